@@ -1,4 +1,4 @@
-# make run and make test do everything a fresh machine needs; the other targets are their parts.
+# make run and make test set up everything that a fresh machine needs; the other targets are their parts.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-run: build ## Build everything, get a model where none is configured, and start on http://127.0.0.1:8002
+run: build ## Build everything, get a model if none is configured, and start on http://127.0.0.1:8002
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
 	  echo "No model is configured or found: building the small embedded one. A key in .env is the better way; see README.md."; \
 	  $(MAKE) --no-print-directory model || echo "The small model could not be had (see above); starting without it."; fi
@@ -41,10 +41,10 @@ model: ## Build the embedded model's server and get its weights (1.1 GB)
 embedder: ## Get the weights of the embedding model, for search by meaning (32 MB)
 	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
 
-embedder-e5: ## Get the weights of a better and slower one, multilingual-e5-small (91 MB; config.yml chooses it)
+embedder-e5: ## Get the weights of a better but slower embedding model, multilingual-e5-small (91 MB; selected in config.yml)
 	@python3 scripts/get-model.py --model e5 --yes --dir "$(MODELS_DIR)"
 
-test: test-frontend test-rust test-model ## Install what tests need and run all of them
+test: test-frontend test-rust test-model ## Install what the tests need and run all of them
 
 fmt: ## Format all code
 	cargo fmt --all
@@ -55,7 +55,7 @@ lint: frontend/node_modules/.installed ## Check format and lints
 	cargo clippy --locked --all-targets -- -D warnings
 	cd frontend && npm run lint && npm run typecheck
 
-openapi: ## Write the API's description and the UI's types made from it
+openapi: ## Write the OpenAPI description and the UI's types generated from it
 	cargo run --locked --quiet --bin miniclaw -- openapi > frontend/openapi.json
 	cd frontend && npm run gen:api
 
@@ -93,25 +93,25 @@ eval-cross: build ## Measure retrieval on questions asked in another language th
 	rm -rf "$(TARGET)/eval-cross" && cp -r eval/cross-language "$(TARGET)/eval-cross"
 	$(TARGET)/release/miniclaw eval --home "$(TARGET)/eval-cross"
 
-# A copy, because building the driver puts a binary with the tests' features of tokio in its place.
+# Measures a copy, because building the driver overwrites the binary with one that has tokio's test features.
 bench: build ## Run the benchmarks and write docs/benchmarks.md
 	@scripts/install-tools.sh browser
 	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
 	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --write
 
-# Overflows are faults here, though not in the release.
+# The fuzz build has overflow checks; the release build does not.
 FUZZ_BUILD := cargo test --release --locked --config 'profile.release.package.miniclaw.overflow-checks=true' \
   --config 'profile.release.package.miniclaw-embed.overflow-checks=true' --lib --test it --no-run --message-format=json
 FUZZ_SECONDS ?= 900
 
-fuzz: frontend/dist/index.html ## Run every property with as many cases as fit into FUZZ_SECONDS (900) and print how many
+fuzz: frontend/dist/index.html ## Run every property with as many cases as fit into FUZZ_SECONDS (900) and print their number
 	@programs="$$($(FUZZ_BUILD) | python3 -c 'import json, sys; found = [json.loads(line) for line in sys.stdin]; print(*[m["executable"] for m in found if m.get("executable") and m["profile"]["test"]])')" && \
 	  python3 scripts/fuzz.py --seconds $(FUZZ_SECONDS) $$programs
 	cd frontend && FUZZ_CASES=$(or $(FUZZ_CASES),1000000) npx --no-install vitest run test/unit/citation-any.test.ts
 
 KILLS ?= 200
 
-kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work and KILLS times while it asks a person, and look at what is left
+kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work and KILLS times while it waits for an answer, and check what is left
 	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it killed_at_any_moment -- --nocapture
 
 MINUTES ?= 10

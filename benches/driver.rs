@@ -1,8 +1,8 @@
-//! Measures the release binary, over real HTTP, against the scripted provider on this machine: `make bench`.
+//! Benchmarks the release binary over real HTTP against the local scripted provider: `make bench`.
 //!
-//! Every measurement is bounded in count and time, and nothing leaves the loopback interface. Arguments:
-//! `--write` writes docs/benchmarks.md, `--only NAME` measures one thing, `--quick` a tenth of everything. On a machine
-//! that is busy with other work, start it with `chrt -r 1`: what is missing of the processor is added to every figure.
+//! Every measurement is bounded in count and time, and all traffic stays on the loopback interface. Arguments:
+//! `--write` writes docs/benchmarks.md, `--only NAME` runs one measurement, `--quick` runs a tenth of the repetitions. On
+//! a busy machine, start it with `chrt -r 1`: otherwise CPU contention adds to every figure.
 
 mod kit;
 mod measures;
@@ -33,7 +33,7 @@ const NAMES: [&str; 12] = [
     "ui",
 ];
 
-/// Takes minutes, so it is measured only when asked for by name; `--minutes N` says how many.
+/// Name of the soak test. It takes minutes, so it runs only if it is named; `--minutes N` sets its duration.
 const SOAK: &str = "soak";
 const SOAK_MINUTES: f64 = 10.0;
 
@@ -104,7 +104,7 @@ fn head(before: &str, after: &str) -> String {
     )
 }
 
-/// Cores and processor, without the machine's name.
+/// Returns the number of cores and the processor model, without the host name.
 fn machine() -> String {
     let cores = available_parallelism().map_or(0, usize::from);
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -112,9 +112,9 @@ fn machine() -> String {
     format!("{cores}-core Linux VM, {}", model.unwrap_or("unknown processor"))
 }
 
-/// Whether other programs could take the processor away from what was measured.
+/// Returns whether other programs could preempt the measured ones.
 fn priority() -> &'static str {
-    // SAFETY: asks for a number about this process; no memory is involved.
+    // SAFETY: queries the scheduler of this process; no memory is involved.
     match unsafe { libc::sched_getscheduler(0) } {
         libc::SCHED_FIFO | libc::SCHED_RR => "everything measured ran with real-time priority, ahead of that load",
         _ => "everything measured shared the processor with that load",

@@ -1,4 +1,4 @@
-// The browser tests: `npm run e2e`. Each file starts a miniclaw of its own, so that files can run beside each other.
+// The browser tests: `npm run e2e`. Each file starts a miniclaw of its own, so that files can run in parallel.
 import { defineConfig } from '@playwright/test'
 import { BROWSER } from './e2e/harness.mjs'
 
@@ -14,7 +14,7 @@ export default defineConfig({
   testMatch: '*.test.mjs',
   outputDir: 'test-results',
   reporter: 'list',
-  // The tests of a file build on each other's conversations.
+  // The tests of a file depend on each other's conversations.
   fullyParallel: false,
   workers: 2,
   retries: 0,
@@ -23,7 +23,7 @@ export default defineConfig({
   use: {
     browserName: 'chromium',
     launchOptions: BROWSER,
-    // `npx playwright show-trace --port 0 test-results/…/trace.zip` shows one. Films of the page cost more than they tell.
+    // `npx playwright show-trace --port 0 test-results/…/trace.zip` opens one. Videos cost more than they show.
     trace: { mode: 'retain-on-failure', screenshots: false },
     screenshot: 'only-on-failure',
   },

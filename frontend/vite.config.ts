@@ -17,9 +17,9 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            // What the page begins with is one file: each of thirty small ones costs more than what is in it.
+            // The first load is one file: thirty small files cost more in overhead than in content.
             { name: 'initial', tags: ['$initial'], priority: 1 },
-            // Likewise the signs of all panes that come later.
+            // The same for the icons of all panes that are loaded later.
             { name: 'icons', test: /lucide-react/ },
           ],
         },

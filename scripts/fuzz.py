@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs every property of the tests with many cases: fuzz.py [--seconds N] [--only TEXT] BINARY...
+"""Runs every property test with many cases: fuzz.py [--seconds N] [--only TEXT] BINARY...
 
-Each BINARY is a test program built by cargo. Properties are the tests inside `proptest!` in the sources, and those that
-make their own runner. Time is divided evenly among them; how many cases fit is learned from a first short run. A property
-that fails is named with what it said, and the exit code is 1.
+Each BINARY is a test program built by cargo. Properties are the tests inside `proptest!` in the sources, and the tests
+that create a `TestRunner`. The time is divided evenly among them; a short first run determines how many cases fit. A
+failing property is printed with its output, and the exit code is 1.
 """
 import argparse
 import os
@@ -14,15 +14,15 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-# Cases of the first run, from which the speed is learned, and the most in one run.
+# Number of cases of the first run, which measures the speed, and maximum number of cases of one run.
 FIRST = 256
 MOST = 4_000_000
-# Runs with a seed of its own each: proptest draws a new one for every process.
+# Timeout of one run, in seconds. Every run has its own seed, because proptest draws a new one for every process.
 TIMEOUT = 3600
 
 
 def properties():
-    """Names of all tests that proptest drives."""
+    """Returns the names of all tests that proptest drives."""
     found = set()
     for source in [*HERE.glob("src/**/*.rs"), *HERE.glob("crates/embed/src/**/*.rs"), *HERE.glob("tests/it/*.rs")]:
         text = source.read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def tests_of(binary):
 
 
 def run(binary, test, cases):
-    """Seconds it took and, if it failed, what it said."""
+    """Runs one test; returns the seconds it took and, if it failed, its output."""
     env = {**os.environ, "PROPTEST_CASES": str(cases), "PROPTEST_MAX_GLOBAL_REJECTS": str(cases + 1024)}
     begun = time.monotonic()
     done = subprocess.run(
@@ -51,7 +51,7 @@ def run(binary, test, cases):
 
 
 def fuzz(binary, test, seconds):
-    """(cases run, seconds, failure)"""
+    """Returns (cases run, seconds, failure output or None)."""
     end = time.monotonic() + seconds
     total, spent, cases = 0, 0.0, FIRST
     while True:
@@ -61,7 +61,7 @@ def fuzz(binary, test, seconds):
             return total, spent, failure
         total += cases
         left = end - time.monotonic()
-        # A property with a least count of its own ran at least `cases`.
+        # A property with its own minimum ran at least `cases`.
         fits = int(cases / max(took, 0.01) * left * 0.9)
         if left < took or fits < FIRST:
             return total, spent, None

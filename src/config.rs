@@ -1,4 +1,4 @@
-//! Configuration: environment variables win over `.env`, `.env` over `config.yml`. Both files live in the home.
+//! Configuration: environment variables override `.env`, and `.env` overrides `config.yml`. Both files are in the home.
 
 mod approvals;
 mod embedding;
@@ -23,7 +23,7 @@ pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, known_variables};
 pub use vision::VisionModels;
 
-/// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
+/// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -62,10 +62,10 @@ struct ModelEntry {
     name: Option<String>,
     api_url: String,
     api_key: Option<SecretString>,
-    /// What is sent as `model`; the id when absent.
+    /// Name to send as `model`; the id if absent.
     model: Option<String>,
     context_window: Option<u32>,
-    /// It sees pictures.
+    /// Whether the model sees pictures.
     vision: Option<bool>,
 }
 
@@ -84,50 +84,50 @@ enum SandboxLevel {
     Strict,
     #[default]
     Standard,
-    /// Known, so that the refusal can say where it belongs.
+    /// Parsed only so that the error can say where the setting belongs.
     Off,
 }
 
-/// What the server runs with.
+/// The configuration of a running server.
 pub struct Config {
     pub host: Option<String>,
     pub port: Option<u16>,
-    /// Names besides localhost that this server answers to.
+    /// Host names besides localhost that this server answers to.
     pub host_names: Vec<String>,
     pub limits: RunLimits,
-    /// Configured models, the chosen one first, each with where it was found.
+    /// Configured models, the chosen one first, each with the source of its configuration.
     pub endpoints: Vec<(Endpoint, String)>,
-    /// A model was chosen by name (`default_model`) and is none of the configured ones: a found or the embedded one.
+    /// The model chosen by name (`default_model`), if it is not a configured one: a discovered one or the embedded one.
     pub wanted: Option<String>,
-    /// The model that is asked when another does not answer, as it is sent, or `local`.
+    /// The model to ask when another does not answer: its name as sent to the server, or `local`.
     pub fallback: Option<String>,
-    /// Models that see pictures, also among those that are found.
+    /// Models that see pictures, including discovered ones.
     pub seeing: VisionModels,
-    /// Look for Ollama and LM Studio on this machine.
+    /// Whether to look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
     /// Where vectors for search come from.
     pub embedding: EmbeddingSource,
-    /// Where the model of late interaction is looked for, if there is one.
+    /// Folder in which the late interaction model is looked for, if one is configured.
     pub rerank: Option<PathBuf>,
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,
-    /// What may run, and what a person is asked about.
+    /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
     pub token: Option<SecretString>,
-    /// What a person should look at; nothing that stops the server.
+    /// Problems for a person to look at, none of which stops the server.
     pub warnings: Vec<String>,
 }
 
-/// How memory/ and knowledge/ are cut and searched.
+/// How memory/ and knowledge/ are split and searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retrieval {
     pub limits: retrieval::ChunkLimits,
     pub ranking: retrieval::Ranking,
 }
 
-/// Where the embedded model's parts are looked for.
+/// Where the parts of the embedded model are looked for.
 #[derive(Clone, Debug)]
 pub struct EmbeddedPaths {
     pub program: PathBuf,
@@ -142,10 +142,10 @@ pub enum ConfigError {
     Bad { file: String, reason: String },
 }
 
-/// A file can be changed by whatever may write it, also while nobody looks; a command line is a person's.
+/// Anything with write access can change a file unnoticed; a command line belongs to a person.
 const SANDBOX_OFF: &str = "sandbox: it cannot be switched off here, only by starting with --sandbox off";
 
-/// The weights that `make model` gets.
+/// The weights that `make model` downloads.
 const WEIGHTS: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 const WEIGHTS_LOW_MEMORY: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
 const EMBEDDED_CONTEXT: u32 = 8192;
@@ -155,14 +155,14 @@ const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-5-mini";
 
 const TOKEN: &str = "MINICLAW_TOKEN";
-/// The shortest token, in characters: a shorter one can be guessed by who gets hold of a cookie.
+/// Minimum characters of a token: someone who obtains a cookie could guess a shorter one.
 const SHORTEST_TOKEN: usize = 16;
 
 impl Config {
     /// Reads `config.yml` in `home` and combines it with the environment.
     ///
     /// # Errors
-    /// When the file is there and wrong: says line and reason.
+    /// Returns an error, with line and reason, if the file exists and is not valid.
     pub fn load(home: &Path, environment: &Environment) -> Result<Self, ConfigError> {
         let file = match read(home, "config.yml")? {
             Some(text) => parse(&text)?,
@@ -251,7 +251,7 @@ fn deepseek(environment: &Environment) -> Result<Option<(Endpoint, String)>, Con
 fn openai(environment: &Environment) -> Result<Option<(Endpoint, String)>, ConfigError> {
     let key = environment.get("OPENAI_API_KEY");
     let address = environment.get("OPENAI_BASE_URL");
-    // A server of one's own may need no key; the address alone is enough then.
+    // A self-hosted server may need no key; its address alone is then enough.
     let from = match (key, address) {
         (Some((_, from)), _) => from,
         (None, Some((address, from))) if address.trim_end_matches('/') != OPENAI_URL => from,
@@ -291,7 +291,8 @@ fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
     Ok(retrieval)
 }
 
-/// A model of config.yml. A variable that is not set makes the entry unusable, which is a warning: the others still work.
+/// Reads a model of config.yml. A variable that is not set makes the entry unusable, which is only a warning: the
+/// others still work.
 fn configured(entry: &ModelEntry, environment: &Environment) -> Result<Result<Endpoint, String>, ConfigError> {
     use secrecy::ExposeSecret;
     let unset = |name: String| format!("model {}: the variable {name} is not set, so this model is left out", entry.id);
@@ -315,7 +316,7 @@ fn configured(entry: &ModelEntry, environment: &Environment) -> Result<Result<En
     Ok(Ok(endpoint))
 }
 
-/// `${NAME}` by its value; the error is the name of a variable that is not set.
+/// Replaces `${NAME}` with its value; the error is the name of a variable that is not set.
 fn substitute(text: &str, environment: &Environment) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -348,7 +349,7 @@ fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>) -> Endpoi
     Endpoint { profile, base_url, api_key, model: model.to_owned(), label, context_window }
 }
 
-/// Moves the chosen model to the front. Returns the choice where it is none of the configured ones.
+/// Moves the chosen model to the front. Returns the choice if it is not a configured model.
 fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
     let wanted = file.default_model.as_ref()?;
     let name = model_of(file, wanted);
@@ -364,7 +365,7 @@ fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
     }
 }
 
-/// What is sent as `model` for an id of the list; other names stay as they are.
+/// Returns the name to send as `model` for an id of the list; other names stay unchanged.
 fn model_of<'a>(file: &'a File, id: &'a str) -> &'a str {
     let entry = file.models.iter().find(|entry| entry.id == *id);
     entry.map_or(id, |entry| entry.model.as_deref().unwrap_or(&entry.id))
@@ -398,7 +399,8 @@ fn token(word: &str) -> Result<SecretString, ConfigError> {
     Err(ConfigError::Bad { file: TOKEN.to_owned(), reason })
 }
 
-/// Where `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else the user's data folder.
+/// Returns the folder in which `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else below the user's
+/// data folder.
 pub fn models_dir(environment: &Environment) -> PathBuf {
     if let Some(dir) = environment.value("MINICLAW_MODELS") {
         return PathBuf::from(dir);
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn any_compatible_address_works_without_a_key() {
+    fn compatible_server_works_without_key() {
         let config = load(&[], &[("OPENAI_BASE_URL", "http://127.0.0.1:9999/v1"), ("OPENAI_MODEL", "mine")]).unwrap();
         assert_eq!(first(&config), ("http://127.0.0.1:9999/v1", "mine", String::new(), "environment"));
         let nothing = load(&[], &[("OPENAI_BASE_URL", "https://api.openai.com/v1")]).unwrap();
@@ -461,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typo_in_the_file_is_refused_with_its_line() {
+    fn misspelt_setting_error_names_its_line() {
         let error = load(&[("config.yml", "port: 8002\nmodles: []\n")], &[]).err().unwrap().to_string();
         assert!(error.contains("modles") && error.contains("line 2"), "{error}");
         let error = load(&[("config.yml", "models:\n  - id: a\n    api_url: [3]\n")], &[]).err().unwrap().to_string();
@@ -470,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn models_take_their_keys_from_variables() {
+    fn model_keys_come_from_variables() {
         let file = "default_model: b\nmodels:\n  - {id: a, api_url: 'http://h/v1', api_key: '${NOT_SET}'}\n  \
                     - {id: b, name: Bee, api_url: 'http://h/v1', api_key: 'x-${KEY}', context_window: 5}\n";
         let config = load(&[("config.yml", file)], &[("KEY", "k"), ("DEEPSEEK_API_KEY", "d")]).unwrap();

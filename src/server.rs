@@ -1,4 +1,4 @@
-//! The composition root: puts the layers together into a server and runs it until it is told to stop.
+//! The composition root: assembles the layers into a server and runs it until it is stopped.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,20 +16,20 @@ use crate::engine::{Homes, Runtime, TenantId, TenantRegistry};
 use crate::sandbox::Sandbox;
 use crate::store::Home;
 
-/// How long a stop may take before it is forced.
+/// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
 
-/// Where to listen, and who may come in.
+/// Where to listen, and the code for signing in.
 pub struct Listen {
     pub address: SocketAddr,
-    /// The code of the one-time link, where one is wanted.
+    /// Code of the one-time link, if one is wanted.
     pub code: Option<String>,
 }
 
 /// Serves the home in `folder` until `stop` resolves.
 ///
 /// # Errors
-/// When the home is in use or cannot be read, or the address cannot be listened on.
+/// Returns an error if the home is in use or cannot be read, or the server cannot listen on the address.
 pub async fn run(
     folder: &Path,
     config: Config,
@@ -59,7 +59,7 @@ pub async fn run(
     println!("listening on http://{bound}");
     if let Some(code) = code {
         let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
-        // Behind the #: that part of an address is sent to nobody, and so stands in no log and no Referer.
+        // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
         println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
     }
     runtime.find_models();
@@ -73,7 +73,7 @@ async fn serve_until(app: App, listener: TcpListener, stop: impl Future<Output =
     stop.await;
     tracing::info!("stopping");
     let goodbye = async {
-        // Runs end first, so that their followers learn how.
+        // Runs end first, so that the clients following them receive the outcome.
         tenants.shut_down().await;
         stopping.cancel();
         server.await

@@ -1,9 +1,9 @@
-//! The layers of `ARCHITECTURE.md`, and which modules alone may open files, start processes and so on, read from the sources
-//! of the server and of crates/embed. Every check is itself checked with a made-up source that must fail.
+//! Checks the layers of `ARCHITECTURE.md`, and which modules may open files, start processes and so on, in the sources of
+//! the server and of crates/embed. Every check is itself tested with a made-up source that must fail.
 
 use std::path::{Path, PathBuf};
 
-/// The modules by layer: a module uses only lower ones, and modules of one layer do not use each other, except at the top.
+/// The modules by layer. A module uses only lower layers; modules of one layer do not use each other, except at the top.
 const LAYERS: [&[&str]; 9] = [
     &["domain", "clock"],
     &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "egress", "heap"],
@@ -15,14 +15,14 @@ const LAYERS: [&[&str]; 9] = [
     &["engine"],
     &["api", "cli", "server", "main", "lib"],
 ];
-/// The folders of sources, with the fewest files that each has.
+/// The source folders, each with the minimum number of files that must be found in it.
 const SERVER: [(&str, usize); 1] = [("src", 60)];
 const ALL: [(&str, usize); 2] = [("src", 60), ("crates/embed/src", 10)];
 const TOP: usize = LAYERS.len() - 1;
 
-/// One source file without its comments, texts and tests.
+/// One source file without its comments, string literals and tests.
 struct Source {
-    /// Below `src/`, with `/`; in another crate from the top, as in `crates/embed/src/dot.rs`.
+    /// Path relative to `src/`, with `/`; in another crate relative to the repository, as in `crates/embed/src/dot.rs`.
     path: String,
     code: String,
 }
@@ -32,7 +32,7 @@ impl Source {
         Self { path: path.to_owned(), code: without_tests(&blank(text)) }
     }
 
-    /// The layer's module this file belongs to.
+    /// Returns the module of the layers that this file belongs to.
     fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap_or_default();
         first.strip_suffix(".rs").unwrap_or(first)
@@ -44,17 +44,17 @@ impl Source {
 }
 
 #[test]
-fn a_module_uses_only_layers_below_its_own() {
+fn module_uses_only_lower_layers() {
     assert_clean(&SERVER, layers);
 }
 
 #[test]
-fn nobody_climbs_out_of_a_module_with_super() {
+fn no_module_uses_super_super() {
     assert_clean(&SERVER, climbing);
 }
 
 #[test]
-fn each_door_to_the_outside_has_one_keeper() {
+fn each_outside_access_has_one_module() {
     assert_clean(&ALL, doors);
 }
 
@@ -64,17 +64,17 @@ fn unsafe_code_stands_in_listed_files() {
 }
 
 #[test]
-fn no_handler_reaches_a_tenant_without_a_caller() {
+fn handler_reaches_tenant_only_through_caller() {
     assert_clean(&SERVER, callers);
 }
 
 #[test]
-fn nothing_unfinished_and_no_unwrap_outside_tests() {
+fn no_todo_or_unwrap_outside_tests() {
     assert_clean(&ALL, unfinished);
 }
 
 #[test]
-fn every_check_fails_where_it_must() {
+fn every_check_detects_its_violation() {
     let complaint =
         |check: fn(&Source) -> Vec<String>, path: &str, text: &str| check(&Source::new(path, text)).join("; ");
     let fails = |check: fn(&Source) -> Vec<String>, path: &str, text: &str, with: &str| {
@@ -148,9 +148,9 @@ fn every_check_fails_where_it_must() {
     fails(unfinished, "agent/x.rs", "const T: &str = r#\" \" \"#; fn g() { x.unwrap() }", "unwrap()");
 }
 
-/// docs/faults.md may name only tests that there are.
+/// Checks that every test that docs/faults.md names exists.
 #[test]
-fn every_test_that_the_table_of_faults_names_is_there() {
+fn tests_named_in_docs_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut texts = String::new();
     for folder in ["src", "crates/embed", "tests", "frontend/e2e", "frontend/test"] {
@@ -169,7 +169,7 @@ fn every_test_that_the_table_of_faults_names_is_there() {
     }
 }
 
-/// A test's name is a short claim: one that says more says it in the assertions.
+/// Checks that test names are short claims; the details belong in the assertions.
 #[test]
 fn test_names_are_short() {
     const LONGEST: usize = 60;
@@ -220,7 +220,7 @@ fn climbing(source: &Source) -> Vec<String> {
     if source.code.contains("super::super::") {
         complaints.push("climbs with `super::super::`; write `crate::…`".to_owned());
     }
-    // The parent of these is the crate itself, so that `super` hides which layer is used.
+    // The parent of these files is the crate root, so `super` would hide which layer is used.
     let names: Vec<&str> = source.path.split('/').collect();
     let is_root = names.len() == 1 || (names.len() == 2 && names[1] == "mod.rs");
     if is_root && source.code.contains("super::") {
@@ -255,7 +255,7 @@ fn doors(source: &Source) -> Vec<String> {
         ),
         ("serves HTTP", &["api/", "provider/scripted/"], &["axum", "hyper::server", "hyper_util::server"]),
     ];
-    // A handle that the store opened may be held, read and written anywhere.
+    // The store opens file handles; any module may hold, read and write them.
     let code = source.code.replace("use std::fs::File;", "");
     let mut complaints = Vec::new();
     for (what, keepers, signs) in doors {
@@ -265,7 +265,7 @@ fn doors(source: &Source) -> Vec<String> {
     complaints
 }
 
-/// System calls of the sandbox, instructions that not every processor has, and the allocator.
+/// Reports `unsafe` outside of the sandbox's system calls, code for specific processor instructions, and the allocator.
 fn unchecked(source: &Source) -> Vec<String> {
     let keepers =
         ["sandbox/", "heap.rs", "crates/embed/src/dot.rs", "crates/embed/src/matrix.rs", "crates/embed/src/e5/"];
@@ -277,7 +277,7 @@ fn unchecked(source: &Source) -> Vec<String> {
     found.then(|| format!("holds `unsafe`, which only {} may", keepers.join(", "))).into_iter().collect()
 }
 
-/// The handlers that answer whoever asks, and the only two places that open a tenant.
+/// The handlers that need no caller, and the only two files that open a tenant.
 const PUBLIC: [&str; 2] = ["health", "login"];
 const OPENERS: [&str; 2] = ["api/security/caller.rs", "server.rs"];
 
@@ -302,7 +302,7 @@ fn unfinished(source: &Source) -> Vec<String> {
     signs.iter().filter(|sign| source.code.contains(**sign)).map(|sign| format!("has `{sign}` outside tests")).collect()
 }
 
-/// Whether `sign` stands there as a word of its own.
+/// Returns whether `code` contains `sign` at the start of a word.
 fn holds(code: &str, sign: &str) -> bool {
     code.match_indices(sign).any(|(at, _)| !code[..at].ends_with(is_of_name))
 }
@@ -311,7 +311,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The first names after every `crate::`, also those in braces.
+/// Returns the first name after every `crate::`, including those in braces.
 fn crate_paths(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (at, _) in code.match_indices("crate::") {
@@ -347,7 +347,7 @@ fn first_name(text: &str) -> String {
     text.chars().take_while(|c| is_of_name(*c)).collect()
 }
 
-/// The code with comments, texts and character literals as spaces, so that what is said there does not count.
+/// Replaces comments, string literals and character literals by spaces, so that their content does not count.
 fn blank(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -396,7 +396,7 @@ fn plain_text(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a character literal; none for a lifetime.
+/// Returns the length of a character literal, or None for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let body = rest.strip_prefix('\'')?;
     if body.starts_with('\\') {
@@ -406,7 +406,7 @@ fn character(rest: &str) -> Option<usize> {
     body[c.len_utf8()..].starts_with('\'').then_some(c.len_utf8() + 2)
 }
 
-/// The code without what stands under `#[cfg(test)]`.
+/// Returns the code without the items under `#[cfg(test)]`.
 fn without_tests(code: &str) -> String {
     let mut out = String::new();
     let mut rest = code;
@@ -417,7 +417,7 @@ fn without_tests(code: &str) -> String {
     out + rest
 }
 
-/// Where the item that begins here ends: behind its braces, or behind its semicolon.
+/// Returns the end of the item that begins here: after its braces or its semicolon.
 fn item_end(code: &str) -> usize {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -449,7 +449,7 @@ fn assert_clean(folders: &[(&str, usize)], check: fn(&Source) -> Vec<String>) {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// All sources but the tests beside them.
+/// Returns all source files except test files.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {

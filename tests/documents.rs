@@ -1,5 +1,5 @@
-//! Documents as text, read by the real program as a helper process: what is in order is read, what is hostile ends no more
-//! than its reader, and is refused with the reason.
+//! Documents as text, read by the real program in a helper process: intact documents are read; a hostile one ends
+//! only its reader, and is refused with the reason.
 
 #[allow(dead_code, reason = "shared with another test, which uses another part")]
 mod corpus;
@@ -63,7 +63,7 @@ fn corpus_documents_are_read_or_refused_with_reason() {
         let read = read(&extractor, &sample.name, sample.bytes);
         let shown = read.as_ref().map(|text| text.chars().take(80).collect::<String>()).map_err(Clone::clone);
         match sample.text {
-            Text::SandboxStatus(word) => {
+            Text::Contains(word) => {
                 assert!(read.as_ref().is_ok_and(|text| text.contains(word)), "{}: {shown:?}", sample.name)
             }
             Text::Refused(code) => assert_eq!(shown.map_err(|why| why.code()), Err(code), "{}", sample.name),
@@ -73,7 +73,7 @@ fn corpus_documents_are_read_or_refused_with_reason() {
     }
 }
 
-/// The processes of a program that read documents.
+/// Returns the processes of a program that read documents.
 fn readers(program: &Path) -> Vec<i32> {
     let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let is_reader = |pid: &String| {
@@ -86,8 +86,8 @@ fn readers(program: &Path) -> Vec<i32> {
 }
 
 #[test]
-fn a_reader_serves_many_may_die_and_is_let_go() {
-    // Under a name of its own, so that the readers of other tests are told from these.
+fn reader_is_reused_restarted_and_closed_when_idle() {
+    // Under its own program name, so that the readers of other tests can be told apart.
     let built = Path::new(env!("CARGO_BIN_EXE_miniclaw"));
     let folder = tempfile::tempdir_in(built.parent().unwrap()).unwrap();
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -134,7 +134,7 @@ async fn cancelled_reader_stops_extraction() {
     assert_eq!(page.title.as_deref(), Some("Birds"));
 }
 
-/// Pages of `fetch_url` go another way through the parsers than files of knowledge/.
+/// Pages of `fetch_url` take another path through the parsers than files of knowledge/.
 #[tokio::test]
 async fn corpus_pages_are_read_or_refused() {
     let extractor = extractor(Level::Standard);
@@ -143,7 +143,7 @@ async fn corpus_pages_are_read_or_refused() {
         let Ok(html) = String::from_utf8(sample.bytes) else { continue };
         let page = extractor.page(&url, html).await;
         assert!(!matches!(page, Err(Unreadable::NoReader(_))), "{}: {page:?}", sample.name);
-        if let Text::SandboxStatus(word) = sample.text {
+        if let Text::Contains(word) = sample.text {
             assert!(page.is_ok_and(|page| page.text.contains(word)), "{}", sample.name);
         }
     }
@@ -180,14 +180,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_word_document_or_a_reason(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_yield_text_or_reason(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = word(&bytes);
         let _ = DocumentKind::Odt.read(&bytes);
         let _ = DocumentKind::Pptx.read(&bytes);
     }
 
     #[test]
-    fn any_archive_is_a_word_document_or_a_reason(
+    fn any_archive_yields_text_or_reason(
         xml in "(<(w:p|w:r|w:t|w:tbl|w:tr|w:tc|w:pPr|w:vanish|mc:Fallback|w:tab/|!--|\\?x|!\\[CDATA\\[)>?|</(w:p|w:r|w:t|w:tbl|w:tr|w:tc|mc:Fallback)>|-->|\\]\\]>|&(amp|x|#1|#x41);|[a-z ]{1,6}|é){0,40}",
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {

@@ -1,5 +1,5 @@
-//! The whole product with the real embedded model: no key, no provider, no network. `make test-model` runs it, with
-//! MINICLAW_TEST_MODEL (the weights) and MINICLAW_TEST_LLM (the program) set; plain `cargo test` leaves it out.
+//! End-to-end test with the real embedded model: no API key, no provider, no network. `make test-model` runs it with
+//! MINICLAW_TEST_MODEL (the weights) and MINICLAW_TEST_LLM (the program) set; plain `cargo test` skips it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A first answer reads the whole prompt; a busy machine takes minutes for it.
+/// Request timeout: the first answer evaluates the whole prompt, which takes minutes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 struct Server {
@@ -48,13 +48,13 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on ").expect("the first line names the address").to_owned();
-        // Another part of the program may have installed it already; it is the same one.
+        // Another part of the program may have installed the same provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         Self { child, address, home, http }
     }
 
-    /// Says something and returns all frames as (event, data).
+    /// Sends a message and returns all frames as (event, data).
     async fn chat(&self, session: &str, message: &str) -> Vec<(String, Value)> {
         let request = self.http.post(format!("{}/api/chat", self.address));
         let answer = request.json(&json!({"session_id": session, "message": message})).send().await.unwrap();
@@ -74,7 +74,7 @@ impl Server {
         self.http.get(format!("{}{path}", self.address)).send().await.unwrap().json().await.unwrap()
     }
 
-    /// Process ids of the model's program, among this server's children.
+    /// Returns the process ids of the model's server among the children of this server.
     fn models(&self) -> Vec<i32> {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let tasks = Path::new("/proc").join(self.child.id().to_string()).join("task");
@@ -100,7 +100,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Ends with the test, however it went.
+        // Kills the server in any case, also if the test fails.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -135,21 +135,21 @@ async fn embedded_model_answers_and_ends_with_the_server() {
     assert!(hello.iter().any(|(_, data)| data["kind"] == "reading_prompt"), "reading is shown");
     assert!(!only(&hello, "title")["title"].as_str().unwrap().is_empty());
 
-    // What was read stays read: the next question of the session costs little.
+    // The evaluated tokens are cached: the next question of the session costs little.
     let again = server.chat("first", "Thank you. And what is the capital of France?").await;
     let usage = only(&again, "usage");
     let (input, cached) = (usage["input_tokens"].as_u64().unwrap(), usage["cached_tokens"].as_u64().unwrap());
     assert!(cached * 2 > input, "{cached} of {input} tokens were kept");
     assert!(content(&again).contains("Paris"), "{}", content(&again));
 
-    // It reads a file through the tool and answers from it.
+    // The model reads a file through the tool and answers from it.
     std::fs::write(server.home.path().join("memory/pets.md"), "# Pets\n\nThe cat is called Mochi.\n").unwrap();
     let read = server.chat("second", "Read the file memory/pets.md and tell me the name of the cat.").await;
     let call = read.iter().find(|(event, _)| event == "tool_end").expect("a tool ran");
     assert_eq!((&call.1["tool"], &call.1["status"]), (&json!("read_file"), &json!("done")));
     assert!(content(&read).contains("Mochi"), "{}", content(&read));
 
-    // When its process dies, the next question starts another one.
+    // If the model's process dies, the next question starts another one.
     let [model] = server.models()[..] else { panic!("one model, not {:?}", server.models()) };
     Server::signal(model, libc::SIGKILL);
     let revived = server.chat("third", "What is two plus two? Answer with the number.").await;
@@ -157,7 +157,7 @@ async fn embedded_model_answers_and_ends_with_the_server() {
     let [second] = server.models()[..] else { panic!("one model, not {:?}", server.models()) };
     assert_ne!(model, second);
 
-    // And when the server stops, so does the model.
+    // When the server stops, the model stops too.
     Server::signal(server.child.id() as i32, libc::SIGTERM);
     let deadline = Instant::now() + Duration::from_secs(15);
     while server.child.try_wait().unwrap().is_none() || !is_gone(second) {

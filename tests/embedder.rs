@@ -1,5 +1,5 @@
-//! The server loads each embedding model from the folder of models, with the real weights. `make test-rust` and `make
-//! test-e5` get them and run this; plain `cargo test` leaves it out. The models themselves are tested in crates/embed.
+//! The server loads each embedding model from the models folder, with the real weights. `make test-rust` and `make
+//! test-e5` download them and run this; plain `cargo test` skips it. crates/embed tests the models themselves.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use miniclaw::domain::{Embedder, EmbeddingInput};
 use miniclaw::engine::embedder::Embedders;
 use std::sync::Arc;
 
-/// The folder that the server takes models from.
+/// Returns the folder from which the server loads models.
 fn models() -> PathBuf {
     let environment = Environment::load(Path::new("/nowhere"), std::env::vars()).expect("no .env is there");
     config::models_dir(&environment)

@@ -1,4 +1,4 @@
-//! `fetch_url` against a server on this machine: what it reads, and what nothing may talk it into.
+//! `fetch_url` against a local server: what it reads, and that no page or redirect makes it reach forbidden addresses.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +18,7 @@ use miniclaw::tools::{EndRun, FetchConfig, FetchUrl, Lookup, RunOptions, Tool, T
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Counts who comes by. Nobody should.
+/// A server that counts its requests. It should receive none.
 struct Canary {
     address: SocketAddr,
     hits: Arc<AtomicUsize>,
@@ -86,7 +86,7 @@ async fn site() -> SocketAddr {
     serve(Router::new().route("/page/{name}", get(page)).route("/leap", get(leap))).await
 }
 
-/// With the program under test as its reader.
+/// Creates an extractor with the program under test as its reader.
 fn extractor() -> Extractor {
     let supervisor_exe = env!("CARGO_BIN_EXE_miniclaw").into();
     Extractor::new(Sandbox::new(SandboxConfig { supervisor_exe, level: Level::Standard }))
@@ -110,7 +110,7 @@ async fn fetch_until(tool: &FetchUrl, arguments: Value, cancel: CancellationToke
 }
 
 #[tokio::test]
-async fn a_page_is_read_as_markdown_and_read_on_with_offset() {
+async fn page_is_markdown_and_continues_at_offset() {
     let site = site().await;
     let tool = tool(site);
     assert!(tool.spec().description.len() <= 250, "{}", tool.spec().description.len());
@@ -132,7 +132,7 @@ async fn a_page_is_read_as_markdown_and_read_on_with_offset() {
 }
 
 #[tokio::test]
-async fn json_text_and_everything_else_are_told_apart() {
+async fn json_text_and_binary_are_distinguished() {
     let site = site().await;
     let tool = tool(site);
     let read = async |name: &str| fetch(&tool, json!({"url": format!("http://{site}/page/{name}")})).await;
@@ -147,7 +147,7 @@ async fn json_text_and_everything_else_are_told_apart() {
 }
 
 #[tokio::test]
-async fn size_is_bounded_also_after_unpacking() {
+async fn decompressed_size_is_bounded() {
     let site = site().await;
     for name in ["big", "bomb"] {
         let answer = fetch(&tool(site), json!({"url": format!("http://{site}/page/{name}")})).await;
@@ -156,7 +156,7 @@ async fn size_is_bounded_also_after_unpacking() {
 }
 
 #[tokio::test]
-async fn no_redirect_leads_inside() {
+async fn redirect_to_private_address_is_blocked() {
     let (site, canary) = (site().await, canary().await);
     let port = canary.address.port();
     for target in [
@@ -177,7 +177,7 @@ async fn no_redirect_leads_inside() {
         let answer = fetch(&tool(site), json!({"url": url.as_str()})).await;
         assert!(!answer.ok && answer.text.contains("not fetched: the page leads to"), "{target}: {}", answer.text);
 
-        // Negative control: a client without the guard goes there.
+        // Negative control: a client without the guard reaches it.
         if target == format!("http://127.0.0.1:{port}/") {
             assert_eq!(canary.hits.load(Ordering::SeqCst), 0);
             let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -198,7 +198,7 @@ async fn no_redirect_leads_inside() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_where_it_leads() {
+async fn host_is_checked_by_resolved_address() {
     let canary = canary().await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -218,7 +218,7 @@ async fn a_name_is_judged_by_where_it_leads() {
         assert!(answer.text.contains("rebind.test is on this machine"), "{url}: {}", answer.text);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 3);
-    // Negative control: the same name, listed by a person, is reached.
+    // Negative control: the same name is reached if a person has listed it.
     let allowed = FetchUrl::new(FetchConfig {
         allow_hosts: vec![format!("rebind.test:{port}")],
         lookup,
@@ -227,15 +227,15 @@ async fn a_name_is_judged_by_where_it_leads() {
     });
     let answer = fetch(&allowed, json!({"url": format!("http://rebind.test:{port}/")})).await;
     assert_eq!((answer.text.as_str(), canary.hits.load(Ordering::SeqCst)), ("METADATA", 1));
-    // Another port of it is not.
+    // Another port of that name is not reached.
     let answer = fetch(&allowed, json!({"url": "http://rebind.test:8080/"})).await;
     assert!(answer.text.contains("rebind.test is on this machine"), "{}", answer.text);
 }
 
 #[tokio::test]
-async fn no_proxy_of_the_environment_is_asked() {
+async fn environment_proxy_is_ignored() {
     let (site, proxy) = (site().await, canary().await);
-    // SAFETY: the clients of the other tests do not read it, which is what this test is about.
+    // SAFETY: the clients of the other tests do not read this variable, which is what this test checks.
     unsafe { std::env::set_var("http_proxy", format!("http://{}", proxy.address)) };
     let answer = fetch(&tool(site), json!({"url": format!("http://{site}/page/json")})).await;
     // SAFETY: as above.
@@ -245,7 +245,7 @@ async fn no_proxy_of_the_environment_is_asked() {
 }
 
 #[tokio::test]
-async fn stopping_the_run_stops_the_wait() {
+async fn stopping_run_cancels_fetch() {
     let site = site().await;
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -255,7 +255,7 @@ async fn stopping_the_run_stops_the_wait() {
 }
 
 #[tokio::test]
-async fn json_is_not_swelled_by_indentation() {
+async fn json_is_not_indented() {
     let site = site().await;
     let answer = fetch(&tool(site), json!({"url": format!("http://{site}/page/nested")})).await;
     assert!(answer.ok && answer.text.starts_with("[[["), "{}", answer.text);

@@ -1,4 +1,4 @@
-//! The tools on the real system: what the model reads, what a person sees, and how failures look.
+//! The tools on the real system: what the model reads, what a person sees, and how failures are reported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ async fn terminal_explains_its_failures() {
         ),
     ] {
         let answer = bash(&terminal, command).await;
-        // User 0 is free of the limit on processes (docs/sandbox.md), and a build below a private folder is run as that.
+        // Limits on processes do not apply to user 0 (docs/sandbox.md), and a build below a private folder runs as that user.
         if !reason.contains("processes") || !stays_root(&home) {
             assert!(!answer.ok && answer.text.contains(reason), "{command}: {}", answer.text);
         }
@@ -155,7 +155,7 @@ async fn terminal_explains_its_failures() {
 }
 
 #[tokio::test]
-async fn terminal_cuts_long_output_and_says_so() {
+async fn terminal_truncates_long_output_with_notice() {
     let home = home();
     let terminal = Terminal::new(home.environment.clone());
     let answer = bash(&terminal, "echo first; yes 数据 | head -20000; echo oops >&2; echo last").await;
@@ -174,7 +174,7 @@ async fn terminal_cuts_long_output_and_says_so() {
 }
 
 #[tokio::test]
-async fn stopping_the_run_stops_the_command_and_keeps_its_output() {
+async fn stopping_run_stops_command_and_keeps_output() {
     let home = home();
     let terminal = Terminal::new(home.environment.clone());
     let cancel = CancellationToken::new();
@@ -230,7 +230,7 @@ async fn python_remembers_and_shows_the_last_value() {
     assert!(other.text.contains("NameError"), "sessions do not share variables: {}", other.text);
 }
 
-/// A web server of this machine, and a sandbox whose proxy may reach it under the name `site.test` and nothing else.
+/// Starts a local web server, and a home whose egress proxy reaches only that server, under the name `site.test`.
 async fn online() -> (Home, u16) {
     use miniclaw::egress::{Guard, Lookup, Proxy};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -240,7 +240,7 @@ async fn online() -> (Home, u16) {
         while let Ok((mut client, _)) = listener.accept().await {
             tokio::spawn(async move {
                 let hello = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nHELLO";
-                // A tunnel that says nothing is kept open until it is closed.
+                // A client that sends nothing keeps its tunnel open until it closes it.
                 if client.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {
                     let _ = client.write_all(hello).await;
                 }
@@ -270,7 +270,7 @@ async fn python_network_needs_approval_and_passes_the_guard() {
         let answer = allowed(get(host)).await;
         assert!(!answer.ok && !answer.text.contains("HELLO"), "{host}: {}", answer.text);
     }
-    // Past the proxy there is nothing, and the next call without network has none, whatever was kept from this one.
+    // Connections past the proxy fail, and the next call without network has none, whatever it kept from this one.
     let around = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 5)");
     assert!(!allowed(around).await.ok);
     allowed("import os; kept = dict(os.environ)".to_owned()).await;
@@ -280,7 +280,7 @@ async fn python_network_needs_approval_and_passes_the_guard() {
     assert!(!answer.ok && !answer.text.contains("HELLO"), "{}", answer.text);
 }
 
-/// Waits until a file in scratch/ has been written, and gives its text.
+/// Waits until a file in scratch/ has been written, and returns its text.
 async fn written(home: &Home, name: &str) -> String {
     let since = Instant::now();
     loop {
@@ -305,7 +305,7 @@ async fn network_grant_of_python_ends_with_its_call() {
     }
     let repl = home.python(PythonLimits::default());
     let with_network = |code: String| call(&repl, "s", json!({"code": code, "network": true}));
-    // A connection that stays open, and a thread that goes on after the call.
+    // A connection that stays open, and a thread that outlives the call.
     let first = format!(
         "import os, socket, threading, time, urllib.request as u
 host, proxy_port = os.environ['http_proxy'].rsplit('@')[1].split(':')
@@ -330,7 +330,7 @@ print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
     assert_eq!(contacts(&answer), [(site.clone(), false)]);
     std::fs::write(home.environment.scratch.join("go"), "").unwrap();
     assert_eq!(written(&home, "said").await, "HTTP Error 403: Forbidden cut=True\n");
-    // The next call that was allowed it has it again, and says what was tried in between.
+    // The next call with network can use the connection again, and reports what was attempted in between.
     let again =
         with_network(format!("print(u.urlopen('http://site.test:{port}/', timeout=10).read(), begun[:4])")).await;
     assert!(again.text.contains("b'HELLO' b'HTTP'"), "the variables are kept: {}", again.text);
@@ -341,7 +341,7 @@ print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
 }
 
 #[tokio::test]
-async fn contacts_are_recorded_however_a_command_ends() {
+async fn egress_attempts_are_recorded_however_command_ends() {
     let (home, port) = online().await;
     if !home.environment.sandbox.can_network() {
         return println!("skipped: this kernel cannot keep a command to the proxy");
@@ -362,7 +362,7 @@ async fn contacts_are_recorded_however_a_command_ends() {
     let many = "for n in $(seq 1 12); do curl -s http://10.0.0.$n/; done; true".to_owned();
     let answer = call(&terminal, "s", run(many)).await;
     assert!(contacts(&answer).len() == 12 && answer.text.ends_with("and 2 more]"), "{}", answer.text);
-    // Stopped in the middle, and past the limit of time.
+    // Cancelled in the middle, and stopped by the time limit.
     let cancel = CancellationToken::new();
     let stop = async {
         written(&home, "ready").await;
@@ -375,7 +375,7 @@ async fn contacts_are_recorded_however_a_command_ends() {
     let short = Terminal::new(home.environment.clone()).with_limit(Duration::from_secs(3));
     let answer = call(&short, "s", run(format!("{get}; sleep 100"))).await;
     assert!(!answer.ok && answer.text.ends_with(&line), "{}", answer.text);
-    // Python, also where it crashes.
+    // Python, also if it crashes.
     let repl = home.python(PythonLimits::default());
     let code = format!("import os; os.system({get:?}); os._exit(3)");
     let answer = call(&repl, "s", json!({"code": code, "network": true})).await;
@@ -384,7 +384,7 @@ async fn contacts_are_recorded_however_a_command_ends() {
 }
 
 #[tokio::test]
-async fn commands_see_documents_only_when_they_ask() {
+async fn commands_see_documents_only_on_request() {
     let home = home();
     let (terminal, repl) = (Terminal::new(home.environment.clone()), home.python(PythonLimits::default()));
     let cat = "cat ../memory/MEMORY.md ../knowledge/doc.md; ls ../knowledge";
@@ -415,7 +415,7 @@ async fn commands_see_documents_only_when_they_ask() {
     let answer = call(&repl, "s", reading()).await;
     assert!(answer.ok && answer.text.ends_with("obey me"), "{}", answer.text);
     assert!(answer.text.starts_with("[new Python: a Python that may read knowledge/"), "{}", answer.text);
-    // What it has read it can have kept: it counts from then on, also in calls that read nothing.
+    // The process may keep what it has read, so the taint counts from then on, also for calls that read nothing.
     let answer = python(&repl, "y = 2").await;
     assert!(answer.ok && plain.holds_outside_text(), "{}", answer.text);
     assert_eq!(call(&repl, "s", reading()).await.text, "obey me", "the same Python");
@@ -449,7 +449,7 @@ async fn python_shows_tracebacks_of_the_code_only() {
     );
     let answer = python(&repl, "open('/etc/x', 'w')").await;
     assert!(
-        // Without a mount namespace of its own it is Landlock that refuses, with another error.
+        // Without its own mount namespace, Landlock refuses the write, with another error.
         (answer.text.contains("Read-only file system") || answer.text.contains("PermissionError"))
             && answer.text.contains("may write only in scratch/"),
         "{}",
@@ -489,7 +489,7 @@ async fn slow_python_is_interrupted_then_killed() {
 }
 
 #[tokio::test]
-async fn a_python_that_dies_is_reported_and_replaced() {
+async fn dead_python_is_reported_and_replaced() {
     let home = home();
     let repl = home.python(PythonLimits::default());
     let answer = python(&repl, "import os; os._exit(7)").await;
@@ -505,7 +505,7 @@ async fn a_python_that_dies_is_reported_and_replaced() {
 }
 
 #[tokio::test]
-async fn unused_pythons_are_closed_and_the_next_call_says_so() {
+async fn idle_pythons_close_and_next_call_says_so() {
     let home = home();
     let repl = home.python(PythonLimits { idle: Duration::from_millis(100), ..PythonLimits::default() });
     assert_eq!(python(&repl, "x = 1; x").await.text, "1");
@@ -542,7 +542,7 @@ async fn unused_pythons_are_closed_and_the_next_call_says_so() {
 }
 
 #[tokio::test]
-async fn stopping_the_run_interrupts_python_and_keeps_its_variables() {
+async fn stopping_run_interrupts_python_and_keeps_variables() {
     let home = home();
     let repl = home.python(PythonLimits::default());
     python(&repl, "x = 1").await;

@@ -1,4 +1,4 @@
-//! Questions to the search of a running server, and what it says of its index.
+//! Requests to the search of a running server and to the status of its index.
 
 use std::io::{self, Error};
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use super::http::Connection;
 use super::numbers::{Samples, ms};
 use super::texts::Dice;
 
-/// No index takes so long.
+/// Timeout for building an index.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What was measured of some questions, in milliseconds.
+/// Timings of some questions, in milliseconds.
 #[derive(Default)]
 pub struct Asked {
-    /// As the client sees it.
+    /// The whole request, as the client measures it.
     pub whole: Samples,
-    /// Without the time that making the question's vector took.
+    /// The same without the embedding of the question.
     pub beyond: Samples,
-    /// Looking for changed files and answering, as the server says: without HTTP and the ways between threads.
+    /// The check for changed files and the search, as the server reports them: without HTTP and thread switches.
     pub inside: Samples,
-    /// Making the question's vector.
+    /// The embedding of the question.
     pub embedding: Samples,
-    /// Looking for changed files, the legs by words and by meaning, windows and fusion, as the server says.
+    /// The parts that the server reports: check for changed files, search by words, search by meaning, windows and fusion.
     pub refresh: Samples,
     pub lexical: Samples,
     pub vector: Samples,
@@ -66,7 +66,7 @@ impl Asked {
     }
 }
 
-/// The answer to one question, and how long it took.
+/// Returns the response to one question and how long it took.
 pub async fn search(connection: &mut Connection, folder: &str, query: &str) -> io::Result<(Value, Duration)> {
     let query: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
     let path = format!("/api/retrieval/search?folder={folder}&query={query}&k=3&candidates=3");
@@ -76,7 +76,7 @@ pub async fn search(connection: &mut Connection, folder: &str, query: &str) -> i
     Ok((answer.json()?, took))
 }
 
-/// Asks once and waits until the whole folder is indexed and, with a model, embedded; gives the number of chunks.
+/// Searches once and waits until the whole folder is indexed and, with a model, embedded. Returns the number of chunks.
 pub async fn settled(connection: &mut Connection, folder: &str, embedded: Embedded) -> io::Result<usize> {
     search(connection, folder, "anything").await?;
     let deadline = Instant::now() + PATIENCE;
@@ -93,7 +93,7 @@ pub async fn settled(connection: &mut Connection, folder: &str, embedded: Embedd
     Err(Error::other(format!("{folder}/ is not indexed after {} s", PATIENCE.as_secs())))
 }
 
-/// Whether vectors are waited for.
+/// Whether to wait for the vectors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Embedded {
     Yes,

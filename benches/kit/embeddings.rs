@@ -1,4 +1,4 @@
-//! An embeddings service whose vectors mean nothing and cost nothing: what is measured with it is search.
+//! An embeddings service that returns meaningless vectors at almost no cost, so that only the search is measured.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::texts::Dice;
 
-/// As many numbers a vector as the default model has.
+/// Dimension of the vectors, as in the default model.
 const DIMENSION: usize = 512;
 
-/// Starts it on a free port and gives its address.
+/// Starts the service on a free port and returns its base URL.
 pub async fn start() -> io::Result<String> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -35,11 +35,11 @@ async fn embed(Json(body): Json<Value>) -> Json<Value> {
     Json(json!({"object": "list", "model": "made", "data": data.collect::<Vec<_>>()}))
 }
 
-/// The same for the same text, and in any direction.
+/// Returns a unit vector whose direction is pseudo-random and depends only on the text.
 fn vector(text: &str) -> Vec<f32> {
     let seed = text.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
     let mut dice = Dice::new(seed);
-    // The sum of some even numbers is near to a normal one, whose directions are even.
+    // A sum of uniform numbers is approximately normal, and vectors of normal numbers have uniform directions.
     let numbers: Vec<f64> = (0..DIMENSION).map(|_| (0..4).map(|_| dice.share() - 0.5).sum()).collect();
     let length = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
     numbers.iter().map(|x| (x / length) as f32).collect()

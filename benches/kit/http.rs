@@ -1,4 +1,4 @@
-//! A lean HTTP/1.1 client on one kept connection: it adds as little as possible to what it measures.
+//! A minimal HTTP/1.1 client on one persistent connection, which adds as little as possible to the measurements.
 
 use std::io::{self, Error};
 use std::net::SocketAddr;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// No answer of the programs under test takes so long.
+/// Read timeout, longer than any response of the programs under test takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Connection {
     stream: TcpStream,
     address: SocketAddr,
-    /// Read and not used yet: from `at` on.
+    /// Received bytes; those before `at` are consumed.
     buffer: Vec<u8>,
     at: usize,
 }
@@ -26,7 +26,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON, if the status says that all went well.
+    /// Parses the body as JSON.
+    ///
+    /// # Errors
+    /// Returns an error if the status is not 2xx or the body is not JSON.
     pub fn json(&self) -> io::Result<Value> {
         if !(200..300).contains(&self.status) {
             let text = String::from_utf8_lossy(&self.body);
@@ -58,14 +61,14 @@ impl Connection {
         self.answer().await
     }
 
-    /// Posts and hands every SSE event, with the moment it was read, to `seen`, until the stream ends.
+    /// Posts a request and passes every SSE event and the time it was read to `seen`, until the stream ends.
     pub async fn stream(&mut self, path: &str, body: &str, mut seen: impl FnMut(&[u8], Instant)) -> io::Result<()> {
         self.send("POST", path, body).await?;
         self.stream_begins().await?;
         self.events(|event| seen(event, Instant::now())).await
     }
 
-    /// Gets a stream: tells that it is `opened`, and hands every SSE event to `seen`, until the stream ends.
+    /// Opens a stream with GET, calls `opened`, and passes every SSE event to `seen`, until the stream ends.
     pub async fn follow(&mut self, path: &str, opened: impl FnOnce(), seen: impl FnMut(&[u8])) -> io::Result<()> {
         self.send("GET", path, "").await?;
         self.stream_begins().await?;
@@ -133,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// The next chunk of a chunked body; `None` at its end.
+    /// Returns the next chunk of a chunked body, or `None` at its end.
     async fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let line = self.line().await?;
         let size = usize::from_str_radix(line.trim(), 16).map_err(Error::other)?;

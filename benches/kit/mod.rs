@@ -1,4 +1,4 @@
-//! What the measurements are made with: a lean HTTP client, the server as a process, the scripted provider, numbers.
+//! Tools of the measurements: an HTTP client, the server as a process, test data, statistics and the report.
 
 pub mod asking;
 pub mod embeddings;

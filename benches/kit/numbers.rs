@@ -1,8 +1,8 @@
-//! Samples and what is said about them.
+//! Samples and their statistics.
 
 use std::time::Duration;
 
-/// Measured values of one thing, in one unit.
+/// Measured values of one quantity, in one unit.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<f64>);
 
@@ -19,7 +19,7 @@ impl Samples {
         self.0.len()
     }
 
-    /// The value that a share of `p` (0 to 1) of the samples does not exceed, by nearest rank.
+    /// Returns the smallest value that at least a share `p` (0 to 1) of the samples does not exceed (nearest rank).
     pub fn percentile(&self, p: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -39,12 +39,12 @@ impl Samples {
         self.percentile(0.99)
     }
 
-    /// The same samples less `base`.
+    /// Returns the samples minus `base`.
     pub fn beyond(&self, base: f64) -> Samples {
         Samples(self.0.iter().map(|value| value - base).collect())
     }
 
-    /// Half the distance of the quartiles: how much the machine's other work moves the median.
+    /// Returns half the interquartile range, which shows how much the machine's other load moves the median.
     pub fn spread(&self) -> f64 {
         (self.percentile(0.75) - self.percentile(0.25)) / 2.0
     }

@@ -1,4 +1,4 @@
-//! Figures, their targets, and the page they are written to.
+//! Figures, their targets, and the page that lists them.
 
 use std::fmt::Write;
 use std::fs;
@@ -54,7 +54,7 @@ impl Report {
         self.sections.iter().flat_map(|(_, figures)| figures).filter(|figure| figure.verdict() == "MISS").count()
     }
 
-    /// The page, below its `head`.
+    /// Writes the page: `head`, then a table for each section.
     pub fn write(&self, path: &Path, head: &str) -> io::Result<()> {
         let mut page = head.to_owned();
         for (title, figures) in &self.sections {

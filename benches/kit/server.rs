@@ -1,4 +1,4 @@
-//! The program under test as a process, and what the kernel says about it.
+//! The program under test as a process, and its resource usage from the kernel.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Error};
@@ -17,19 +17,19 @@ pub struct Server {
     pub address: SocketAddr,
 }
 
-/// The release binary: `MINICLAW_BIN`, or the one that cargo built for this driver.
+/// Returns the path of the release binary: `MINICLAW_BIN`, or the one that cargo built for this driver.
 pub fn binary() -> PathBuf {
     std::env::var_os("MINICLAW_BIN").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_miniclaw")), PathBuf::from)
 }
 
-/// The program with nothing of this process's environment, so that no key of a person is used.
+/// Returns a command for the program with an empty environment except `PATH`, so that it cannot use a person's API keys.
 fn program() -> Command {
     let mut command = Command::new(binary());
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
     command
 }
 
-/// A starter home whose only model is the scripted provider at `model`.
+/// Creates a starter home whose only model is the scripted provider at `model`.
 pub fn starter_home(folder: &Path, model: &Url) -> io::Result<()> {
     let made = program().arg("init").arg(folder).stdout(Stdio::null()).status()?;
     if !made.success() {
@@ -38,12 +38,12 @@ pub fn starter_home(folder: &Path, model: &Url) -> io::Result<()> {
     configure(folder, model)
 }
 
-/// Makes the scripted provider at `model` the home's only model.
+/// Configures the scripted provider at `model` as the home's only model.
 pub fn configure(folder: &Path, model: &Url) -> io::Result<()> {
     configure_more(folder, model, "")
 }
 
-/// The same with more lines of config.yml.
+/// Does the same and adds `lines` to config.yml.
 pub fn configure_more(folder: &Path, model: &Url, lines: &str) -> io::Result<()> {
     let config = format!(
         "find_local_models: false\nmodels:\n  - {{id: scripted, api_url: '{model}', api_key: none, context_window: 128000}}\n{lines}"
@@ -52,12 +52,12 @@ pub fn configure_more(folder: &Path, model: &Url, lines: &str) -> io::Result<()>
 }
 
 impl Server {
-    /// Starts on a free port and waits until it says where it listens.
+    /// Starts the server on a free port and waits until it prints its address.
     pub fn start(home: &Path) -> io::Result<Self> {
         Self::spawn(program(), home)
     }
 
-    /// The same, with the models in this folder.
+    /// Does the same with `models` as the folder of the models.
     pub fn start_with_models(home: &Path, models: &Path) -> io::Result<Self> {
         let mut command = program();
         command.env("MINICLAW_MODELS", models);
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    /// Time from spawning the process to its first answer 200 on `/health`.
+    /// Measures the time from spawning the process to its first status 200 on `/health`.
     pub async fn time_to_health(home: &Path) -> io::Result<(Self, Duration)> {
         let began = Instant::now();
         let server = Self::start(home)?;
@@ -94,7 +94,7 @@ impl Server {
         Connection::open(self.address).await
     }
 
-    /// Resident memory in MB (10⁶ bytes): all of it, and the part that is not file pages.
+    /// Returns resident memory in MB (10⁶ bytes): the total, and the part that is not file pages.
     pub fn memory(&self) -> io::Result<(f64, f64)> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let field = |name: &str| {
@@ -105,12 +105,12 @@ impl Server {
         Ok((field("VmRSS:").ok_or_else(missing)?, field("RssAnon:").ok_or_else(missing)?))
     }
 
-    /// Processor time used so far.
+    /// Returns the processor time used so far.
     pub fn cpu(&self) -> io::Result<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-        // The kernel's unit for user space is 1/100 s on every Linux there is.
+        // The kernel reports this to user space in units of 1/100 s (USER_HZ) on every Linux.
         Ok(Duration::from_millis(ticks * 10))
     }
 
@@ -121,7 +121,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SAFETY: a signal to a child that has not been waited for, so the number is still its own.
+        // SAFETY: signals a child that has not been waited for, so its process id cannot have been reused.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
         let deadline = Instant::now() + Duration::from_secs(12);
         while Instant::now() < deadline {
@@ -130,7 +130,7 @@ impl Drop for Server {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        // It did not obey; nothing of it may stay behind.
+        // The process did not end on SIGTERM; kill it so that nothing is left running.
         let _ = self.child.kill().and_then(|()| self.child.wait());
     }
 }

@@ -1,17 +1,17 @@
-//! Documents and questions of made-up words, the same in every run.
+//! Documents and questions of made-up words, identical in every run.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How many different words there are. The n-th is as frequent as 1/n of the first, as in languages.
+/// Number of different words. The n-th word has 1/n of the frequency of the first, as in natural languages (Zipf's law).
 const WORDS: f64 = 20_000.0;
-/// Questions ask for less frequent words than these: the most frequent say nothing.
+/// Lowest frequency rank of the words in questions: more frequent words do not tell documents apart.
 const TELLING: f64 = 30.0;
-/// Chinese texts are made of so many characters.
+/// Number of different characters in Chinese texts.
 const CHARACTERS: f64 = 3_000.0;
 
-/// Numbers that look random (SplitMix64).
+/// Pseudo-random number generator (SplitMix64).
 pub struct Dice(u64);
 
 impl Dice {
@@ -27,12 +27,12 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// At least 0 and less than 1.
+    /// Returns a number of at least 0 and less than 1.
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A place in a list by frequency, at least `from` and less than `to`.
+    /// Returns a frequency rank of at least `from` and less than `to`.
     fn place(&mut self, from: f64, to: f64) -> u64 {
         (from * (to / from).powf(self.share())) as u64
     }
@@ -45,7 +45,7 @@ impl Dice {
         char::from_u32(0x4e00 + self.place(1.0, CHARACTERS) as u32).unwrap_or('一')
     }
 
-    /// A sentence of twelve words, or of twenty characters.
+    /// Returns a sentence of twelve words or of twenty characters.
     pub fn sentence(&mut self, language: Language) -> String {
         match language {
             Language::English => {
@@ -56,7 +56,7 @@ impl Dice {
         }
     }
 
-    /// Six words that tell something.
+    /// Returns a question of six distinctive words.
     pub fn question(&mut self) -> String {
         let words: Vec<String> = (0..6).map(|_| self.word(TELLING)).collect();
         format!("{}?", words.join(" "))
@@ -69,7 +69,7 @@ pub enum Language {
     Chinese,
 }
 
-/// The n-th most frequent word: syllables without a meaning, the more the rarer it is.
+/// Returns the n-th most frequent word: meaningless syllables, more of them for rarer words.
 fn word(number: u64) -> String {
     const SYLLABLES: [&str; 30] = [
         "ka", "lo", "mi", "ru", "te", "sa", "no", "ve", "pi", "du", "ga", "be", "zo", "fi", "ho", "na", "so", "re",
@@ -84,15 +84,15 @@ fn word(number: u64) -> String {
     word
 }
 
-/// One of the words that no text of these has.
+/// Returns a word that no text of this module contains.
 pub fn rare_word(number: usize) -> String {
     word(WORDS as u64 * 2 + number as u64)
 }
 
-/// How many sections a file of [`fill`] has; each is one chunk.
+/// Number of sections in a file of [`fill`]; each section is one chunk.
 const SECTIONS: usize = 10;
 
-/// Writes English files of ten sections of some 200 words each until there are `chunks` sections, a hundred files a folder.
+/// Writes English files of ten sections of about 200 words each until there are `chunks` sections, 100 files per folder.
 pub fn fill(folder: &Path, chunks: usize) -> io::Result<()> {
     let mut dice = Dice::new(chunks as u64);
     for file in 0..chunks.div_ceil(SECTIONS) {

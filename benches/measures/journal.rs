@@ -1,4 +1,4 @@
-//! What keeping a fact costs, by the length of its session: it must not depend on it.
+//! The cost of appending a fact by the length of its session; it must not depend on the length.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::kit::report::Report;
 use crate::kit::seed;
 
 pub const LENGTHS: [usize; 3] = [10, 1_000, 10_000];
-/// A disk's answer varies more than this between two runs of the same program.
+/// Maximum ratio of the longest to the shortest session; a disk's latency alone varies nearly as much between two runs.
 const FLAT: f64 = 1.5;
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
@@ -81,7 +81,7 @@ async fn appends(log: &SessionLog, claim: Claim, length: usize, n: usize) -> io:
     Ok(Appends { synced, folded })
 }
 
-/// What no program can be faster than.
+/// Measures the latency of the disk alone, which is a lower bound.
 fn disk_alone(folder: &Path, n: usize) -> io::Result<Samples> {
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(folder.join("disk-alone"))?;
     let mut times = Samples::default();

@@ -1,4 +1,4 @@
-//! Search in a large knowledge/ by words and vectors, beyond making the question's vector.
+//! Search in a large knowledge/ by words and vectors, without the time to embed the question.
 
 use std::io;
 use std::time::Instant;
@@ -34,7 +34,7 @@ async fn size(bench: &Bench, report: &mut Report, (chunks, target): (usize, f64)
     let began = Instant::now();
     let chunks = settled(&mut connection, "knowledge", Embedded::Yes).await?;
     let (built, used) = (ms(began.elapsed()) / 1e3, server.cpu()?.as_secs_f64());
-    // What the watcher of files and the disk still have to do is not part of a question.
+    // Pending work of the file watcher and the disk is not part of a question.
     quiet(&server).await?;
     let asked = Asked::ask(&mut connection, "knowledge", bench.times(300)).await?;
     let name = format!("{chunks} chunks: a question beyond its vector, p50");
@@ -48,7 +48,7 @@ async fn size(bench: &Bench, report: &mut Report, (chunks, target): (usize, f64)
     Ok(())
 }
 
-/// Waits until the server has used no processor time for a while.
+/// Waits until the server is idle: less than 20 ms of processor time in 400 ms.
 pub async fn quiet(server: &Server) -> io::Result<()> {
     for _ in 0..100 {
         let before = server.cpu()?;

@@ -1,4 +1,4 @@
-//! Search with the default embedding model: what a question costs, what indexing costs, what it takes of memory.
+//! Search with the default embedding model: the cost of a question and of indexing, and memory use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder that the server takes models from.
+/// Returns the folder from which the server loads models.
 fn models() -> io::Result<PathBuf> {
     let environment = Environment::load(Path::new("/nowhere"), std::env::vars()).map_err(io::Error::other)?;
     Ok(config::models_dir(&environment))

@@ -1,4 +1,4 @@
-//! Resident memory of the server alone, at rest and after ordinary use.
+//! Resident memory of the server process, when idle and after ordinary use.
 
 use std::io;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn resting(report: &mut Report, server: &Server, when: &str) -> io::Result
     Ok(())
 }
 
-/// What a browser asks for when the page is opened on a session.
+/// Sends the requests that a browser sends when it opens the page on a session.
 async fn page_load(connection: &mut Connection, id: &str) -> io::Result<()> {
     let page = connection.get("/").await?;
     let page = String::from_utf8_lossy(&page.body).into_owned();

@@ -1,4 +1,4 @@
-//! What is measured, one question a file. Each adds its figures to the report.
+//! The measurements, one topic per file. Each adds its figures to the report.
 
 pub mod journal;
 pub mod knowledge;
@@ -23,16 +23,16 @@ use tempfile::TempDir;
 
 use crate::kit::http::Connection;
 
-/// Where homes are made, and how much is measured.
+/// Folder for the homes, and the scale of the measurements.
 pub struct Bench {
     folder: TempDir,
-    /// A tenth of the repetitions: to see that everything works, not to quote.
+    /// Whether to run only a tenth of the repetitions: a smoke test, whose figures are not to be quoted.
     pub quick: bool,
 }
 
 impl Bench {
     pub fn new(quick: bool) -> io::Result<Self> {
-        // On the disk of the build, not in a memory file system: waiting for the disk is part of what is measured.
+        // On the disk of the build, not in a memory file system: disk latency is part of the measurements.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         Ok(Self { folder, quick })
     }
@@ -46,7 +46,7 @@ impl Bench {
     }
 }
 
-/// A scripted provider that answers every question with `tokens` numbered tokens at full speed.
+/// Starts a scripted provider that answers every question with `tokens` numbered tokens at full speed.
 pub async fn fast_model(tokens: usize) -> io::Result<Running> {
     let steps = json!([{"tokens": {"count": tokens, "text": "word{n} "}}, {"finish": "stop"}]);
     model(json!([{"repeat": true, "steps": steps}])).await
@@ -56,13 +56,13 @@ pub async fn model(replies: Value) -> io::Result<Running> {
     scripted::start(Script::from_value(&json!({"replies": replies})).map_err(io::Error::other)?).await
 }
 
-/// Makes a session that has a title already, so that no turn asks the model for one.
+/// Creates a session that already has a title, so that no turn asks the model for one.
 pub async fn titled_session(connection: &mut Connection) -> io::Result<String> {
     let made = connection.post("/api/sessions", &json!({"title": "bench"})).await?.json()?;
     made["id"].as_str().map(str::to_owned).ok_or_else(|| io::Error::other("a session without an id"))
 }
 
-/// The size of a file or folder in bytes, as `ls` shows it.
+/// Returns the size of a file or folder in bytes, as `ls` shows it.
 pub fn size(path: &Path) -> io::Result<u64> {
     Ok(std::fs::metadata(path)?.len())
 }

@@ -1,4 +1,4 @@
-//! What a request weighs, and what assembling its prompt costs.
+//! The size of a request, and the cost of assembling its prompt.
 
 use std::io;
 use std::time::Instant;
@@ -47,7 +47,7 @@ async fn request_for_hi(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Six files, each longer than its cap, read and joined.
+/// Measures reading and joining six files that are each longer than their limit.
 fn assembly(bench: &Bench, report: &mut Report, name: &str, letter: &str) -> io::Result<()> {
     let folder = bench.folder(&format!("prompt-{name}"));
     std::fs::create_dir_all(&folder)?;

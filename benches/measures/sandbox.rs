@@ -1,4 +1,4 @@
-//! What the sandbox adds to starting a command.
+//! The overhead of the sandbox when a command starts.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
     let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
     let has_bubblewrap = namespaces.holds() != SandboxStatus::NoBubblewrap;
-    // In turns, so that the machine's other work falls on all of them alike.
+    // Alternating, so that other load on the machine affects all of them equally.
     for _ in 0..bench.times(300) {
         plain.push_ms(spawned(&cwd).await?);
         standard.push_ms(ran(&inside, &cwd).await?);

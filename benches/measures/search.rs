@@ -1,4 +1,4 @@
-//! Search in memory/ by words: a question, an edit and the question after it, and what it takes of memory.
+//! Search in memory/ by words: a question, a question after an edit, and memory use.
 
 use std::fs;
 use std::io;
@@ -55,7 +55,7 @@ async fn questions(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Resident memory in MB of a server with an empty memory/.
+/// Measures the resident memory in MB of a server with an empty memory/.
 pub async fn without_memory(bench: &Bench) -> io::Result<f64> {
     let model = fast_model(1).await?;
     let home = bench.folder("nothing");
@@ -75,13 +75,13 @@ pub async fn without_memory(bench: &Bench) -> io::Result<f64> {
     Ok(resident)
 }
 
-/// Resident memory in MB of a server that nobody asks anything.
+/// Measures the resident memory in MB of an idle server.
 pub async fn resting(server: &Server) -> io::Result<f64> {
     sleep(Duration::from_millis(1_500)).await;
     Ok(server.memory()?.0)
 }
 
-/// A person changes one line of a memory of 100 KB and asks for what it says now.
+/// Measures how long it takes until a search finds a line that was just changed in a memory of 100 KB.
 async fn edits(bench: &Bench, report: &mut Report, (name, language): (&str, Language)) -> io::Result<()> {
     let model = fast_model(1).await?;
     let home = bench.folder(&format!("edits-{name}"));
@@ -102,7 +102,7 @@ async fn edits(bench: &Bench, report: &mut Report, (name, language): (&str, Lang
         let (took, searched) = edit_and_ask(&mut connection, (&path, &lines), &fact).await?;
         times.push_ms(took);
         refresh.push(searched);
-        // The server's watcher looks at the file too; the next edit comes when it is done.
+        // The file watcher of the server reads the file too; wait for it before the next edit.
         sleep(Duration::from_millis(30)).await;
     }
     let kilobytes = fs::metadata(&path)?.len() / 1000;
@@ -131,7 +131,7 @@ async fn edit_and_ask(
     Ok((took, answer["took_us"]["refresh"].as_f64().unwrap_or_default() / 1e3))
 }
 
-/// Lines of a list under headings, 100 KB.
+/// Returns the lines of a list under headings, 100 KB in total.
 fn memory(language: Language) -> Vec<String> {
     let mut dice = Dice::new(3);
     let mut lines = vec!["# Memory".to_owned()];
@@ -147,7 +147,7 @@ fn memory(language: Language) -> Vec<String> {
     lines
 }
 
-/// A question and what answers it; no other fact is of the same name.
+/// Returns a question and its answer, with a name that no other fact has.
 fn fact(language: Language, number: usize) -> (String, String) {
     match language {
         Language::English => {
@@ -155,7 +155,7 @@ fn fact(language: Language, number: usize) -> (String, String) {
             (format!("On which shelf does {name} keep the atlas?"), format!("{name} keeps it by the window."))
         }
         Language::Chinese => {
-            // Rarer characters than those of the other lines.
+            // Characters that the other lines do not contain.
             let name: String = (0..3).filter_map(|at| char::from_u32(0x6000 + (3 * number + at) as u32)).collect();
             (format!("{name}的地图册放在哪个书架上？"), format!("{name}的放在窗边。"))
         }

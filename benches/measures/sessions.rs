@@ -94,7 +94,7 @@ async fn many_sessions(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// How long a question waits until it is safely kept and its run has begun.
+/// Measures how long it takes to accept a question, that is, to store it durably and start its run.
 async fn accepting(connection: &mut Connection, length: usize, n: usize) -> io::Result<Samples> {
     let path = format!("/api/sessions/length-{length}");
     let mut times = Samples::default();
@@ -108,7 +108,7 @@ async fn accepting(connection: &mut Connection, length: usize, n: usize) -> io::
     Ok(times)
 }
 
-/// Milliseconds and bytes of one answer.
+/// Returns the milliseconds and bytes of one response.
 async fn get(connection: &mut Connection, path: &str) -> io::Result<(f64, usize)> {
     let began = Instant::now();
     let answer = connection.get(path).await?;

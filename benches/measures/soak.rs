@@ -1,5 +1,5 @@
-//! Left running: a thousand open streams and fifty agents at work, for minutes. Is anything lost, does memory grow, does
-//! the server still answer at once? Measured only when it is asked for by name: `make soak MINUTES=10`.
+//! Soak test: a thousand open streams and fifty agents at work, for minutes. Checks for lost events, memory growth and
+//! the latency of `/health`. Runs only if it is named: `make soak MINUTES=10`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,15 +21,15 @@ use crate::kit::server::{Server, starter_home};
 
 const AGENTS: usize = 50;
 const STREAMS: usize = 1_000;
-/// Of the streams, those that follow all sessions at once, as a tab does; the others follow one session each.
+/// Number of the streams that follow all sessions at once, as a tab does; the others follow one session each.
 const TABS: usize = 20;
 const TOKENS: usize = 200;
 const PER_SECOND: u32 = 10;
-/// After so many answers an agent has the older half of its conversation archived, as a person would: what is said is kept
-/// on disk, not in memory. Each begins where that has led to, so that conversations are as long at the end as at the start:
-/// between this many exchanges and twice as many.
+/// Number of answers after which an agent compacts the older half of its conversation, as a person would; the compacted
+/// part is on disk, not in memory. Each agent starts with a conversation as long as its point in this cycle requires, so
+/// that conversations are as long at the end as at the start: between this many exchanges and twice as many.
 const COMPRESSED_EVERY: usize = 10;
-/// In MB; half of the time is enough for a leak to show.
+/// Maximum memory growth in the second half, in MB; half of the time is enough for a leak to show.
 const GROWN: f64 = 3.0;
 const HEALTH_EVERY: Duration = Duration::from_millis(100);
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ const MEMORY_EVERY: Duration = Duration::from_secs(1);
 pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Result<()> {
     report.section("1,000 open streams and 50 agents at work");
     let time = Duration::from_secs_f64(minutes * 60.0);
-    // A round cannot be shorter than its tokens.
+    // A round takes at least as long as its tokens.
     let rounds = (time.as_secs() as usize * PER_SECOND as usize).div_ceil(TOKENS) + 2;
     let home = bench.folder("soak");
     let model = model(replies(rounds)).await?;
@@ -91,7 +91,7 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     let at_end = server.memory()?;
     soak.over.store(true, Ordering::Relaxed);
     let health = health.await.map_err(Error::other)??;
-    // Every stream must have seen every round of what it follows.
+    // Every stream must receive every round of the sessions it follows.
     let rounds = soak.rounds.load(Ordering::Relaxed);
     let per_session = (STREAMS - TABS) as u64 / AGENTS as u64;
     let wanted = rounds * (per_session + TABS as u64);
@@ -122,18 +122,18 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     Ok(())
 }
 
-/// What all streams add up to.
+/// Counters shared by all streams.
 #[derive(Default)]
 struct Soak {
     open: AtomicU64,
     events: AtomicU64,
-    /// Answers seen whole, over all streams.
+    /// Complete answers received, summed over all streams.
     whole: AtomicU64,
     rounds: AtomicU64,
     over: AtomicBool,
 }
 
-/// Every question is answered by a tool call first, and then by words at their pace.
+/// Returns the replies of the model: a tool call first for every question, then words at their rate.
 fn replies(rounds: usize) -> Value {
     let look = json!([
         {"tool_call": {"id": "c", "name": "read_file", "arguments": {"path": "workspace/SOUL.md"}}},
@@ -149,7 +149,7 @@ fn replies(rounds: usize) -> Value {
     Value::Array(replies)
 }
 
-/// The conversation that an agent goes on with, as long as it has to be for its place between two archivings.
+/// Returns the conversation with which an agent starts, as long as the agent's point in the compaction cycle requires.
 fn talked(agent: usize, soul: &str) -> Value {
     let words: String = (0..TOKENS).map(|n| format!("{n} ")).collect();
     let call = json!({"tool": "read_file", "input": "workspace/SOUL.md", "output": soul, "id": "c",
@@ -174,9 +174,9 @@ struct Agent {
     until: Instant,
 }
 
-/// Asks one question after the other until its time is over; returns how many.
+/// Asks one question after another until the time is over; returns how many.
 async fn work(mut connection: Connection, Agent { agent, id, until }: Agent) -> io::Result<u64> {
-    // As independent people would begin.
+    // Staggered, because independent people would not start at the same moment.
     sleep(Duration::from_millis(37) * agent as u32).await;
     let mut rounds = 0;
     while Instant::now() < until {
@@ -208,7 +208,7 @@ async fn ask_health(mut connection: Connection, soak: Arc<Soak>) -> io::Result<S
     Ok(samples)
 }
 
-/// Follows until the stream ends, which it should not.
+/// Follows a stream until it ends, which is an error.
 async fn follow(mut connection: Connection, path: String, soak: Arc<Soak>) -> io::Result<()> {
     let mut expected = HashMap::<String, usize>::new();
     let (mut last, mut fault) = (0, None);
@@ -227,7 +227,8 @@ async fn follow(mut connection: Connection, path: String, soak: Arc<Soak>) -> io
     Err(Error::other(fault.unwrap_or_else(|| "the server closed it".to_owned())))
 }
 
-/// Ids rise, the tokens of every answer are its numbers from 0 on. Returns 1 for the end of an answer that was whole.
+/// Checks that ids increase and that the tokens of every answer count up from 0. Returns 1 at the end of a complete
+/// answer, else 0.
 fn check(event: &[u8], last: &mut u64, expected: &mut HashMap<String, usize>) -> Result<u64, String> {
     let text = std::str::from_utf8(event).map_err(|error| error.to_string())?;
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));

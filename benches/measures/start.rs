@@ -1,4 +1,4 @@
-//! From spawning the process to the first answer.
+//! The time from spawning the process to its first response.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Many answers at once, each at the speed of a person's reading: how late are their tokens?
+//! Many concurrent answers, each at reading speed: the delay of their tokens.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::kit::server::{Server, starter_home};
 const STREAMS: usize = 200;
 const PER_SECOND: u32 = 50;
 const SECONDS: u32 = 12;
-/// Streams begin spread over one token's time, in so many steps, as independent people would.
+/// Number of steps over which the starts of the streams are spread within one token's interval, like independent users.
 const PHASES: usize = 20;
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
@@ -69,12 +69,12 @@ async fn straight(seconds: u32) -> io::Result<Samples> {
     streams.follow(&model, seconds).await
 }
 
-/// The question of a stream; it chooses the gate that the answer waits at.
+/// Returns the question of a stream, which selects the gate at which the answer waits.
 fn phase(stream: usize) -> String {
     format!("[phase {}]", stream % PHASES)
 }
 
-/// Answers that say one word, wait at their phase's gate, and then keep to their schedule.
+/// Starts a model whose answers say one word, wait at their phase's gate, and then keep to their schedule.
 async fn phased_model(seconds: u32) -> io::Result<Running> {
     let reply = |phase: usize| {
         let tokens = json!({"count": seconds * PER_SECOND, "per_second": PER_SECOND, "text": "word{n} "});
@@ -93,7 +93,7 @@ struct Streams {
 }
 
 impl Streams {
-    /// Opens all, lets their tokens flow, and returns each token's delay beyond its schedule in ms.
+    /// Opens all streams, opens the gates, and returns each token's delay beyond its schedule in ms.
     async fn follow(self, model: &Running, seconds: u32) -> io::Result<Samples> {
         let mut tasks = Vec::new();
         for body in self.bodies {
@@ -109,7 +109,7 @@ impl Streams {
                 connection.stream(path, &body, collect).await.map(|()| seen)
             }));
         }
-        // Everybody has the first word by then and waits at a gate.
+        // By then every stream has received the first word and waits at its gate.
         sleep(Duration::from_secs(3)).await;
         let step = Duration::from_secs(1) / PER_SECOND / PHASES as u32;
         let began = Instant::now() + Duration::from_millis(50);

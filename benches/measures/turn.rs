@@ -1,4 +1,4 @@
-//! What the server adds to a turn: the same answer straight from the scripted provider, and through the server.
+//! The overhead of the server in a turn: the same answer directly from the scripted provider, and through the server.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::kit::server::{Server, starter_home};
 const TOKENS: usize = 50;
 const ONE_WORD: &str = "Say one word.";
 
-/// When things happened, from the sending of the request on.
+/// Times of the events, measured from sending the request.
 #[derive(Default)]
 pub struct Timing {
     pub first: Duration,
-    /// The last word was said: `done`, or `[DONE]`.
+    /// The answer is complete: `done`, or `[DONE]`.
     pub said: Duration,
-    /// The stream has ended; the server has written the session's file.
+    /// The stream has ended; the server has written the session file.
     pub ended: Duration,
     pub tokens: usize,
 }
 
-/// Asks and waits for the end. `token` and `done` tell the events apart.
+/// Sends the request and waits for the end of the stream. `marks` identify the events.
 pub async fn ask(connection: &mut Connection, path: &str, body: &str, marks: Marks) -> io::Result<Timing> {
     let mut timing = Timing::default();
     let began = Instant::now();
@@ -72,7 +72,8 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
         for (question, pair) in [ONE_WORD, "hi"].into_iter().zip(&mut pairs) {
             let body = json!({"message": question, "session_id": id}).to_string();
             let ours = ask(&mut through, "/api/chat", &body, OF_SERVER).await?;
-            // The model's part is measured with a request that the server has made; taking it copies all of them.
+            // The model alone is measured with a request that the server has sent; reading it copies all requests,
+            // so only once.
             if turn == 0 {
                 pair.request = model.requests().last().map(ToString::to_string).unwrap_or_default();
             }
@@ -101,7 +102,8 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// One word to [`ONE_WORD`]: many words at full speed leave the model in one piece, which hides when the first was ready.
+/// Starts a model that answers [`ONE_WORD`] with one token and everything else with [`TOKENS`]. Many tokens at full speed
+/// leave the model in one piece, which hides when the first was ready.
 async fn one_or_many() -> io::Result<Running> {
     let steps = |count: usize| json!([{"tokens": {"count": count, "text": "word{n} "}}, {"finish": "stop"}]);
     let one = json!({"match": ONE_WORD, "repeat": true, "steps": steps(1)});

@@ -1,6 +1,6 @@
-//! The page in a browser: how fast it is there, how a long conversation opens, and an answer of 20,000 tokens.
+//! The page in a browser: loading it, opening a long conversation, and an answer of 20,000 tokens.
 //!
-//! Measured by `frontend/e2e/budgets/`, which drives a real browser; here its figures join the others.
+//! `frontend/e2e/budgets/` measures them in a real browser; this module adds the figures to the report.
 
 use std::fs;
 use std::io::{self, Error};
@@ -32,7 +32,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if !bench.quick {
         command.arg("--bench");
     }
-    // A budget that is missed ends it with 1, and is in the figures; without figures, it could not measure.
+    // The driver exits with 1 if a budget is missed, which the figures show. If it writes no figures, it could not measure.
     let ended = command.status()?;
     let text = fs::read_to_string(&path).map_err(|_| Error::other(format!("the browser's driver {ended}")))?;
     let figures: Vec<Measured> = serde_json::from_str(&text)?;

@@ -1,4 +1,4 @@
-// Calls that wait for a person, with the server's own policy: what is allowed runs, what is not does not.
+// Pending calls under the server's own policy: allowed calls run, others do not.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ async function openStep(page, tool) {
   await answers(page).last().locator('summary', { hasText: tool }).click()
 }
 
-test('what is allowed runs, and a reload in between changes nothing', async ({ open }) => {
+test('allowed calls run, and a reload in between changes nothing', async ({ open }) => {
   const page = await open()
   await say(page, 'count once')
   await card(page).getByText('echo one two').waitFor()
@@ -55,7 +55,7 @@ test('what is allowed runs, and a reload in between changes nothing', async ({ o
   await answers(page).getByText('Allowed once by you').waitFor()
 })
 
-test('in Chinese the page says in Chinese why it asks, and why a work failed', async ({ open }) => {
+test('in Chinese the page explains approvals and failures in Chinese', async ({ open }) => {
   const page = await open({ lang: 'zh' })
   const message = page.getByRole('textbox', { name: '消息', exact: true })
   await message.fill('in chinese')
@@ -74,7 +74,7 @@ test('in Chinese the page says in Chinese why it asks, and why a work failed', a
   await failed.waitFor()
 })
 
-test('always means exactly this, until it is taken back', async ({ open }) => {
+test('a standing rule allows exactly one input until it is removed', async ({ open }) => {
   const page = await open()
   await say(page, 'the same always')
   await button(page, 'Always for exactly this').click()
@@ -89,7 +89,7 @@ test('always means exactly this, until it is taken back', async ({ open }) => {
   await dialog.getByText('Nothing is allowed without asking').waitFor()
 })
 
-test('a denial is read by the model, with its reason', async ({ app, open }) => {
+test('the model reads a denial with its reason', async ({ app, open }) => {
   const page = await open()
   await say(page, 'something dangerous')
   await button(page, 'Deny because…').click()
@@ -105,7 +105,7 @@ test('a denial is read by the model, with its reason', async ({ app, open }) => 
   )
 })
 
-test('a new message takes the place of what waits', async ({ open }) => {
+test('a new message replaces the pending call', async ({ open }) => {
   const page = await open()
   await say(page, 'wait for it')
   await card(page).waitFor()
@@ -117,7 +117,7 @@ test('a new message takes the place of what waits', async ({ open }) => {
   assert.equal(await composer(page).inputValue(), '')
 })
 
-test('answered in one tab, it is answered in the other', async ({ open }) => {
+test('an answer in one tab settles the card in the other', async ({ open }) => {
   const page = await open()
   await say(page, 'in two tabs')
   await card(page).waitFor()
@@ -133,7 +133,7 @@ test('answered in one tab, it is answered in the other', async ({ open }) => {
   await answers(other).getByText('After in two tabs.').waitFor()
 })
 
-test('a change of a file is shown before, can be undone after, and done again', async ({ app, open }) => {
+test('a file change is previewed, undone and redone', async ({ app, open }) => {
   const page = await open()
   await say(page, 'Ada likes coffee')
   await page

@@ -1,4 +1,4 @@
-// A call that waits for a person: what is shown, and every way to answer.
+// A pending call: what is shown, and every way to answer.
 import assert from 'node:assert/strict'
 import { ask, fakeApprovals, finish, told } from './fake-approvals.mjs'
 import { catchStream } from './fake-retrieval.mjs'
@@ -10,7 +10,7 @@ const test = withMiniclaw()
 const card = page => page.getByRole('group', { name: /miniclaw wants/ })
 const row = page => page.locator('#pane-left [aria-current=page]')
 
-/** Waits until the card can be read as a whole, or as much of it as there is room for. */
+/** Waits until the whole card is visible, or its end if the card is taller than the view. */
 const inSight = page =>
   until(
     () =>
@@ -39,9 +39,7 @@ async function conversation(open, { rules, ...look } = {}) {
   return { page, world }
 }
 
-test('a call that waits is shown everywhere a person may look, and runs when it is allowed', async ({
-  open,
-}) => {
+test('a pending call shows everywhere a person may look, and runs once it is allowed', async ({ open }) => {
   const { page, world } = await conversation(open)
   await composer(page).fill('a draft')
   const asked = await ask(page, world)
@@ -66,7 +64,7 @@ test('a call that waits is shown everywhere a person may look, and runs when it 
   await answers(page).getByText('Allowed once by you').waitFor()
 })
 
-test('by keyboard: the card takes the focus from an empty message box, and 3 denies', async ({ open }) => {
+test('the card takes the focus from an empty message box, and key 3 denies', async ({ open }) => {
   const { page, world } = await conversation(open)
   await composer(page).focus()
   const asked = await ask(page, world)
@@ -77,7 +75,7 @@ test('by keyboard: the card takes the focus from an empty message box, and 3 den
   )
   await page.keyboard.press('Escape')
   assert.equal(await card(page).count(), 1)
-  // A digit right after the card came up may have been meant for the message box.
+  // A digit right after the card appeared may have been meant for the message box.
   await until(
     async () => {
       await page.keyboard.press('3')
@@ -92,9 +90,7 @@ test('by keyboard: the card takes the focus from an empty message box, and 3 den
   await answers(page).locator('summary', { hasText: 'terminal' }).getByText('Denied').first().waitFor()
 })
 
-test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it is not in sight', async ({
-  open,
-}) => {
+test('Mod+Alt+Enter allows the oldest call, but first shows it if it is out of view', async ({ open }) => {
   const { page, world } = await conversation(open)
   const session = new URL(page.url()).pathname
   await ask(page, world)
@@ -115,7 +111,7 @@ test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it
   assert.equal(world.answers[1].decision, 'deny')
 })
 
-test('a card that was scrolled away is shown first, and answered when it can be read', async ({ open }) => {
+test('a card out of view is shown first, and answered once it is visible', async ({ open }) => {
   const { page, world } = await conversation(open, { viewport: { width: 1440, height: 460 } })
   await ask(page, world)
   await inSight(page)
@@ -131,9 +127,7 @@ test('a card that was scrolled away is shown first, and answered when it can be 
   assert.equal(world.answers[0].decision, 'approve')
 })
 
-test('the keys for the oldest give what is written in its card, and nothing from behind a dialog', async ({
-  open,
-}) => {
+test('the shortcuts for the oldest card submit its open form, but not behind a dialog', async ({ open }) => {
   const { page, world } = await conversation(open)
   const first = await ask(page, world)
   await card(page).waitFor()
@@ -158,7 +152,7 @@ test('the keys for the oldest give what is written in its card, and nothing from
   ])
 })
 
-test('the input can be changed, and a reason given', async ({ open }) => {
+test('a person can edit the input and give a reason', async ({ open }) => {
   const { page, world } = await conversation(open)
   const first = await ask(page, world)
   await card(page).getByRole('button', { name: 'Edit…' }).click()
@@ -188,7 +182,7 @@ test('the input can be changed, and a reason given', async ({ open }) => {
   }
 })
 
-test('a change of a file is a diff, with nothing hidden in it', async ({ open }) => {
+test('a file change shows as a full diff', async ({ open }) => {
   const { page, world } = await conversation(open)
   await ask(page, world, {
     ...{ tool: 'edit_file', effect: 'write', arguments: { path: 'memory/MEMORY.md' } },
@@ -206,9 +200,7 @@ test('a change of a file is a diff, with nothing hidden in it', async ({ open })
   await shot(page, 'approval-diff')
 })
 
-test('answered elsewhere, expired and cancelled requests go, and say what became of them', async ({
-  open,
-}) => {
+test('answered, expired and cancelled requests disappear with an explanation', async ({ open }) => {
   const { page, world } = await conversation(open)
   for (const [decision, status, words] of [
     ['approved', 'done', 'Allowed once by you'],
@@ -229,7 +221,7 @@ test('answered elsewhere, expired and cancelled requests go, and say what became
   await shot(page, 'approval-states')
 })
 
-test('an answer that comes too late is told, and the card goes', async ({ open }) => {
+test('an answer that comes too late shows an error and removes the card', async ({ open }) => {
   const { page, world } = await conversation(open)
   await ask(page, world)
   await card(page).waitFor()
@@ -239,7 +231,7 @@ test('an answer that comes too late is told, and the card goes', async ({ open }
   await card(page).waitFor({ state: 'detached' })
 })
 
-test('what is always allowed stands in the settings, and can be taken back', async ({ open }) => {
+test('standing rules are listed in the settings and can be removed', async ({ open }) => {
   const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }
   const { page } = await conversation(open, { rules: [rule] })
   await page.keyboard.press('Control+,')
@@ -250,7 +242,7 @@ test('what is always allowed stands in the settings, and can be taken back', asy
   await dialog.getByText('Nothing is allowed without asking').waitFor()
 })
 
-test('without a sandbox a red line says so', async ({ open }) => {
+test('without a sandbox a red banner warns', async ({ open }) => {
   const page = await open({
     prepare: page =>
       page.route('**/api/status', async route => {

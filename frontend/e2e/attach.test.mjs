@@ -4,7 +4,7 @@ import { answers, composer, MOBILE, say, settled, shot, until } from './harness.
 
 const test = withMiniclaw()
 
-/** Colours are as they are meant only once nothing moves any more. */
+/** Colours are final only after all animations have ended. */
 const STILL = { reducedMotion: 'reduce' }
 const LIST = 'milk,2\n<img src=x onerror=alert(1)>\n'
 const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
@@ -19,7 +19,7 @@ async function choose(page, ...files) {
   await (await opened).setFiles(files)
 }
 
-/** What a drop or a paste brings, made in the page. */
+/** Fires a drop or a paste with this data in the page. */
 const bring = (page, type, files, text = '') =>
   composer(page).evaluate(
     (element, [type, files, text]) => {
@@ -36,10 +36,7 @@ const bring = (page, type, files, text = '') =>
     [type, files, text],
   )
 
-test('a chosen file goes along, reaches the model, and can be looked into after a reload', async ({
-  app,
-  open,
-}) => {
+test('an attached file reaches the model and opens after a reload', async ({ app, open }) => {
   const page = await open(STILL)
   await choose(page, file('lists.csv', LIST), file('utils.py', 'def hello(): ...\n'))
   await attached(page)
@@ -76,10 +73,7 @@ test('a chosen file goes along, reaches the model, and can be looked into after 
   await view.waitFor({ state: 'detached' })
 })
 
-test('files are dropped on the conversation, which says so while they hang over it, and a file needs no words', async ({
-  app,
-  open,
-}) => {
+test('the conversation accepts dropped files, and a file needs no text', async ({ app, open }) => {
   const page = await open({ ...STILL, theme: 'dark' })
   const files = [{ name: 'dropped.md', content: '# Plan\n', mime: 'text/markdown' }]
   await bring(page, 'dragenter', files)
@@ -115,7 +109,7 @@ test('files are dropped on the conversation, which says so while they hang over 
   await settled(page)
 })
 
-test('a pasted file is attached, a long text becomes one and can be a text again', async ({ open }) => {
+test('a pasted file is attached, and a long pasted text becomes a file and back', async ({ open }) => {
   const page = await open(STILL)
   assert.equal(
     await bring(
@@ -141,7 +135,7 @@ test('a pasted file is attached, a long text becomes one and can be a text again
   assert.equal(await bring(page, 'paste', [], 'short'), true, 'a short text is pasted as ever')
 })
 
-test('what is no text is refused with what to do, and a large text is offered to Knowledge', async ({
+test('a file that is not a text is refused with advice, and a large text is offered to Knowledge', async ({
   open,
 }) => {
   const page = await open(STILL)
@@ -161,7 +155,7 @@ test('what is no text is refused with what to do, and a large text is offered to
   assert.equal(await attached(page).count(), 0)
 })
 
-test('each conversation has its own files, on a small screen too', async ({ app, open }) => {
+test('each conversation has its own attachments, on a small screen too', async ({ app, open }) => {
   const page = await open({ ...STILL, ...MOBILE })
   await say(page, 'first')
   await answers(page).getByText('All right.').waitFor()
@@ -188,7 +182,7 @@ test('each conversation has its own files, on a small screen too', async ({ app,
   )
 })
 
-test('in Chinese and in the dark it is all there, too, and what the model cannot read any more is told', async ({
+test('attachments work in Chinese and in dark mode, with a warning above the context limit', async ({
   open,
 }) => {
   const page = await open({ ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })

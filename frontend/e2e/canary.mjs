@@ -1,8 +1,8 @@
-// Text that must never load, run or lead anywhere, and a listener at which nobody may come by.
+// Text that must never load, run or navigate, and a listener that must never receive a request.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 
-/** Every way known to make Markdown or HTML fetch, run or lead somewhere. `window.owned` would tell. */
+/** Every known way to make Markdown or HTML fetch, run or navigate. A script that runs sets `window.owned`. */
 const payloads = C => [
   `![a](${C}/img)`,
   `![a][r]\n\n[r]: ${C}/ref`,
@@ -37,11 +37,11 @@ const payloads = C => [
   `<a id="app" name="root" href="${C}/clobber">x</a><form id="location"></form>`,
 ]
 
-/** What would load, run or lead somewhere by itself. */
+/** Elements that would load, run or navigate by themselves. */
 const LOADING =
   'iframe, object, embed, base:not([href="/"]), video, audio, form[action], meta[http-equiv=refresh], img[src^="http"]'
 
-/** A listener beside the app. `/page` is the negative control: the same text on a page that shows it as it is. */
+/** A listener beside the app. `/page` is the negative control: the same text on a page that does not escape it. */
 export async function startCanary() {
   const hits = []
   const server = createServer((request, response) => {
@@ -59,7 +59,7 @@ export async function startCanary() {
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${server.address().port}`
   const all = payloads(url)
-  /** Opens what is folded `within` a part of the page, and then nothing may have come of it. */
+  /** Expands everything `within` a part of the page, then checks that nothing was loaded or run. */
   const harmless = async (page, within = page) => {
     for (const folded of await within.locator('[aria-expanded="false"], summary').all()) {
       if (await folded.isVisible()) await folded.click({ timeout: 2_000 }).catch(() => undefined)

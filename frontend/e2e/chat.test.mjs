@@ -52,10 +52,7 @@ const REPLIES = [
 
 const test = withMiniclaw({ replies: REPLIES })
 
-test('an answer appears while it is being written, and the conversation gets a name', async ({
-  app,
-  open,
-}) => {
+test('an answer streams in, and the conversation gets a title', async ({ app, open }) => {
   const page = await open()
   await say(page, 'tell me slowly')
   await answers(page).getByText('One').waitFor()
@@ -78,7 +75,7 @@ test('an answer appears while it is being written, and the conversation gets a n
   )
 })
 
-test('a message whose answer is faster than the reply to its POST stands once, and above the answer', async ({
+test('a message whose answer overtakes the response to its POST shows once, above the answer', async ({
   open,
 }) => {
   const page = await open()
@@ -108,7 +105,7 @@ test('a message whose answer is faster than the reply to its POST stands once, a
   await until(rows, inOrder, 'the two where they were')
 })
 
-test('the end of an answer stays in view while the composer grows line by line', async ({ app, open }) => {
+test('the end of an answer stays in view while the composer grows', async ({ app, open }) => {
   const page = await open()
   await say(page, 'write a long one')
   await answers(page).getByText('Line 59.').waitFor()
@@ -125,7 +122,7 @@ test('the end of an answer stays in view while the composer grows line by line',
   await until(gap, px => Math.abs(px) < 1, 'the end in view')
 })
 
-test('a tool call shows in the thought chain with its input and its output', async ({ app, open }) => {
+test('a tool call shows its input and its output in the chain', async ({ app, open }) => {
   const marker = 'The user is called Ada Lovelace.'
   const memory = join(app.home, 'memory/MEMORY.md')
   await writeFile(memory, `${await readFile(memory, 'utf8')}\n${marker}\n`)
@@ -144,7 +141,7 @@ test('a tool call shows in the thought chain with its input and its output', asy
   await shot(page, 'tool-chain')
 })
 
-test('a call stands in the chain while the model still writes what it is given', async ({ app, open }) => {
+test('a call shows in the chain while the model is still writing its input', async ({ app, open }) => {
   const page = await open()
   await say(page, 'write a long file')
   const chain = answers(page).locator('details.chain')
@@ -162,7 +159,7 @@ test('a call stands in the chain while the model still writes what it is given',
   assert.equal(await readFile(join(app.home, LONG_FILE.path), 'utf8'), LONG_FILE.content)
 })
 
-test('a reload in the middle of an answer loses nothing and doubles nothing', async ({ app, open }) => {
+test('a reload during an answer loses and duplicates nothing', async ({ app, open }) => {
   const page = await open()
   await say(page, 'count for me')
   await answers(page).getByText('alpha beta').waitFor()
@@ -180,7 +177,7 @@ test('a reload in the middle of an answer loses nothing and doubles nothing', as
   assert.equal((await answers(page).locator('.md').allInnerTexts()).join('|'), 'alpha beta gamma delta')
 })
 
-test('stop ends the work and keeps what was said', async ({ open }) => {
+test('stop ends the work and keeps the text so far', async ({ open }) => {
   const page = await open()
   await say(page, 'go on forever')
   await answers(page).getByText('Begun.').waitFor()
@@ -202,7 +199,7 @@ test('stop ends the work and keeps what was said', async ({ open }) => {
   )
 })
 
-test('a complete reply is read out where that is wanted', async ({ open }) => {
+test('screen readers announce a complete reply if the setting is on', async ({ open }) => {
   const page = await open()
   const status = page.locator('[role=status].sr-only')
   await say(page, 'hello')
@@ -220,7 +217,7 @@ test('a complete reply is read out where that is wanted', async ({ open }) => {
   assert.doesNotMatch(await filled(), /0\.\d+\)$/, 'the panes let nothing through')
 })
 
-test('Esc in the conversation stops the work too', async ({ open }) => {
+test('Esc in the conversation stops the work', async ({ open }) => {
   const page = await open()
   await say(page, 'run until Esc')
   await answers(page).getByText('Under way.').waitFor()
@@ -228,7 +225,7 @@ test('Esc in the conversation stops the work too', async ({ open }) => {
   await answers(page).getByText('Stopped', { exact: true }).waitFor()
 })
 
-test('with knowledge retrieval on, the passages that were found stand above the answer', async ({ open }) => {
+test('with knowledge retrieval on, the found passages show above the answer', async ({ open }) => {
   const page = await open()
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=true]').waitFor()
@@ -263,7 +260,7 @@ test('Enter that confirms a Chinese word does not send', async ({ open }) => {
   await answers(page).getByText('All right.').waitFor()
 })
 
-test('a draft survives a reload and is gone once sent', async ({ open }) => {
+test('a draft survives a reload, and is cleared when it is sent', async ({ open }) => {
   const page = await open()
   await composer(page).fill('half a thought')
   await page.reload()
@@ -277,7 +274,7 @@ test('a draft survives a reload and is gone once sent', async ({ open }) => {
   assert.equal(await composer(page).inputValue(), '')
 })
 
-test('a conversation can be renamed, deleted, and brought back', async ({ open }) => {
+test('a conversation can be renamed, deleted and restored', async ({ open }) => {
   const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()

@@ -1,4 +1,4 @@
-// Citations in an answer: links that open the file at its lines. Nothing here is intercepted.
+// Citations in an answer: links that open the file at its lines. No request is intercepted.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ async function ask(page) {
   await settled(page)
 }
 
-test('a citation opens its file, with the lines in view and marked for a moment', async ({ open }) => {
+test('a citation opens its file and marks the lines for a moment', async ({ open }) => {
   const page = await open()
   await ask(page)
   await answers(page).getByRole('link', { name: '[knowledge/long.md:40-42]' }).click()
@@ -55,7 +55,7 @@ test('a citation opens its file, with the lines in view and marked for a moment'
   await marked(page).first().waitFor({ state: 'detached' })
 })
 
-test('citations are reached and followed by keyboard, and are never made in code', async ({ open }) => {
+test('citations are accessible by keyboard, and code contains none', async ({ open }) => {
   const page = await open()
   await ask(page)
   const names = await answers(page).locator('a.passage').allInnerTexts()
@@ -71,7 +71,7 @@ test('citations are reached and followed by keyboard, and are never made in code
   await page.locator('#pane-right').getByText('memory/MEMORY.md').first().waitFor()
 })
 
-test('a citation of what is not there says so', async ({ open }) => {
+test('a citation of a missing place says so', async ({ open }) => {
   const page = await open()
   await ask(page)
   await answers(page).getByRole('link', { name: 'knowledge/gone.md:3' }).click()
@@ -80,10 +80,7 @@ test('a citation of what is not there says so', async ({ open }) => {
   await page.getByText('There is no line 900 in knowledge/long.md: it has 80.').first().waitFor()
 })
 
-test('a citation that is half there is text, and nothing moves when it becomes a link', async ({
-  app,
-  open,
-}) => {
+test('an incomplete citation stays text, and nothing moves when it becomes a link', async ({ app, open }) => {
   const page = await open()
   await say(page, 'slow citation')
   await answers(page).getByText('[knowledge/long.md:4').waitFor()
@@ -92,7 +89,7 @@ test('a citation that is half there is text, and nothing moves when it becomes a
   const link = answers(page).getByRole('link', { name: '[knowledge/long.md:40-42]' })
   await link.waitFor()
   await settled(page)
-  // The same words without the link have the same width: the characters are what takes the room.
+  // The same text without the link has the same width: only the characters take up space.
   const [as, was] = await link.evaluate(a => {
     const now = a.getBoundingClientRect().width
     const plain = document.createElement('span')
@@ -103,7 +100,7 @@ test('a citation that is half there is text, and nothing moves when it becomes a
   assert.ok(Math.abs(as - was) < 0.5, `${as} is not ${was}`)
 })
 
-test('the address of a citation opens the place in a tab of its own', async ({ app, open }) => {
+test('the URL of a citation opens the place in a new tab', async ({ app, open }) => {
   const page = await open()
   await ask(page)
   const href = await answers(page).locator('a.passage').first().getAttribute('href')

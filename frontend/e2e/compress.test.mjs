@@ -1,4 +1,4 @@
-// Compression as a proposed edit: looked at, edited, accepted or not, and undone.
+// Compression as a proposed edit: reviewed, edited, accepted or not, and undone.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -53,10 +53,7 @@ const still = page =>
     ),
   )
 
-test('what would go is shown, a summary is called off, edited, accepted and undone', async ({
-  app,
-  open,
-}) => {
+test('a summary is previewed, cancelled, edited, accepted and undone', async ({ app, open }) => {
   await put(app, 'one')
   const page = await open({ path: '/s/one' })
   await answers(page).first().waitFor()
@@ -112,10 +109,7 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
   assert.equal(back.compressed_context, undefined)
 })
 
-test('a summary that was worked on is not thrown away by Escape, only by saying so', async ({
-  app,
-  open,
-}) => {
+test('Esc does not discard an edited summary without a confirmation', async ({ app, open }) => {
   await put(app, 'esc')
   const page = await open({ path: '/s/esc' })
   await answers(page).first().waitFor()
@@ -146,7 +140,7 @@ test('a summary that was worked on is not thrown away by Escape, only by saying 
   assert.equal(await read(app, 'esc'), TEXT, 'nothing has changed')
 })
 
-test('a summary is refused when the conversation went on meanwhile', async ({ app, open }) => {
+test('a summary is refused if the conversation has gone on', async ({ app, open }) => {
   await put(app, 'two')
   const page = await open({ path: '/s/two' })
   await answers(page).first().waitFor()
@@ -171,7 +165,7 @@ test('a summary is refused when the conversation went on meanwhile', async ({ ap
     .waitFor()
 })
 
-test('compacted messages are put back, in order, also after a restart of the server', async ({
+test('compacted messages are restored in order, also after a restart of the server', async ({
   app,
   open,
 }) => {

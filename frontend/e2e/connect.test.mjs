@@ -5,14 +5,11 @@ import { join } from 'node:path'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, say, shot } from './harness.mjs'
 
-// Empty variables count as none.
+// Empty variables count as unset.
 const NO_MODEL = { OPENAI_API_KEY: '', OPENAI_BASE_URL: '', OPENAI_MODEL: '', MINICLAW_LLM: '/none' }
 const test = withMiniclaw({ env: NO_MODEL })
 
-test('without a model the page leads to the form, tries the key and answers with it at once', async ({
-  app,
-  open,
-}) => {
+test('without a model the page opens the form, checks the key and answers at once', async ({ app, open }) => {
   const page = await open()
   const first = page.getByRole('region', { name: 'No model is connected yet' })
   await first.getByRole('button', { name: 'Use the small demo model' }).click()
@@ -38,7 +35,7 @@ test('without a model the page leads to the form, tries the key and answers with
   assert.ok(!(await page.content()).includes('sk-typed-here'))
 })
 
-test('a page that is older than its server says so until it is reloaded by a person', async ({ open }) => {
+test('a page older than its server says so until a person reloads it', async ({ open }) => {
   const page = await open({
     prepare: async page => {
       let opened = 0

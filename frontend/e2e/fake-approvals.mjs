@@ -1,5 +1,5 @@
-// Stands in for the policy of the server where a test needs a call that waits for a person. It keeps the rules that the page
-// relies on: one answer a request, and only to what was shown. The server's own policy is met in approvals-server.test.mjs.
+// Replaces the server's policy where a test needs a pending call. It keeps the rules that the page relies on: one
+// answer per request, and only to what was shown. approvals-server.test.mjs tests the server's own policy.
 import { emit } from './fake-retrieval.mjs'
 
 export async function fakeApprovals(page, world = {}) {
@@ -31,7 +31,7 @@ export async function fakeApprovals(page, world = {}) {
   return world
 }
 
-/** The result, as every tab hears it. */
+/** The result, as every tab receives it. */
 export const told = (page, { id, session_id, call_id }, decision, more = {}) =>
   emit(page, {
     type: 'frame',
@@ -48,7 +48,7 @@ export const told = (page, { id, session_id, call_id }, decision, more = {}) =>
   })
 
 let count = 0
-/** Has a call wait in the page's open session. */
+/** Adds a pending call to the page's open session. */
 export async function ask(page, world, over = {}) {
   const session_id = over.session_id ?? new URL(page.url()).pathname.split('/')[2]
   const id = `p${++count}`
@@ -83,7 +83,7 @@ export async function ask(page, world, over = {}) {
   return approval
 }
 
-/** The call runs and the work ends. */
+/** Runs the call and ends the work. */
 export async function finish(page, { session_id, work_id, call_id, tool }, status = 'done') {
   const frames = [
     {

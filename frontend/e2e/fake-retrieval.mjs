@@ -1,5 +1,6 @@
-// Stands in for /api/retrieval where a test needs what the tested server has not got: an embedding model (its weights are
-// 32 MB), an index under way, a fault. A small but honest search over the files of the tested home, in the server's shapes.
+// Replaces /api/retrieval where a test needs what the tested server lacks: an embedding model (its weights are 32
+// MB), an index that is being built, a failure. A small but honest search over the files of the tested home, in the
+// server's formats.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -8,7 +9,10 @@ const WEIGHT = 0.2
 const bytes = text => Buffer.byteLength(text)
 const wordsOf = text => text.toLowerCase().match(/[a-z0-9]+|[\u4e00-\u9fff]/g) ?? []
 
-/** Pieces between headings; long ones are cut at blank lines, and each piece takes its predecessor's last block along. */
+/**
+ * Splits a text at headings; long pieces are split at blank lines, and each piece repeats the last block of the one
+ * before.
+ */
 function chunksOf(path, text) {
   const lines = text.split('\n')
   const starts = lines.flatMap((line, i) => (i === 0 || /^#{1,3} /.test(line) ? [i] : []))
@@ -43,7 +47,7 @@ function chunksOf(path, text) {
   return chunks
 }
 
-/** A stand-in for meaning: how many letter pairs two texts share. */
+/** A substitute for meaning: the cosine similarity of the letter pairs of two texts. */
 function cosine(a, b) {
   const grams = text => {
     const counts = new Map()
@@ -160,11 +164,11 @@ async function indexed(app, folder, world = {}) {
   )
 }
 
-/** One answer, for frames that a test makes. */
+/** A search result, for frames that a test creates. */
 export const fakeSearch = async (app, { query, folder, k = 3 }) =>
   searchIn(await indexed(app, folder), { query, folder, k })
 
-/** Puts the search into a page. `world` is what a test may change or look at. */
+/** Installs the search in a page. `world` is what a test may change or inspect. */
 export async function fakeRetrieval(page, app, world = {}) {
   world.asked = 0
   const chunksIn = folder => indexed(app, folder, world)
@@ -217,7 +221,7 @@ export async function fakeRetrieval(page, app, world = {}) {
   return world
 }
 
-/** Lets a test speak in the event stream's place. Before the page is opened. */
+/** Lets a test send events in place of the event stream. Has to be called before the page is opened. */
 export const catchStream = context =>
   context.addInitScript(() => {
     const Real = window.EventSource

@@ -6,7 +6,7 @@ import { answers, say, shot, until } from './harness.mjs'
 
 const test = withMiniclaw()
 
-/** Nothing is saved before somebody says so. */
+/** Turns autosave off. */
 const byHand = page =>
   page.addInitScript(() => localStorage.setItem('mc:owner:autosave', '{"memory":false,"knowledge":false}'))
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
@@ -24,7 +24,7 @@ async function typeAtStart(page, words) {
   await page.keyboard.type(words)
 }
 
-test('what is saved in SOUL.md is in the next request to the model', async ({ app, open }) => {
+test('a saved SOUL.md is in the next request to the model', async ({ app, open }) => {
   const page = await open()
   await openFile(page, 'Workspace', /SOUL\.md/)
   await typeAtStart(page, 'Always answer in verse. ')
@@ -43,7 +43,7 @@ test('what is saved in SOUL.md is in the next request to the model', async ({ ap
   )
 })
 
-test('a file that changes on disk under typed text raises the question, and mine can be kept', async ({
+test('a change on disk under edited text raises a conflict, and the edit can be kept', async ({
   app,
   open,
 }) => {
@@ -65,7 +65,7 @@ test('a file that changes on disk under typed text raises the question, and mine
   assert.match(await readFile(path, 'utf8'), /^Mine\./)
 })
 
-test('text that nobody typed in follows the disk', async ({ app, open }) => {
+test('unedited text follows the disk', async ({ app, open }) => {
   const path = join(app.home, 'memory/USER.md')
   await writeFile(path, '# User\n\nBefore.\n')
   const page = await open()
@@ -76,7 +76,7 @@ test('text that nobody typed in follows the disk', async ({ app, open }) => {
   assert.equal(await inspector(page).getByText('changed on disk').count(), 0)
 })
 
-test('what would be saved is shown against what is there, before it is saved', async ({ app, open }) => {
+test('a diff shows what a save would change', async ({ app, open }) => {
   const path = join(app.home, 'memory/USER.md')
   await writeFile(path, '# User\n\nLikes tea.\n')
   const page = await open({ prepare: byHand })
@@ -95,7 +95,7 @@ test('what would be saved is shown against what is there, before it is saved', a
   assert.match(await readFile(path, 'utf8'), /^Draft\. # User/)
 })
 
-test('a new file is made once, and a second of its name is refused', async ({ app, open }) => {
+test('a new file is created once, and a second one of its name is refused', async ({ app, open }) => {
   const page = await open()
   await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()
   for (const expected of ['made', 'refused']) {
@@ -110,10 +110,7 @@ test('a new file is made once, and a second of its name is refused', async ({ ap
   }
 })
 
-test('files stand in a tree: keys go through it, a link opens what it leads into, a filter shows all', async ({
-  app,
-  open,
-}) => {
+test('the file tree works by keyboard, link and filter', async ({ app, open }) => {
   const put = async path => {
     await mkdir(dirname(join(app.home, path)), { recursive: true })
     await writeFile(join(app.home, path), `# ${path}\n`)
@@ -149,7 +146,7 @@ test('files stand in a tree: keys go through it, a link opens what it leads into
   assert.equal(await row(/^autumn\.md/).getAttribute('aria-level'), '3')
 })
 
-test('a file is renamed, deleted, and brought back by the toast', async ({ app, open }) => {
+test('a file is renamed, deleted, and restored by the toast', async ({ app, open }) => {
   const page = await open()
   await writeFile(join(app.home, 'knowledge/old.md'), 'The text.\n')
   await openFile(page, 'Knowledge', /^old\.md/)
@@ -180,7 +177,7 @@ test('a file is renamed, deleted, and brought back by the toast', async ({ app, 
   assert.equal(await readFile(join(app.home, 'knowledge/plans/new.md'), 'utf8'), 'The text.\n')
 })
 
-test('files come in by button and by drop, and never over another', async ({ app, open }) => {
+test('files are uploaded by button and drop, and never overwrite', async ({ app, open }) => {
   const page = await open()
   await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()
   const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
@@ -205,7 +202,7 @@ test('files come in by button and by drop, and never over another', async ({ app
   assert.equal(await readFile(join(app.home, 'knowledge/down.md'), 'utf8'), 'dropped\n')
 })
 
-test('cost_is_estimated_while_typing_and_exact_when_saved', async ({ app, open }) => {
+test('the token cost is estimated while typing and exact after a save', async ({ app, open }) => {
   const path = join(app.home, 'workspace/USER.md')
   const long = `${'A line of the user profile that goes on.\n'.repeat(487)}THE CUT IS NEAR.\n${'Never sent.\n'.repeat(40)}`
   await writeFile(path, long)
@@ -226,7 +223,7 @@ test('cost_is_estimated_while_typing_and_exact_when_saved', async ({ app, open }
   await budget.getByText(/Passages are taken in/).waitFor()
 })
 
-test('undo_cursor_and_scroll_survive_a_switch_of_files', async ({ app, open }) => {
+test('undo, cursor and scroll position survive a switch of files', async ({ app, open }) => {
   await writeFile(join(app.home, 'workspace/LONG.md'), 'A line of a long file.\n'.repeat(400))
   const counts = []
   const page = await open()
@@ -238,7 +235,7 @@ test('undo_cursor_and_scroll_survive_a_switch_of_files', async ({ app, open }) =
   await page.keyboard.press('Control+End')
   await page.keyboard.type('Typed before.')
   await text(page).getByText('Typed before.').waitFor()
-  // Far from both ends: the height of the pane changes while the lists beside it are loaded.
+  // Far from both ends: the height of the pane changes while the lists beside it are loading.
   await page.evaluate(() => document.querySelector('.cm-scroller').scrollTo(0, 3000))
   const isInMiddle = () => Math.abs(document.querySelector('.cm-scroller').scrollTop - 3000) < 40
   await page.waitForFunction(isInMiddle)
@@ -260,7 +257,7 @@ test('undo_cursor_and_scroll_survive_a_switch_of_files', async ({ app, open }) =
   )
 })
 
-test('a full disk is said where the file is saved, and the text stays', async ({ app, open }) => {
+test('a full disk shows an error where the file is saved, and the text stays', async ({ app, open }) => {
   const page = await open({ prepare: byHand })
   await openFile(page, 'Memory', /MEMORY\.md/)
   await page.route('**/api/files', route =>
@@ -285,10 +282,7 @@ const saved = page =>
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
 
-test('memory is saved by itself, when nobody types any more or the text is left, and by hand if that is wanted', async ({
-  app,
-  open,
-}) => {
+test('memory is saved when idle or left, or by hand if autosave is off', async ({ app, open }) => {
   const path = join(app.home, 'memory/diary.md')
   await writeFile(path, 'Monday.\n')
   const page = await open()
@@ -321,10 +315,7 @@ test('memory is saved by itself, when nobody types any more or the text is left,
   assert.equal(await read(), 'Three. Two. One. Monday.\n')
 })
 
-test('a text that its readers could not read is saved only by somebody who insists', async ({
-  app,
-  open,
-}) => {
+test('a text that its readers cannot parse is saved only on a second attempt', async ({ app, open }) => {
   const path = join(app.home, 'knowledge/prices.json')
   await writeFile(path, '{"tea": 3}\n')
   const page = await open()
@@ -339,7 +330,7 @@ test('a text that its readers could not read is saved only by somebody who insis
   assert.equal(await readFile(path, 'utf8'), 'x{"tea": 3}\n')
 })
 
-test('50,000 files: a folder is listed when it is opened, and a file deep in it is found by its name', async ({
+test('with 50,000 files, a folder loads when it is opened, and search finds a deep file', async ({
   app,
   open,
 }) => {

@@ -1,5 +1,5 @@
-// What a file of tests stands on: a miniclaw and a browser for all of them, pages that keep watch, the look for faults
-// of accessibility.
+// The fixtures of every test file: a miniclaw and a browser shared by its tests, pages that watch for faults, and the
+// check for accessibility violations.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { test as base } from '@playwright/test'
@@ -7,10 +7,10 @@ import { startCanary } from './canary.mjs'
 import { MOBILE, openPage, startMiniclaw } from './harness.mjs'
 
 const test = base.extend({
-  /** What `startMiniclaw` takes, and `prepare`, which puts things into the home before the first test. */
+  /** The options of `startMiniclaw`, and `prepare`, which fills the home before the first test. */
   given: [{}, { scope: 'worker', option: true }],
 
-  /** The miniclaw of this file: the same in every test of it. */
+  /** The miniclaw of this file, shared by all its tests. */
   app: [
     async ({ given: { prepare, ...given } }, use) => {
       const app = await startMiniclaw(given)
@@ -24,9 +24,9 @@ const test = base.extend({
     { scope: 'worker', timeout: 60_000 },
   ],
 
-  /** A listener at which nobody may come by; tests that ask for it may speak of its address. */
+  /** A listener that must never receive a request; tests that use it may mention its address. */
   canary: [
-    // Playwright reads the names of the other fixtures from this pattern; it needs none of them.
+    // Playwright reads the names of the other fixtures from this pattern; this one needs none of them.
     // biome-ignore lint/correctness/noEmptyPattern: see above
     async ({}, use) => {
       const canary = await startCanary()
@@ -36,7 +36,7 @@ const test = base.extend({
     { scope: 'worker' },
   ],
 
-  /** Opens a page with what `openPage` takes; after the test it is closed, and may have had no faults. */
+  /** Opens a page with the options of `openPage`; closes it after the test, and fails if it had faults. */
   open: async ({ app, browser }, use) => {
     const opened = []
     const open = async given => {
@@ -53,18 +53,21 @@ const test = base.extend({
 
 function withGiven(given) {
   const own = test.extend({ given: [given, { scope: 'worker' }] })
-  // Not when `open` is torn down: traces are kept of what failed before that.
+  // Not in the teardown of `open`: traces are kept only for failures before that.
   own.afterEach(({ open }) => open.end())
   return own
 }
 
-/** Tests with a miniclaw that is `given` something, and is no other file's. */
+/** Tests with a miniclaw of their own, started with the options `given`. */
 export const withMiniclaw = (given = {}) => withGiven(given)
 
-/** The same, where what is given is `made` of the listener. */
+/** The same, with the options made from the listener. */
 export const withCanary = made => withGiven(({ canary }, use) => use(made(canary)))
 
-/** Two sizes in two looks each: what `open` takes, whether it is small, and a name for the test and its picture. */
+/**
+ * Two sizes in two looks each: the options of `open`, whether the screen is small, and a name for the test and its
+ * screenshot.
+ */
 export const LOOKS = [
   ['desktop', {}],
   ['mobile', MOBILE],
@@ -81,7 +84,7 @@ export const LOOKS = [
 
 let axe = null
 
-/** What is wrong with the page for those who do not see it, a line each. */
+/** The accessibility violations of the page, one per line. */
 export async function faults(page, options = {}) {
   axe ??= await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await page.evaluate(axe)

@@ -1,4 +1,4 @@
-// A real miniclaw on a home of its own, talking to a scripted model, seen through a real browser.
+// A real miniclaw with a home of its own, a scripted model, and a real browser.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,10 +11,10 @@ import { chromium } from '@playwright/test'
 const BIN = process.env.MINICLAW_BIN
 const PATIENCE = 15_000
 
-/** Only what the tests give: a key in the tester's own environment must not reach the server. */
+/** Only what the tests pass: a key in the tester's own environment must not reach the server. */
 const env = extra => ({ PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8', ...extra })
 
-/** Starts the binary and waits for the line that says where it listens. */
+/** Starts the binary and waits for the line that contains its address. */
 async function launch(args, extraEnv = {}) {
   const child = spawn(BIN, args, { env: env(extraEnv), stdio: ['ignore', 'pipe', 'pipe'] })
   let log = ''
@@ -48,20 +48,20 @@ async function launch(args, extraEnv = {}) {
 
 const ALLOWING = 'approvals: {effects: {write: unattended, execute: unattended, network: unattended}}\n'
 
-/** What the model says when a test has not told it anything else. */
+/** The model's replies to prompts that a test has not scripted. */
 const OTHERWISE = [
   { match: 'title', repeat: true, steps: [{ text: 'A short name' }, { finish: 'stop' }] },
   { repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
 ]
 
-/** `env` are variables of the server; without any it has no embedding model, whatever this machine has. */
+/** `env` are variables of the server; by default it has no embedding model, even if this machine has one. */
 export async function startMiniclaw({ replies = [], env: extra = {}, config = ALLOWING, flags = [] } = {}) {
   const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
   const home = join(root, 'home')
   const script = join(root, 'script.json')
   await writeFile(script, JSON.stringify({ replies: [...replies, ...OTHERWISE] }))
   await promisify(execFile)(BIN, ['init', home], { env: env() })
-  // Nothing is asked about, unless a test wants to be asked.
+  // No call needs an approval, unless a test wants that.
   await writeFile(join(home, 'config.yml'), config)
   const mock = await launch(['mock-llm', '--script', script, '--port', '0'])
   const serve = port =>
@@ -77,7 +77,7 @@ export async function startMiniclaw({ replies = [], env: extra = {}, config = AL
     url: server.url,
     provider: `${mock.url}/v1`,
     home,
-    /** Ends the server as a crash would, lets `meanwhile` happen, and starts it where it was. */
+    /** Kills the server as a crash would, runs `meanwhile`, and starts it again on the same port. */
     restart: async (meanwhile = async () => {}) => {
       const { port } = new URL(server.url)
       await server.stop('SIGKILL')
@@ -112,15 +112,16 @@ export const BROWSER = {
   args: ['--no-sandbox', '--disable-gpu'],
 }
 
-/** A browser outside the tests, for what is measured. */
+/** A browser outside the test runner, for measurements. */
 export const startBrowser = (more = []) => chromium.launch({ ...BROWSER, args: [...BROWSER.args, ...more] })
 
 const messageBox = lang => page =>
   page.getByRole('textbox', { name: lang === 'zh' ? '消息' : 'Message', exact: true })
 
 /**
- * A page that keeps watch: whatever leaves the origin, breaks the content security policy or throws
- * makes `close` fail. `prepare` comes before the page is loaded; `ready` is what says that it is.
+ * A page that watches for faults: a request to another origin, a violation of the content security policy or an
+ * exception makes `close` fail. `prepare` runs before the page is loaded; `ready` locates the element that shows that
+ * it is.
  */
 export async function openPage(browser, app, given = {}) {
   const { path = '/', theme = 'light', lang = 'en', prepare, ready = messageBox(lang), ...options } = given
@@ -131,7 +132,7 @@ export async function openPage(browser, app, given = {}) {
   page.on('pageerror', error => faults.push(`threw: ${error.message}`))
   page.on('console', message => {
     const policy = /content security policy/i.test(message.text())
-    // A pane that breaks takes nothing else with it, and says so here.
+    // A pane that breaks takes nothing else with it, and logs the error here.
     const broke = message.type() === 'error' && /\n\s+at /.test(message.text())
     if (policy || broke) faults.push(message.text())
     if (broke) console.error(message.text())
@@ -162,17 +163,17 @@ export const answers = page => page.getByRole('article', { name: 'miniclaw', exa
 
 export async function say(page, text) {
   await composer(page).fill(text)
-  // With keys on the screen Enter makes a line.
+  // With an on-screen keyboard Enter inserts a line break.
   await composer(page).press(page.viewportSize().width < 768 ? 'Control+Enter' : 'Enter')
 }
 
-/** Waits until the work has ended: the stop button has given its place back to the send button. */
+/** Waits until the work has ended: the send button has replaced the stop button. */
 export const settled = page => page.getByRole('button', { name: /^(Send|发送)$/ }).waitFor()
 
-/** Opens the tool calls of an answer, once its work has ended: until then they stand open by themselves. */
+/** Expands the tool calls of an answer after its work has ended: until then they are expanded by default. */
 export const openCalls = answer => answer.locator('details.chain:not([open]) > summary').click()
 
-/** Waits until `check` is true of a fresh `read`. */
+/** Polls `read` until `check` is true of its value. */
 export async function until(read, check, what) {
   const end = Date.now() + PATIENCE
   for (;;) {
@@ -185,7 +186,7 @@ export async function until(read, check, what) {
 
 export async function shot(page, name) {
   if (!process.env.SHOTS) return
-  // What opens or comes up is shown as it is then; a spinner never ends, and a mark fades slowly.
+  // Finishes the animations of what opens or appears; a spinner never ends, and a mark fades slowly.
   await page.evaluate(() => {
     for (const animation of document.getAnimations())
       if (animation.effect.getComputedTiming().endTime <= 500) animation.finish()
@@ -193,7 +194,7 @@ export async function shot(page, name) {
   await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
 }
 
-/** What the server answers, asked beside the page. */
+/** Sends a request to the server outside the page, and returns the JSON of the response. */
 export async function ask(app, path, init) {
   const answer = await fetch(app.url + path, init)
   assert.ok(answer.ok, `${path}: ${answer.status}`)
@@ -203,7 +204,7 @@ export async function ask(app, path, init) {
 export const searchFor = (app, query, folder = 'knowledge') =>
   ask(app, `/api/retrieval/search?${new URLSearchParams({ query, folder, k: 3, candidates: 50 })}`)
 
-/** What is found of a document that was just put there: a question waits for the reading of it, but not for long. */
+/** The hits in a document that was just added: a search waits until the document is read, but not for long. */
 export const isRead = (app, word) =>
   until(
     () => searchFor(app, word),

@@ -1,4 +1,4 @@
-// How far the index is, beside the files it is made of.
+// The state of the index, beside the files it is made from.
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ async function openKnowledge(open, prepare) {
   return page
 }
 
-test('the list says how big the index is, and leads to the playground', async ({ app, open }) => {
+test('the list shows the size of the index and links to the playground', async ({ app, open }) => {
   const page = await openKnowledge(open)
   await inspector(page).getByText('not indexed yet').waitFor()
   await searchFor(app, 'keys')
@@ -42,7 +42,7 @@ test('files that cannot be read are listed with their reason', async ({ app, ope
   await shot(page, 'index-unreadable')
 })
 
-test('documents that cannot be read say why, in Chinese too; a Word document is found', async ({
+test('an unreadable document says why, in Chinese too, and a Word document is found', async ({
   app,
   open,
 }) => {
@@ -68,15 +68,15 @@ test('documents that cannot be read say why, in Chinese too; a Word document is 
   await searchFor(app, 'keys')
 })
 
-// Made up: so many files take a test too long to write.
-test('files beyond as many as are indexed are said', async ({ app, open }) => {
+// Faked: to write so many files would take a test too long.
+test('files beyond the limit of the index are reported', async ({ app, open }) => {
   const page = await openKnowledge(open, page => fakeRetrieval(page, app, { leftOut: 1234 }))
   await inspector(page).getByText('1,234 more files are not indexed: 20,000 is the most').waitFor()
   await shot(page, 'index-left-out')
 })
 
-// Made up: a real index of so few files is built before one could look.
-test('progress moves with the notices of the server, and goes when it is done', async ({ app, open }) => {
+// Faked: a real index of so few files is built before a test could look.
+test('progress follows the notices of the server and disappears when it is done', async ({ app, open }) => {
   await searchFor(app, 'keys')
   const page = await openKnowledge(open, page => catchStream(page.context()))
   await inspector(page).getByText('passages').waitFor()
@@ -90,7 +90,7 @@ test('progress moves with the notices of the server, and goes when it is done', 
   await inspector(page).getByRole('progressbar').waitFor({ state: 'detached' })
 })
 
-// Made up: the tested server has no embedding model.
+// Faked: the tested server has no embedding model.
 test('with a model the line counts the vectors', async ({ app, open }) => {
   const page = await openKnowledge(open, page => fakeRetrieval(page, app))
   await inspector(page)
@@ -98,11 +98,8 @@ test('with a model the line counts the vectors', async ({ app, open }) => {
     .waitFor()
 })
 
-// Made up: a model that is there and broken takes a damaged download.
-test('a model that does not work is said with its reason, and goes when it works again', async ({
-  app,
-  open,
-}) => {
+// Faked: a broken model would require a damaged download.
+test('a broken model shows its reason until it works again', async ({ app, open }) => {
   const world = { model: { state: 'failed', detail: 'The weights are damaged.' } }
   const page = await openKnowledge(open, async page => {
     await catchStream(page.context())

@@ -1,4 +1,4 @@
-// What is done by keys, and what a person sees of work that went on without them.
+// Keyboard actions, and what a person sees of work that went on in the background.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -35,9 +35,7 @@ const test = withMiniclaw({
 const log = page => page.getByRole('log')
 const sheet = page => page.getByRole('dialog', { name: 'Keyboard shortcuts' })
 
-test('the arrow up in an empty field edits the last message, and letters work on the message with the focus', async ({
-  open,
-}) => {
+test('arrow up edits the last message, and letters act on the focused message', async ({ open }) => {
   const page = await open()
   await say(page, 'show me code')
   await answers(page).getByText('echo two').waitFor()
@@ -59,7 +57,7 @@ test('the arrow up in an empty field edits the last message, and letters work on
   await field.waitFor()
 })
 
-test('the last block of code is copied by keys', async ({ open }) => {
+test('a shortcut copies the last code block', async ({ open }) => {
   const page = await open({
     permissions: ['clipboard-read', 'clipboard-write'],
   })
@@ -71,7 +69,7 @@ test('the last block of code is copied by keys', async ({ open }) => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'echo two\n')
 })
 
-test('keys are chosen by pressing them, kept, and given back', async ({ open }) => {
+test('shortcuts are recorded, stored and reset', async ({ open }) => {
   const page = await open()
   await page.keyboard.press('Control+/')
   const change = sheet(page).getByRole('button', { name: 'Change the keys of “Command palette”' })
@@ -98,7 +96,7 @@ test('keys are chosen by pressing them, kept, and given back', async ({ open }) 
   await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
 })
 
-test('a file opens by its name', async ({ open }) => {
+test('the palette opens a file by its name', async ({ open }) => {
   const page = await open()
   const text = page.locator('#pane-right .cm-content')
   const openSoul = async () => {
@@ -122,7 +120,7 @@ test('a file opens by its name', async ({ open }) => {
   await until(wraps, on => on, 'long lines to be wrapped')
 })
 
-test('a session that grew unseen is marked until it is opened, and is told by its first words before it has a title', async ({
+test('a session that grew unseen is marked until opened, and shows its first words without a title', async ({
   app,
   open,
 }) => {
@@ -143,7 +141,7 @@ test('a session that grew unseen is marked until it is opened, and is told by it
   await row.getByText('Unread').waitFor({ state: 'detached' })
 })
 
-test('what runs in another conversation is stopped from its row', async ({ open }) => {
+test('a run in another conversation is stopped from its row', async ({ open }) => {
   const page = await open()
   await say(page, 'without an end')
   await answers(page).getByText('Begun.').waitFor()
@@ -158,10 +156,7 @@ test('what runs in another conversation is stopped from its row', async ({ open 
   await page.getByText('Stopped', { exact: false }).first().waitFor()
 })
 
-test('all that a work changed is undone at once, and done again; what was edited since stays', async ({
-  app,
-  open,
-}) => {
+test('all changes of a work are undone and redone at once, and later edits stay', async ({ app, open }) => {
   const page = await open()
   await say(page, 'change two files')
   await page.getByRole('heading', { name: '2 files changed' }).waitFor()
@@ -210,9 +205,7 @@ test('all that a work changed is undone at once, and done again; what was edited
   assert.equal(await readFile(join(app.home, 'memory/one.md'), 'utf8'), 'mine\n')
 })
 
-test('formulas are set, prices are not, and nothing of it breaks the policy of the page', async ({
-  open,
-}) => {
+test('formulas render, prices do not, and the content security policy holds', async ({ open }) => {
   const page = await open()
   await say(page, 'what is a half')
   await log(page).locator('math mfrac').waitFor()
@@ -222,7 +215,7 @@ test('formulas are set, prices are not, and nothing of it breaks the policy of t
   await shot(page, 'math')
 })
 
-test('a file has an address, with the line that is meant', async ({ app, open }) => {
+test('a file has a URL with a line number', async ({ app, open }) => {
   await writeFile(join(app.home, 'memory/多行 notes.md'), 'one\ntwo\nthree\n')
   const path = `/f/memory/${encodeURIComponent('多行 notes.md')}?line=2`
   const page = await open({ path })

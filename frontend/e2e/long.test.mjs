@@ -1,4 +1,4 @@
-// One long answer: only what is near the screen is kept as elements, and nobody should notice.
+// One long answer: only the elements near the screen are kept, without a visible difference.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, composer, say, settled, shot, until } from './harness.mjs'
@@ -32,7 +32,7 @@ const test = withMiniclaw({ replies: REPLIES })
 
 const log = page => page.getByRole('log')
 
-/** How many parts the answer has, and how many of them stand in the page. */
+/** The number of parts of the answer, and how many of them are rendered. */
 const parts = page =>
   log(page).evaluate(box => {
     const all = [...box.querySelectorAll('.part')]
@@ -45,7 +45,7 @@ const fewAreThere = page =>
     'a few parts of many',
   )
 
-/** The headings on the screen with where they are, once no part on it is empty. */
+/** The visible headings with their positions, once no visible part is empty. */
 const seen = page =>
   until(
     () =>
@@ -65,7 +65,7 @@ const seen = page =>
     'all of what is on the screen',
   )
 
-/** Until the page has had time to leave parts out and to fetch. */
+/** Waits until the page has had time to omit and render parts. */
 const rest = page =>
   page.evaluate(async () => {
     for (let frames = 0; frames < 6; frames += 1) await new Promise(requestAnimationFrame)
@@ -82,9 +82,7 @@ async function longAnswer(page) {
   await settled(page)
 }
 
-test('scrolled from end to end, every line of a long answer comes by, and none of them moves', async ({
-  open,
-}) => {
+test('scrolling through a long answer shows every line, and nothing moves', async ({ open }) => {
   const page = await open()
   await longAnswer(page)
   await fewAreThere(page)
@@ -116,7 +114,7 @@ test('scrolled from end to end, every line of a long answer comes by, and none o
   assert.equal(met.size, SECTIONS)
 })
 
-test('a jump into the midst of a long answer finds it there, also after a reload', async ({ open }) => {
+test('a jump into the middle of a long answer finds its target, also after a reload', async ({ open }) => {
   const page = await open()
   await longAnswer(page)
   await page.waitForURL(/\/s\//)
@@ -138,7 +136,7 @@ test('a jump into the midst of a long answer finds it there, also after a reload
   await answers(page).getByText('The end.').waitFor()
 })
 
-test('words far down in a long answer are found, gone to and marked', async ({ open }) => {
+test('search finds, reveals and marks words far down in a long answer', async ({ open }) => {
   const page = await open()
   await longAnswer(page)
   await composer(page).press('Control+f')
@@ -160,7 +158,7 @@ test('words far down in a long answer are found, gone to and marked', async ({ o
   await fewAreThere(page)
 })
 
-test('who reads the midst of a long answer stays there while it grows', async ({ app, open }) => {
+test('the view stays in place while a long answer grows below it', async ({ app, open }) => {
   const page = await open()
   await say(page, 'and more of it')
   await answers(page)
@@ -178,7 +176,7 @@ test('who reads the midst of a long answer stays there while it grows', async ({
   await answers(page).getByText('The end.').waitFor()
 })
 
-test('a selection reaches over all of a long answer, and is let go of afterwards', async ({ open }) => {
+test('a selection spans all of a long answer, which is released afterwards', async ({ open }) => {
   const page = await open()
   await longAnswer(page)
   await fewAreThere(page)
@@ -192,7 +190,8 @@ test('a selection reaches over all of a long answer, and is let go of afterwards
   for (let n = 0; n < SECTIONS; n += 1) assert.ok(selected.includes(`const n${n} = 1`), `section ${n}`)
   await page.evaluate(() => document.getSelection().removeAllRanges())
   await fewAreThere(page)
-  // From a place near the end, carried on far above it: what it began in stays while it is out of sight.
+  // From a place near the end, extended far above it: the part where the selection starts stays while it is out of
+  // view.
   const from = answers(page).getByText(`Section ${SECTIONS - 2}`, { exact: true })
   await from.click()
   await scrollTo(page, 0.2)

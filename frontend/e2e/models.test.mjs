@@ -1,4 +1,4 @@
-// Which model answers is a conversation's own choice.
+// The choice of model belongs to a conversation.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ test('the chosen model answers from the next message on, in this conversation on
   await other.getByRole('button', { name: 'Model: mock' }).waitFor()
 })
 
-test('thinking can be switched where the model has a switch, for every tab', async ({ app, open }) => {
+test('thinking can be switched in every tab if the model has a switch', async ({ app, open }) => {
   const page = await open()
   await say(page, 'hello')
   await answers(page).first().waitFor()
@@ -77,7 +77,7 @@ for (const { look, given } of LOOKS) {
   })
 }
 
-test('a model that is gone is told, with a way out', async ({ app, open }) => {
+test('an unavailable model is reported with a way out', async ({ app, open }) => {
   const page = await open()
   await choose(page, /^The second/)
   await say(page, 'one')

@@ -16,7 +16,7 @@ export function pdfOf(pages) {
       ]
     }),
   ]
-  // The byte keeps it from being taken for text.
+  // The byte keeps it from being detected as text.
   let out = '%PDF-1.4\n%\xff\n'
   const places = objects.map(([number, body]) => {
     const at = out.length
@@ -27,7 +27,7 @@ export function pdfOf(pages) {
   return Buffer.from(out, 'latin1')
 }
 
-/** A PDF whose form draws itself: read in the server, it would end it. */
+/** A PDF with a form that draws itself: if the server's own process read it, that process would die. */
 export function loopingPdf() {
   const text = pdfOf(['x']).toString('latin1')
   const form =
@@ -46,7 +46,7 @@ export function loopingPdf() {
   )
 }
 
-/** A Word document of a heading and a paragraph: a zip archive whose members are stored. */
+/** A Word document with a heading and a paragraph: a zip archive with stored members. */
 export function docxOf(heading, paragraph) {
   const text = words => `<w:r><w:t>${words}</w:t></w:r>`
   const xml = `<w:document><w:body><w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>${text(heading)}</w:p><w:p>${text(paragraph)}</w:p></w:body></w:document>`

@@ -17,7 +17,7 @@ const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list'
 
 const accessible = async page => assert.deepEqual(await faults(page), [])
 
-/** A picture that the page draws, brought as a paste or a drop does. */
+/** Fires a paste or a drop of a picture that is drawn in the page. */
 const bring = (page, type, { name, mime, width, height }) =>
   page.locator('[data-composer]').evaluate(
     async (element, { type, name, mime, width, height }) => {
@@ -40,7 +40,7 @@ const bring = (page, type, { name, mime, width, height }) =>
     { type, name, mime, width, height },
   )
 
-/** Whether a picture is there and was read. */
+/** Waits until a picture is loaded and decoded. */
 const shown = image =>
   until(
     () => image.evaluate(i => i.complete && i.naturalWidth),
@@ -54,7 +54,7 @@ const lastAsked = async app =>
     .at(-1)
     .messages.at(-1).content
 
-test('a pasted picture is made small enough, reaches the model, and is seen after a reload and larger on a click', async ({
+test('a pasted picture is scaled down, reaches the model, and enlarges after a reload', async ({
   app,
   open,
 }) => {
@@ -112,7 +112,7 @@ test('a pasted picture is made small enough, reaches the model, and is seen afte
   const png = (await readdir(folder)).find(name => name.endsWith('.png'))
   await rm(join(folder, png))
   const path = new URL(page.url()).pathname
-  // This browser has not seen it: its address says what is in it, so one that has keeps it.
+  // A browser that has not loaded it: the address contains the hash of the content, so another browser has it cached.
   const other = await open({ ...STILL, path })
   await sent(other).getByText('image.png: its file is missing or was changed').waitFor()
   await shown(sent(other).getByRole('img', { name: 'photo.jpg' }))
@@ -120,7 +120,7 @@ test('a pasted picture is made small enough, reaches the model, and is seen afte
   await accessible(other)
 })
 
-test('where the model cannot see, the page says so before anything is sent', async ({ app, open }) => {
+test('a model without vision is reported before anything is sent', async ({ app, open }) => {
   const page = await open({ ...STILL, ...MOBILE, theme: 'dark' })
   await say(page, 'first')
   await answers(page).getByText('All right.').waitFor()
@@ -143,7 +143,7 @@ test('where the model cannot see, the page says so before anything is sent', asy
   await page.getByText(/cannot see pictures/).waitFor({ state: 'detached' })
 })
 
-test('in Chinese, on a small screen and in the dark a picture is sent and shown, too', async ({ open }) => {
+test('pictures work in Chinese, on a small screen and in dark mode', async ({ open }) => {
   const page = await open({ ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
   await bring(page, 'paste', { name: '图.webp', mime: 'image/webp', width: 800, height: 2000 })
   await shown(attached(page, '附件').getByRole('img', { name: '图.webp' }))

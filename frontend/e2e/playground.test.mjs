@@ -1,4 +1,4 @@
-// The playground: what is found, why, and what another weight would do.
+// The playground: what is found, why, and the effect of another weight.
 import assert from 'node:assert/strict'
 import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
 import { withMiniclaw } from './fixtures.mjs'
@@ -17,14 +17,14 @@ const side = page => page.locator('#pane-right')
 
 const playground = (open, options = {}) => open({ path: ADDRESS, ready: question, ...options })
 
-/** The tested server has no embedding model; what two sides do to each other is shown by a stand-in. */
+/** The tested server has no embedding model; a fake shows how the two retrievers interact. */
 async function withMeaning({ app, open }, options = {}) {
   const world = {}
   const page = await playground(open, { prepare: page => fakeRetrieval(page, app, world), ...options })
   return { page, world }
 }
 
-test('an address is a trial: its question is asked, and the best passage stands beside in its file', async ({
+test('a URL describes a trial: its question runs, and the best passage shows in its file', async ({
   app,
   open,
 }) => {
@@ -43,7 +43,7 @@ test('an address is a trial: its question is asked, and the best passage stands 
   await shot(page, 'playground')
 })
 
-test('the question is shown as it was searched, with what was left out of it', async ({ open }) => {
+test('the question shows as it was searched, with the words left out', async ({ open }) => {
   const page = await playground(open, { path: '/playground' })
   await page.getByText('Ask something, and see').waitFor()
   assert.ok(await question(page).evaluate(input => input === document.activeElement))
@@ -60,7 +60,7 @@ test('the question is shown as it was searched, with what was left out of it', a
   await page.waitForURL(/query=where\+is\+the\+zyzzyva\+key/)
 })
 
-test('half a word of an input method is no question', async ({ open }) => {
+test('a half-composed word is not searched', async ({ open }) => {
   const page = await playground(open, { path: '/playground?folder=knowledge' })
   const asked = []
   page.on('request', request => request.url().includes('/search?') && asked.push(request.url()))
@@ -74,10 +74,7 @@ test('half a word of an input method is no question', async ({ open }) => {
   assert.equal(new URL(asked[0]).searchParams.get('query'), '密钥')
 })
 
-test('another weight ranks anew at once, without asking, and goes back to the server’s', async ({
-  app,
-  open,
-}) => {
+test('another weight ranks again without a request, and resets to the server’s', async ({ app, open }) => {
   const { page, world } = await withMeaning({ app, open })
   await rows(page).first().waitFor()
   const own = await order(page)
@@ -108,7 +105,7 @@ test('another weight ranks anew at once, without asking, and goes back to the se
   assert.deepEqual(await order(page), own)
 })
 
-test('rows glide to their new place, and only jump where motion is not wanted', async ({ app, open }) => {
+test('rows glide to their new position, or jump with reduced motion', async ({ app, open }) => {
   for (const [reducedMotion, glides] of [
     ['no-preference', true],
     ['reduce', false],
@@ -135,7 +132,7 @@ test('rows glide to their new place, and only jump where motion is not wanted', 
   }
 })
 
-test('more passages can be handed on; the rest are near misses with their reason', async ({ open }) => {
+test('more passages can be handed on, and the rest are near misses with a reason', async ({ open }) => {
   const page = await playground(open)
   await rows(page).first().waitFor()
   const handed = () => page.locator('ol > li').evaluateAll(all => all.findIndex(li => !li.dataset.row))
@@ -151,7 +148,7 @@ test('more passages can be handed on; the rest are near misses with their reason
   await page.waitForURL(/k=5/)
 })
 
-test('the arrows lead from the question through the results, and the file follows', async ({ app, open }) => {
+test('arrow keys move through the results, and the file follows', async ({ app, open }) => {
   const page = await playground(open)
   await rows(page).first().waitFor()
   await question(page).focus()
@@ -163,7 +160,7 @@ test('the arrows lead from the question through the results, and the file follow
   await side(page).getByRole('heading', { name: hits[1].source }).waitFor()
 })
 
-test('a chunk says where it came from', async ({ app, open }) => {
+test('a chunk shows its origin', async ({ app, open }) => {
   const page = await playground(open)
   await rows(page).first().waitFor()
   const { hits } = await searchFor(app, QUESTION)
@@ -181,7 +178,7 @@ test('a chunk says where it came from', async ({ app, open }) => {
   await facts.getByText('no vector yet').waitFor()
 })
 
-test('the editor stands beside on demand, and the passage comes back', async ({ open }) => {
+test('the editor opens beside the results, and the passage comes back', async ({ open }) => {
   const page = await playground(open)
   await rows(page).first().getByRole('button', { name: 'Open in the editor' }).click()
   await side(page).locator('.cm-passage').first().waitFor()
@@ -189,7 +186,7 @@ test('the editor stands beside on demand, and the passage comes back', async ({ 
   await side(page).getByText('found', { exact: true }).waitFor()
 })
 
-test('the palette leads to the playground, and writing leads back to the conversation', async ({ open }) => {
+test('the palette opens the playground, and the shortcut of the composer leads back', async ({ open }) => {
   const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
@@ -207,7 +204,7 @@ test('the palette leads to the playground, and writing leads back to the convers
   assert.equal(new URL(page.url()).pathname, chat)
 })
 
-test('without a model the page says how to get one, and the weight cannot be moved', async ({ open }) => {
+test('without a model the page explains how to get one and disables the weight', async ({ open }) => {
   const page = await playground(open)
   await rows(page).first().waitFor()
   await page.locator('#pane-play').getByText('make embedder').waitFor()
@@ -216,7 +213,7 @@ test('without a model the page says how to get one, and the weight cannot be mov
   await shot(page, 'playground-no-model')
 })
 
-test('an index that is being built says how far it is', async ({ open }) => {
+test('an index that is being built shows its progress', async ({ open }) => {
   const page = await playground(open, { prepare: page => catchStream(page.context()) })
   await rows(page).first().waitFor()
   await emit(page, { type: 'index', folder: 'knowledge', state: 'building', done: 34, total: 100 })
@@ -224,7 +221,7 @@ test('an index that is being built says how far it is', async ({ open }) => {
   await shot(page, 'playground-building')
 })
 
-test('a search that fails says why and can be tried again', async ({ open }) => {
+test('a failed search says why and can be retried', async ({ open }) => {
   const fault = { code: 'unsearchable', message: 'the index is damaged' }
   const prepare = page =>
     page.route('**/api/retrieval/search?*', route => route.fulfill({ status: 500, json: fault }))
@@ -236,7 +233,7 @@ test('a search that fails says why and can be tried again', async ({ open }) => 
   await rows(page).first().waitFor()
 })
 
-test('what matches nothing says so', async ({ open }) => {
+test('a search without matches says so', async ({ open }) => {
   const page = await playground(open, { path: '/playground?query=zyzzyva&folder=knowledge' })
   await page.locator('#pane-play').getByText('No passage matches.').waitFor()
 })

@@ -1,4 +1,4 @@
-// The server goes away under an open tab and comes back: nothing is lost, nothing stands there twice.
+// The server restarts under an open tab: nothing is lost, and nothing is shown twice.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, ask, composer, say, settled, until } from './harness.mjs'
@@ -13,14 +13,14 @@ const test = withMiniclaw({ replies: REPLIES })
 
 const mine = page => page.getByRole('article', { name: 'You', exact: true })
 
-test('a tab that was open goes on with the server that was started anew', async ({ app, open }) => {
+test('an open tab continues with the restarted server', async ({ app, open }) => {
   const page = await open()
   await say(page, 'before')
   await answers(page).getByText('Said before.').waitFor()
   await settled(page)
   await say(page, 'in the middle')
   await answers(page).getByText('Half of it.').waitFor()
-  // Pieces of an answer are on disk at least once a second; what is lost of them is the crash's, not the tab's.
+  // Text of an answer is on disk at least once a second; a loss of text is the crash's, not the tab's.
   const session = page.url().split('/s/')[1]
   const boot = (await ask(app, '/api/status')).boot_id
   await app.restart()
@@ -43,7 +43,7 @@ test('a tab that was open goes on with the server that was started anew', async 
   assert.deepEqual(await mine(page).allInnerTexts(), shown, 'a reload shows the same')
 })
 
-test('what is said while the server is away is not lost and not said twice', async ({ app, open }) => {
+test('a message sent while the server is down is neither lost nor duplicated', async ({ app, open }) => {
   const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
@@ -55,7 +55,7 @@ test('what is said while the server is away is not lost and not said twice', asy
     await say(page, 'are you away?')
     await page.getByRole('log').getByText('Sent when the server can be reached again').waitFor()
     assert.equal(await box.inputValue(), '')
-    // One message waits; more than that would be a conversation with nobody.
+    // Only one message is queued; more than that would be a conversation with nobody.
     await box.fill('and now?')
     await box.press('Enter')
     await page.getByText('The server cannot be reached. Your text is kept.').waitFor()
@@ -72,9 +72,7 @@ test('what is said while the server is away is not lost and not said twice', asy
   assert.equal(await said(), 1)
 })
 
-test('a part of the page that cannot be loaded is said to be so, and the rest of the page stays', async ({
-  open,
-}) => {
+test('a part of the page that fails to load says so, and the rest stays', async ({ open }) => {
   const page = await open()
   await composer(page).fill('half a thought')
   const editor = /assets\/(OpenEditor|Settings)-.*\.js/

@@ -1,4 +1,4 @@
-// Retrieval tests: cases in a file of the home, a run, and what changed since the run before.
+// Retrieval tests: cases in a file of the home, a run, and what changed since the previous run.
 import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,13 +20,13 @@ const cases = page => page.getByRole('list', { name: 'Tests' }).getByRole('listi
 
 const openTests = open => open({ path: '/playground?folder=knowledge&tab=tests', ready: tab })
 
-test('without cases the page says how to come by them', async ({ open }) => {
+test('without cases the page explains how to add them', async ({ open }) => {
   const page = await openTests(open)
   await page.getByText('A test is a question and the place where its answer stands.').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Run' }).isDisabled())
 })
 
-test('a passage becomes a test, once, in a file that need not be there', async ({ app, open }) => {
+test('a passage becomes a test once, and the file is created if missing', async ({ app, open }) => {
   const page = await openTests(open)
   await page.getByRole('tab', { name: 'Try out' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).fill('where do I put my API key')
@@ -45,10 +45,7 @@ test('a passage becomes a test, once, in a file that need not be there', async (
   await cases(page).getByText('setup-and-keys.md › Keys').waitFor()
 })
 
-test('a run says how well the folder is found, and the next one what got worse and better', async ({
-  app,
-  open,
-}) => {
+test('a run measures retrieval, and the next one lists what got worse and better', async ({ app, open }) => {
   await writeFile(file(app), lines(CASES))
   const skills = join(app.home, 'knowledge/skills.md')
   const text = await readFile(skills, 'utf8')
@@ -73,7 +70,7 @@ test('a run says how well the folder is found, and the next one what got worse a
   await shot(page, 'tests')
 })
 
-test('a case leads to its question', async ({ app, open }) => {
+test('a case links to its question', async ({ app, open }) => {
   await writeFile(file(app), lines(CASES))
   const page = await openTests(open)
   await cases(page).getByRole('link').nth(1).click()
@@ -83,7 +80,7 @@ test('a case leads to its question', async ({ app, open }) => {
   await cases(page).first().waitFor()
 })
 
-test('a line that is no test is named, and leads to its place in the file', async ({ app, open }) => {
+test('an invalid line is reported and links to its place in the file', async ({ app, open }) => {
   await writeFile(file(app), `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
   const page = await openTests(open)
   const problems = page.getByRole('region', { name: 'Lines that are no test' })
@@ -94,7 +91,7 @@ test('a line that is no test is named, and leads to its place in the file', asyn
   assert.equal(await marked.textContent(), 'not json')
 })
 
-test('a case that is written into the file shows up by itself', async ({ app, open }) => {
+test('a case added on disk appears by itself', async ({ app, open }) => {
   await writeFile(file(app), lines(CASES.slice(0, 1)))
   const page = await openTests(open)
   await cases(page).first().waitFor()

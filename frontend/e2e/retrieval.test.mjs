@@ -1,4 +1,4 @@
-// What a conversation shows of a search: the passages, why they were found, and what was nearly found.
+// What a conversation shows of a search: the passages, why they were found, and the near misses.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ const test = withMiniclaw({
 })
 
 const card = page => answers(page).locator('details', { hasText: 'found' }).last()
-/** What the search tool of the one answer found, opened. */
+/** Expands the search in the only answer, and returns its passages. */
 async function passages(page) {
   await openCalls(answers(page))
   await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
@@ -59,10 +59,7 @@ async function passages(page) {
 }
 const marked = page => page.locator('#pane-right .cm-passage')
 
-test('the card says where each passage stands, why it was found, and opens it at its lines', async ({
-  app,
-  open,
-}) => {
+test('the card shows each passage, why it was found, and opens it at its lines', async ({ app, open }) => {
   const query = 'which language does the parrot speak?'
   const page = await open()
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
@@ -88,7 +85,7 @@ test('the card says where each passage stands, why it was found, and opens it at
   await page.locator('[role=switch][aria-checked=false]').waitFor()
 })
 
-test('a search tool shows its passages, and its output links them', async ({ app, open }) => {
+test('a search tool shows its passages, and its output links to them', async ({ app, open }) => {
   const page = await open()
   await say(page, 'look up the key')
   await answers(page).getByText('It goes into .env.').waitFor()
@@ -105,7 +102,7 @@ test('a search tool shows its passages, and its output links them', async ({ app
   assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), QUESTION)
 })
 
-test('a passage of a PDF is shown as it was read, at its page, and a torn one says why it cannot be', async ({
+test('a PDF passage shows as extracted at its page, and a damaged PDF says what is wrong', async ({
   app,
   open,
 }) => {
@@ -134,7 +131,7 @@ test('a passage of a PDF is shown as it was read, at its page, and a torn one sa
   await page.locator('#pane-right [role=treeitem][title*=damaged]', { hasText: 'torn.pdf' }).waitFor()
 })
 
-/** Has a conversation, and tells the page of frames that no server sent. */
+/** Starts a conversation, and sends the page frames that no server sent. */
 async function withFrames(open, frames) {
   const page = await open({ prepare: page => catchStream(page.context()) })
   await say(page, 'made up')
@@ -146,10 +143,7 @@ async function withFrames(open, frames) {
   return page
 }
 
-test('with a model, both sides and their sum are shown, and the near misses with their reason', async ({
-  app,
-  open,
-}) => {
+test('with a model, both shares, their sum and the near misses show', async ({ app, open }) => {
   const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const page = await withFrames(open, [
     { type: 'retrieval', query: QUESTION, results: hits, search: { ...search, hits: [] } },
@@ -165,7 +159,7 @@ test('with a model, both sides and their sum are shown, and the near misses with
   await shot(page, 'card-why')
 })
 
-test('passages that came without a why are shown without one', async ({ app, open }) => {
+test('passages without an explanation show without one', async ({ app, open }) => {
   const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const results = hits.map(({ how, ...hit }) => hit)
   const page = await withFrames(open, [

@@ -1,5 +1,5 @@
-// The same hostile text where versions stand beside each other: before a save, after a change on disk, in what was compacted,
-// in what was sent, in retrieval tests, in a skill that nobody has trusted.
+// The same hostile text where versions are compared: before a save, after a change on disk, in compacted messages, in
+// sent requests, in retrieval tests, in an untrusted skill.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ async function typeIn(page, tab, name) {
   await page.keyboard.type('Mine. ')
 }
 
-test('the difference before a save', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in the difference before a save', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await typeIn(page, 'Workspace', /notes\.md/)
   await inspector(page).getByRole('button', { name: 'Show what would change' }).click()
@@ -53,7 +53,7 @@ test('the difference before a save', async ({ canary: { harmless }, open }) => {
   await harmless(page)
 })
 
-test('a file that changed on disk under typed text, compared', async ({
+test('hostile text is harmless in a comparison after a change on disk', async ({
   app,
   canary: { harmless, hostile },
   open,
@@ -67,7 +67,10 @@ test('a file that changed on disk under typed text, compared', async ({
   await harmless(page)
 })
 
-test('what would be compacted, the summary, and the originals', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in a plan, a summary and its originals', async ({
+  canary: { harmless },
+  open,
+}) => {
   const page = await open({ path: '/s/hostile' })
   await answers(page).first().waitFor()
   await page.getByRole('button', { name: 'Compact the conversation' }).click()
@@ -88,7 +91,7 @@ test('what would be compacted, the summary, and the originals', async ({ canary:
   await harmless(page, recovery)
 })
 
-test('what was sent, and its difference to the request before', async ({
+test('hostile text is harmless in a sent request and its difference', async ({
   app,
   canary: { harmless, hostile },
   open,
@@ -107,12 +110,15 @@ test('what was sent, and its difference to the request before', async ({
   const dialog = page.getByRole('dialog', { name: 'X-ray of this answer' })
   await dialog.getByRole('heading', { name: 'Difference to the request before' }).waitFor()
   await harmless(page, dialog)
-  // What is put together when it is opened is looked at once more.
+  // What is rendered only when it is opened is checked again.
   await dialog.getByText('<script>').first().waitFor()
   await harmless(page, dialog)
 })
 
-test('retrieval tests, and what a run says of them', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in retrieval tests and the result of a run', async ({
+  canary: { harmless },
+  open,
+}) => {
   const tab = page => page.getByRole('tab', { name: 'Tests' })
   const path = '/playground?folder=knowledge&tab=tests'
   const page = await open({ path, ready: tab })
@@ -122,7 +128,7 @@ test('retrieval tests, and what a run says of them', async ({ canary: { harmless
   await harmless(page)
 })
 
-test('a skill that nobody has trusted, and what changed in it', async ({
+test('hostile text is harmless in an untrusted skill and its changes', async ({
   app,
   canary: { harmless, hostile },
   open,

@@ -1,4 +1,4 @@
-// The same hostile text in the places a conversation does not lead to: a question to a person, an error, a search, compacted messages.
+// The same hostile text outside a conversation's answer: an approval, an error, a search, compacted messages.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withCanary } from './fixtures.mjs'
@@ -31,7 +31,7 @@ const test = withCanary(canary => ({
   },
 }))
 
-test('a question to a person, and what became of it', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in an approval and its outcome', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await say(page, 'may you')
   const cards = page.getByRole('group', { name: /miniclaw wants/ })
@@ -56,7 +56,7 @@ test('a question to a person, and what became of it', async ({ canary: { harmles
   await harmless(page)
 })
 
-test('an error of the provider', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in an error of the provider', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await say(page, 'break')
   await answers(page).getByRole('region', { name: 'This did not work' }).waitFor()
@@ -67,7 +67,7 @@ test('an error of the provider', async ({ canary: { harmless }, open }) => {
   await harmless(page)
 })
 
-test('the passages of a search', async ({ canary: { harmless }, open }) => {
+test('hostile text is harmless in the passages of a search', async ({ canary: { harmless }, open }) => {
   const page = await open({
     path: '/playground?query=penguins&folder=knowledge',
     ready: page => page.getByRole('searchbox', { name: 'Question' }),
@@ -76,7 +76,7 @@ test('the passages of a search', async ({ canary: { harmless }, open }) => {
   await harmless(page)
 })
 
-test('a file that was moved aside, the sessions and the prompt', async ({
+test('hostile text is harmless in a quarantined file, the sessions and the prompt', async ({
   app,
   canary: { harmless, url: C },
   open,

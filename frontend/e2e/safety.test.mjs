@@ -1,4 +1,4 @@
-// What hostile text and hostile addresses may not do: load anything from elsewhere, run anything, connect anywhere.
+// What hostile text and hostile addresses must not do: load anything from elsewhere, run anything, connect anywhere.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ test('hostile text loads and runs nothing, wherever it is shown', async ({ canar
   await say(page, `show me ${canary.hostile}`)
   await answers(page).getByText('The end.').waitFor()
   await settled(page)
-  // Everything that is folded is opened.
+  // Expands everything that is collapsed.
   for (const folded of await page.locator('[aria-expanded="false"]').all()) {
     if (await folded.isVisible()) await folded.click({ timeout: 2_000 }).catch(() => undefined)
   }
@@ -58,7 +58,7 @@ test('hostile text loads and runs nothing, wherever it is shown', async ({ canar
     title => title.includes('<img'),
     'the session to be named',
   ).catch(() => undefined)
-  // No link leads to a script, and those that lead out say so and take nothing along.
+  // No link leads to a script, and a link to a new tab has `noopener`.
   const links = await page.locator('a[href]').evaluateAll(all => all.map(a => [a.protocol, a.rel, a.target]))
   assert.ok(links.length > 0)
   for (const [protocol, rel, target] of links) {
@@ -79,14 +79,14 @@ test('hostile text loads and runs nothing, wherever it is shown', async ({ canar
   assert.deepEqual(canary.hits, [])
 })
 
-test('a file with hostile text is opened as text', async ({ canary, open }) => {
+test('a file with hostile text opens as text', async ({ canary, open }) => {
   const page = await open({ path: '/?file=knowledge/hostile.md' })
   await page.locator('.cm-content').first().waitFor()
   assert.equal(await owned(page), undefined)
   assert.deepEqual(canary.hits, [])
 })
 
-test('the policy stops what would get into the page all the same, and the listener is one that can be reached', async ({
+test('the policy blocks injected content, and the negative control reaches the listener', async ({
   app,
   browser,
   canary,
@@ -113,7 +113,7 @@ test('the policy stops what would get into the page all the same, and the listen
       try {
         new WebSocket(url.replace('http', 'ws'))
       } catch {}
-      // Each of them is reported, or this never ends and the test with it.
+      // Each of them must be reported; otherwise this loops until the test times out.
       while (!wanted.every(directive => seen.includes(directive)))
         await new Promise(resolve => setTimeout(resolve, 20))
     },
@@ -133,7 +133,7 @@ test('the policy stops what would get into the page all the same, and the listen
   canary.hits.length = 0
 })
 
-test('an address names no other server and no token', async ({ canary, open }) => {
+test('a URL names no other server and no token', async ({ canary, open }) => {
   const { url: C } = canary
   const ws = C.replace('http', 'ws')
   for (const path of [

@@ -1,4 +1,5 @@
-// The main screens in both languages, both themes and two sizes: no accessibility fault, and a picture of each.
+// The main screens in both languages, both themes and two sizes: no accessibility violation, and a screenshot of
+// each.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +29,7 @@ const TESTS = `{"query": "where do I put my API key", "file": "setup-and-keys.md
 no test
 `
 
-/** With a stand-in for the model, so that the screens have everything there is on them. */
+/** With a fake embedding model, so that the screens show everything they can. */
 async function withRetrieval(page, app) {
   await catchStream(page.context())
   const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'It is not UTF-8 text.', code: 'not_utf8' }]
@@ -60,7 +61,7 @@ const test = withMiniclaw({
   replies: REPLIES,
   prepare: app => writeFile(join(app.home, 'knowledge/tests.jsonl'), TESTS),
 }).extend({
-  /** Where the conversation is that the deep screens show. */
+  /** The path of the conversation that the deep screens show. */
   session: [
     async ({ app, browser }, use) => {
       const { page, close } = await openPage(browser, app)
@@ -75,7 +76,7 @@ const test = withMiniclaw({
   ],
 })
 
-/** How to get to each screen; every step waits for what it shows. */
+/** How to reach each screen; every step waits for its content. */
 const DESKTOP_SCREENS = {
   empty: { go: page => page.getByRole('listitem').first().waitFor() },
   chat: { deep: true, go: page => page.locator('[role=log] article table').waitFor() },
@@ -92,7 +93,7 @@ const DESKTOP_SCREENS = {
   },
   passages: {
     go: async (page, app) => {
-      // A conversation of its own: one that is opened may be read anew at any time, and knows nothing of made-up frames.
+      // A conversation of its own: an existing one may be reloaded at any time, which drops made-up frames.
       await page.locator('textarea').fill('hello')
       await page.locator('textarea').press('Enter')
       await answers(page).getByText('All right.').waitFor()
@@ -273,7 +274,7 @@ const MOBILE_SCREENS = {
   },
 }
 
-// Each screen stands alone, and there are many: they are shared out among the workers.
+// The screens are independent of each other, and there are many: the workers share them.
 test.describe.configure({ mode: 'parallel' })
 for (const [size, screens, options] of [
   ['desktop', DESKTOP_SCREENS, {}],
@@ -300,7 +301,7 @@ for (const [size, screens, options] of [
               document
                 .getAnimations()
                 .filter(a => a.effect.getTiming().iterations === 1)
-                // One that is cancelled, because its element went, is over too.
+                // An animation that is cancelled, because its element is gone, is over too.
                 .map(a => a.finished.catch(() => {})),
             ),
           )

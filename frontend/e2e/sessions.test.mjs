@@ -1,4 +1,4 @@
-// Finding conversations again, keeping them in sight, carrying them elsewhere.
+// Conversations: found, pinned and archived, exported and imported.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ const menu = async (page, title, item) => {
   await page.getByRole('menuitem', { name: item }).click()
 }
 
-test('a search looks in titles and messages, and a hit leads to its message', async ({ open }) => {
+test('search finds titles and messages, and a hit links to its message', async ({ open }) => {
   const page = await open()
   await search(page).fill('PLATYPUS')
   const results = page.getByRole('region', { name: 'Found' })
@@ -59,12 +59,12 @@ test('a search looks in titles and messages, and a hit leads to its message', as
   await sidebar(page).getByRole('link', { name: 'At the zoo' }).waitFor()
 })
 
-test('an address of a message that is gone says so', async ({ open }) => {
+test('a URL of a deleted message says so', async ({ open }) => {
   const page = await open({ path: '/s/zoo/m/q99' })
   await page.getByText('That message is not in this conversation any more.').first().waitFor()
 })
 
-test('a pinned conversation stands first, for every tab', async ({ open }) => {
+test('a pinned conversation is first in every tab', async ({ open }) => {
   const page = await open()
   const other = await open()
   await menu(page, 'An old platypus', 'Pin')
@@ -77,7 +77,7 @@ test('a pinned conversation stands first, for every tab', async ({ open }) => {
   await sidebar(page).getByRole('region', { name: 'Pinned' }).waitFor({ state: 'detached' })
 })
 
-test('an archived conversation stands apart until something is said in it', async ({ open }) => {
+test('an archived conversation stays apart until its next message', async ({ open }) => {
   const page = await open()
   const other = await open()
   await menu(page, 'An old platypus', 'Archive')
@@ -113,10 +113,7 @@ test('an archived conversation stands apart until something is said in it', asyn
   await settled(page)
 })
 
-test('several conversations are chosen by keys and mouse, archived and deleted, with one way back', async ({
-  app,
-  open,
-}) => {
+test('several conversations are selected, archived and deleted, with one undo', async ({ app, open }) => {
   const page = await open()
   for (const name of ['Ant', 'Bee', 'Cat']) {
     await ask(app, '/api/sessions', {
@@ -158,7 +155,7 @@ test('several conversations are chosen by keys and mouse, archived and deleted, 
   await link('Cat').waitFor()
 })
 
-test('a conversation leaves as a file and comes back whole', async ({ app, open }) => {
+test('a conversation is exported to a file and imported unchanged', async ({ app, open }) => {
   const page = await open()
   const got = async item => {
     const [download] = await Promise.all([page.waitForEvent('download'), menu(page, 'At the zoo', item)])
@@ -195,7 +192,7 @@ test('a conversation leaves as a file and comes back whole', async ({ app, open 
   await page.getByText('photo.json was not imported').first().waitFor()
 })
 
-test('what was compacted and what was deleted can be read and brought back', async ({ app, open }) => {
+test('compacted messages can be read, and a deleted conversation restored', async ({ app, open }) => {
   const page = await open()
   for (const [n, text] of ['first', 'second', 'third'].entries()) {
     await say(page, text)

@@ -1,11 +1,11 @@
-// A server that asks for a credential: the one-time link, the token, and what stays of them in the browser.
+// A server that requires a credential: the one-time link, the token, and what the browser keeps of them.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 
 const TOKEN = 'a-long-random-word-for-this-test'
 const test = withMiniclaw({ env: { MINICLAW_TOKEN: TOKEN }, flags: ['--token'] })
 
-/** Whatever a script in the page could read. */
+/** Everything that a script in the page could read. */
 const readable = page =>
   page.evaluate(() =>
     JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie]),
@@ -47,16 +47,13 @@ test('the token is typed once and no script can read it afterwards', async ({ op
   assert.ok(!cookies[0].value.includes(TOKEN))
 })
 
-test('a session that ends while the page is open shows the sign-in, and the page goes on afterwards', async ({
-  app,
-  open,
-}) => {
+test('a session that ends shows the sign-in, and the page continues afterwards', async ({ app, open }) => {
   const path = (await app.link()).slice(app.url.length)
   const page = await open({ path })
   const message = page.getByRole('textbox', { name: 'Message', exact: true })
   await message.fill('not sent yet')
   await page.context().clearCookies()
-  // The network comes back: the stream is opened anew, and nothing else is asked for.
+  // The network comes back: the stream is opened again, and no other request is sent.
   await page.evaluate(() => void window.dispatchEvent(new Event('online')))
   await dialog(page).waitFor()
   await dialog(page).locator('input').fill(TOKEN)
@@ -66,10 +63,7 @@ test('a session that ends while the page is open shows the sign-in, and the page
   assert.equal(await message.inputValue(), 'not sent yet')
 })
 
-test('who signs out leaves nothing in the browser, and the page asks for the token again', async ({
-  app,
-  open,
-}) => {
+test('signing out clears the browser, and the page asks for the token again', async ({ app, open }) => {
   const page = await open({ ready: dialog })
   await dialog(page).locator('input').fill(TOKEN)
   await dialog(page).getByRole('button', { name: 'Sign in' }).click()

@@ -1,4 +1,4 @@
-// Answers that are made to be slow to read as Markdown: the page goes on, and shows them as they were written.
+// Answers that are slow to lex as Markdown: the page stays responsive, and shows them as they were written.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, composer, say, settled } from './harness.mjs'
@@ -16,7 +16,7 @@ const test = withMiniclaw({
   ],
 })
 
-/** From now on, also after a reload: how long the longest task of the page took, in milliseconds. */
+/** Records the duration of the page's longest task in milliseconds, also after a reload. */
 const watch = page =>
   page.addInitScript(() => {
     window.longest = 0
@@ -25,10 +25,13 @@ const watch = page =>
     }).observe({ type: 'longtask', buffered: true })
   })
 const longest = page => page.evaluate(() => window.longest)
-/** To be called before there is one: resolves when a worker was given up, which is what a text that takes too long ends with. */
+/**
+ * Resolves when a worker is terminated, which happens if a text takes too long. Has to be called before there is a
+ * worker.
+ */
 const givenUp = page => page.waitForEvent('worker').then(worker => worker.waitForEvent('close'))
 
-/** The block stands there with all of its characters, and the rest of the answer is read as ever. */
+/** Checks that the block is shown with all of its characters, and the rest of the answer is rendered as usual. */
 async function asWritten(page) {
   const answer = answers(page).last()
   await answer.locator('strong', { hasText: 'After' }).waitFor()
@@ -36,7 +39,7 @@ async function asWritten(page) {
   assert.deepEqual([paragraphs[0], paragraphs[1] === EMPHASIS], ['Before.', true])
 }
 
-test('an answer of 8,000 unclosed emphases does not hold up the page, at any opening', async ({ open }) => {
+test('an answer of 8,000 unclosed emphases never blocks the page', async ({ open }) => {
   const page = await open()
   await watch(page)
   await page.reload()
@@ -57,7 +60,7 @@ test('an answer of 8,000 unclosed emphases does not hold up the page, at any ope
   assert.ok(await composer(page).isEnabled())
 })
 
-test('what is lexed beside the page is drawn as ever', async ({ open }) => {
+test('text lexed in the worker renders as usual', async ({ open }) => {
   const page = await open()
   await say(page, 'brackets')
   await settled(page)

@@ -1,4 +1,4 @@
-// Deleted conversations and files: where they are, back again, or gone for good.
+// Deleted conversations and files: listed, restored, or deleted permanently.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -28,7 +28,7 @@ async function openTrash(page) {
   await page.getByRole('menuitem', { name: /^(Trash and originals|回收站与原文)$/ }).click()
 }
 
-test('a deleted file comes back from the trash, another goes for good after asking', async ({
+test('a deleted file is restored, and another is deleted permanently after a confirmation', async ({
   app,
   open,
 }) => {
@@ -54,7 +54,10 @@ test('a deleted file comes back from the trash, another goes for good after aski
   assert.deepEqual((await ask(app, '/api/files/deleted')).files, [])
 })
 
-test('a deleted conversation goes for good, and the palette leads there too', async ({ app, open }) => {
+test('a deleted conversation is deleted permanently, and the palette opens the trash', async ({
+  app,
+  open,
+}) => {
   await put(app, 'gone', 'An old plan')
   const page = await open()
   await page.keyboard.press('Control+k')

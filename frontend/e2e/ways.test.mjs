@@ -1,4 +1,4 @@
-// Asking again, asking differently, branching off; finding words in a conversation; what the next request is made of.
+// Asking again, editing a question, branching off; finding words in a conversation; the content of the next request.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, ask, composer, say, settled, shot, until } from './harness.mjs'
@@ -17,10 +17,7 @@ const asked = async (page, text, answer) => {
   await settled(page)
 }
 
-test('an answer can be made again, a question asked differently, and every way is kept', async ({
-  app,
-  open,
-}) => {
+test('an answer is retried, a question is edited, and every branch is kept', async ({ app, open }) => {
   const page = await open()
   await asked(page, 'hello', 'All right.')
   await asked(page, 'name a bird', 'A wren.')
@@ -53,7 +50,7 @@ test('an answer can be made again, a question asked differently, and every way i
   assert.ok(sent.includes('name a fish') && !sent.includes('name a bird'), sent)
 })
 
-test('a branch is a new conversation with the same past', async ({ app, open }) => {
+test('branching off creates a conversation with the same history', async ({ app, open }) => {
   const page = await open()
   await asked(page, 'hello', 'All right.')
   await asked(page, 'name a fish', 'A pike.')
@@ -78,7 +75,7 @@ test('a branch is a new conversation with the same past', async ({ app, open }) 
   await page.getByRole('alert').getByText('This conversation does not exist any more.').waitFor()
 })
 
-test('words are found in a conversation, and one can go from one message to the next', async ({ open }) => {
+test('search finds words in a conversation and steps through its messages', async ({ open }) => {
   const page = await open()
   await asked(page, 'name a fish', 'A pike.')
   await asked(page, 'another pike please', 'All right.')
@@ -104,7 +101,7 @@ test('words are found in a conversation, and one can go from one message to the 
   assert.equal(await page.evaluate(() => CSS.highlights.has('found')), false)
 })
 
-test('the next request says where each piece comes from, and leads to its file', async ({ open }) => {
+test('the next request shows the origin of each piece and links to its file', async ({ open }) => {
   const page = await open()
   await asked(page, 'hello', 'All right.')
   await page.getByRole('button', { name: 'Prompt X-ray' }).click()

@@ -1,4 +1,5 @@
-// What was sent for an answer: each round, by origin, with the way to the file, and the difference to the request before.
+// The requests of an answer: each dialogue, by origin, with links to the files, and the difference from the previous
+// one.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +34,7 @@ async function xrayOf(page, nth) {
   return dialog
 }
 
-test('each request of an answer is shown as it was sent, and what differs from the one before has its cause', async ({
+test('each request of an answer shows as it was sent, and each difference has its cause', async ({
   app,
   open,
 }) => {
@@ -73,7 +74,7 @@ test('each request of an answer is shown as it was sent, and what differs from t
     .waitFor()
 })
 
-test('what was found in memory is on the answer after a reload', async ({ app, open }) => {
+test('passages from memory show on the answer after a reload', async ({ app, open }) => {
   await writeFile(join(app.home, 'memory/birds.md'), '# Birds\n\nPenguins live on ice.\n')
   await ask(app, '/api/config/rag-mode', {
     method: 'PUT',

@@ -21,7 +21,7 @@ const root = document.getElementById('root')
 if (!root) throw new Error('index.html has lost its #root')
 
 function start(page: HTMLElement) {
-  // History first: it says from which event on the stream is still news.
+  // The history is loaded first: it contains the event id from which the stream resumes.
   const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
   void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
 
@@ -39,13 +39,13 @@ function start(page: HTMLElement) {
   )
 }
 
-// Typed text that is not saved yet must not go with the page without a question.
+// Asks before the page closes with unsaved text.
 addEventListener('beforeunload', event => {
   if (hasUnsavedText()) event.preventDefault()
 })
 
-// Who came by a one-time link is signed in before anything is asked for.
-// A turn later: the task in which all of this was loaded is long enough.
+// A one-time link signs in before any other request.
+// The page is rendered in a later task: the one that loaded all of this is long enough.
 void Promise.all([followLink(), loadLocale(getLang()).catch(() => undefined)]).then(() =>
   setTimeout(start, 0, root),
 )

@@ -1,19 +1,19 @@
 import { vi } from 'vitest'
 
-/** What the page asked of its server. */
+/** A request of the page to its server. */
 export interface Asked {
   method: string
-  /** With its query. */
+  /** Including the query string. */
   path: string
   headers: Headers
-  /** The JSON that was sent; undefined where there was none. */
+  /** The JSON body; undefined if there was none. */
   body: unknown
   request: Request
 }
 
 type Answer = Response | readonly [status: number, body: unknown]
 
-/** Answers all calls in the server's place, until `vi.unstubAllGlobals()`. */
+/** Responds to all calls in place of the server, until `vi.unstubAllGlobals()`. */
 export function serve(answer: (asked: Asked) => Answer | Promise<Answer>): void {
   vi.stubGlobal('fetch', async (input: Request | string, init?: RequestInit) => {
     const request = typeof input === 'string' ? new Request(new URL(input, location.href), init) : input

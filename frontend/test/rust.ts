@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** All Rust text of a module of the server (`engine`), or of one file (`tools/policy.rs`). */
+/** All Rust source of a module of the server (`engine`), or of one file (`tools/policy.rs`). */
 export function rustSource(module: string): string {
   const at = join(process.cwd(), '../src', module)
   if (at.endsWith('.rs')) return readFileSync(at, 'utf8')
@@ -12,5 +12,5 @@ export function rustSource(module: string): string {
     .join('\n')
 }
 
-/** The same, with string literals that go on in the next line joined. */
+/** The same, with string literals joined where they continue on the next line. */
 export const rustStrings = (module: string): string => rustSource(module).replace(/\\\n\s*/g, '')

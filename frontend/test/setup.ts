@@ -6,7 +6,7 @@ import '@/lib/later'
 afterEach(cleanup)
 await loadLocale('zh')
 
-// happy-dom has no observer of visibility; nothing here is ever scrolled into view.
+// happy-dom has no IntersectionObserver; nothing is ever scrolled into view here.
 class NothingInView {
   observe() {}
   unobserve() {}

@@ -1,4 +1,4 @@
-//! Asks a person about calls: what they are shown, and what their answer leads to.
+//! Asks a person about calls: what they are shown, and what follows from their answer.
 
 use super::calls::{Calls, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};
@@ -15,7 +15,7 @@ use crate::tools::{Case, Checked, Reason, ToolContext, Verdict};
 pub struct PendingApproval {
     request: CallRequest,
     approval_id: String,
-    /// What is still to be asked; absent when it was answered before a restart.
+    /// The question still to be asked; absent if it was answered before a restart.
     question: Option<Question>,
 }
 
@@ -26,20 +26,20 @@ struct Question {
     reason: Reason,
 }
 
-/// What a person's answer comes to.
+/// What follows from a person's answer.
 pub(super) enum ApprovalResult {
     Run {
         request: CallRequest,
         checked: Checked,
         shown: Shown,
-        /// For the model, when the arguments are not its own.
+        /// Note for the model if the arguments are not its own.
         note: Option<String>,
     },
     Answer(CallStatus, ToolAnswer),
 }
 
 impl Calls<'_> {
-    /// What the policy says of a call that fits its tool.
+    /// Applies the policy to a call that fits its tool.
     pub(super) fn allowed(&self, wanted: &ProposedCall, checked: Checked, session: &Session) -> PlannedCall {
         let shown = checked.call.shown();
         let (effect, taint) = (checked.effect, self.taint(session, &checked));
@@ -55,7 +55,7 @@ impl Calls<'_> {
                 let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");
                 return PlannedCall::Answer(CallStatus::Denied, ToolAnswer::failed(text));
             }
-            // What a person is being asked is asked on, whatever the rules are now.
+            // A question that a person has already been asked stays, even if the rules would allow the call.
             Verdict::Allow => match &wanted.approval {
                 None => return PlannedCall::Run(checked),
                 Some(CallApproval::Asked(Approval { reason, because, .. })) => {
@@ -78,7 +78,8 @@ impl Calls<'_> {
         }))
     }
 
-    /// Where the session, or what this call would go on with, has text from that strangers may have written.
+    /// Returns the source of text that strangers may have written: in the session, in the list of skills, or in what
+    /// the tool keeps between calls.
     fn taint(&self, session: &Session, checked: &Checked) -> Option<Taint> {
         let known = Taint::strongest(&session.taint).cloned();
         let is_weak = known.as_ref().is_none_or(|source| !source.is_strong());
@@ -87,7 +88,7 @@ impl Calls<'_> {
         stronger.or(known)
     }
 
-    /// Asks everything an exchange has to ask, at once.
+    /// Asks all questions of an exchange at once.
     pub(super) async fn ask(
         &self,
         wanted: &[ProposedCall],
@@ -128,7 +129,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Waits for the answer. What runs then is what was shown: everything the answer is bound to is looked at once more.
+    /// Waits for the answer. The call runs only as it was shown: everything the answer is bound to is checked again.
     pub(super) async fn decided(
         &self,
         asked: &PendingApproval,
@@ -180,7 +181,7 @@ impl PlannedCall {
     }
 }
 
-/// The arguments a person put in place of the model's.
+/// Returns the arguments that a person substituted for the model's.
 fn changed(recorder: &Recorder, answered: &RecordedAnswer) -> Option<String> {
     let mut calls = recorder.session().calls_of(recorder.work_id());
     let call = calls.find(|call| call.approval.as_ref().is_some_and(|approval| approval.id() == answered.id))?;

@@ -17,16 +17,16 @@ use crate::provider::CallRequest;
 use crate::store::Home;
 use crate::tools::{Checked, EndRun, Policy, Rejection, RunOptions, ToolContext, ToolSet, fit_for_model};
 
-/// A tool that does not return so long after it was told to stop is dropped.
+/// How long a tool may take to return after it was told to stop; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// From this many identical calls on, the model is told instead of the tool run again.
+/// From this many identical calls on, the tool is not run again and the model is told so.
 const SAME_CALL_TOLD: u32 = 3;
-/// At this many, the run ends.
+/// At this many identical calls, the run ends.
 const SAME_CALL_ENDS: u32 = 5;
-/// So many refused calls in a row (unknown tool, bad arguments) end the run.
+/// This many refused calls in a row (unknown tool, bad arguments) end the run.
 const REFUSED_ENDS: u32 = 4;
 
-/// Counts across a run what keeps coming back.
+/// Counts repeated calls and refused calls across a run.
 #[derive(Default)]
 pub struct RepeatCounter {
     seen: HashMap<(String, String), u32>,
@@ -36,10 +36,10 @@ pub struct RepeatCounter {
 /// Why the run ends after these calls.
 pub enum Stop {
     Cancelled,
-    /// A tool said that the run cannot go on.
+    /// A tool reported that the run cannot continue.
     Failed(String),
     Limit(String),
-    /// The server stops while a person is asked: the run goes on at the next start.
+    /// The server stops while a person is asked: the run continues at the next start.
     Suspended,
     Record(NotRecorded),
 }
@@ -50,7 +50,7 @@ impl From<NotRecorded> for Stop {
     }
 }
 
-/// A person's stop of a run, and the server's.
+/// Stops a run, for a person or for the server.
 #[derive(Clone, Default)]
 pub struct StopSignal {
     pub cancel: CancellationToken,
@@ -58,7 +58,7 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    /// Stops the run, but leaves questions that wait for a person to be answered after the next start.
+    /// Stops the run, but keeps the questions that wait for a person, to be answered after the next start.
     pub fn suspend(&self) {
         self.suspend.cancel();
         self.cancel.cancel();
@@ -68,7 +68,7 @@ impl StopSignal {
         self.suspend.is_cancelled()
     }
 
-    /// How a run ends that was stopped.
+    /// Returns the outcome of a run that was stopped.
     pub fn outcome(&self) -> Outcome {
         match self.is_suspended() {
             true => Outcome::Interrupted { detail: "the server was stopped".to_owned(), by: StoppedBy::Server },
@@ -76,7 +76,7 @@ impl StopSignal {
         }
     }
 
-    /// How a call ends that was cut off, or not begun, because the run was stopped.
+    /// Returns the end of a call that was cut off, or did not start, because the run was stopped.
     fn cancelled(&self, started: Instant) -> CallEnd {
         let why = match self.is_suspended() {
             true => "[cancelled: the server was stopped]",
@@ -96,11 +96,11 @@ pub struct Calls<'a> {
     pub session_id: &'a SessionId,
     pub stop_signal: &'a StopSignal,
     pub deadline: &'a Deadline,
-    /// The skill whose description the model has read in its request although nobody has trusted it.
+    /// A skill that nobody has trusted, although the model has read its description in the request.
     pub listed: Option<Taint>,
 }
 
-/// A call of an exchange, with what is known of its approval from before a restart.
+/// A call of an exchange, with its approval if one was recorded before a restart.
 pub struct ProposedCall {
     pub index: u32,
     pub request: CallRequest,
@@ -108,7 +108,8 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    /// Careless providers use an id again: the session's calls have one each, or nobody could say which one to undo.
+    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session gets a unique one;
+    /// otherwise an undo would be ambiguous.
     pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
         let known = session.messages.iter().flat_map(|message| &message.tool_calls);
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
@@ -122,7 +123,7 @@ impl ProposedCall {
         wanted.collect()
     }
 
-    /// The calls of a work that were asked for and have not begun, in order.
+    /// Returns the calls of a work that were requested and have not started, in order.
     pub fn left(session: &Session, work_id: &WorkId) -> Vec<Self> {
         let waiting = session.calls_of(work_id).filter(|call| call.waits()).map(|call| {
             let arguments = match &call.arguments {
@@ -144,7 +145,7 @@ impl ProposedCall {
     }
 }
 
-/// A call that may run, that a person is asked about, or the answer the model gets instead.
+/// A call that may run, a call that a person is asked about, or the answer that the model gets instead.
 pub(super) enum PlannedCall {
     Run(Checked),
     Ask(Box<PendingApproval>),
@@ -155,21 +156,21 @@ struct CallEnd {
     status: CallStatus,
     answer: ToolAnswer,
     took: Duration,
-    /// Where the answer has text from that strangers may have written.
+    /// Sources of text in the answer that strangers may have written.
     taint: Vec<Taint>,
     fatal: Option<String>,
 }
 
 impl CallEnd {
-    /// Of a call that was not run.
+    /// Returns the end of a call that was not run.
     fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
         Self { status, answer, took: Duration::ZERO, taint: Vec::new(), fatal: None }
     }
 }
 
 impl Calls<'_> {
-    /// Runs all calls of an exchange. Every call gets exactly one result, also when the run is stopped in the middle; only
-    /// a run that is suspended leaves those that wait for a person, and the ones after them, as they are.
+    /// Runs all calls of an exchange. Every call gets exactly one result, even if the run is stopped in the middle.
+    /// Only a suspended run leaves the calls that wait for a person, and those after them, unchanged.
     pub async fn run(
         &self,
         wanted: &[ProposedCall],
@@ -230,7 +231,7 @@ impl Calls<'_> {
             Ok(checked) => {
                 repeats.refused = 0;
                 if !checked.effect.is_read_only() {
-                    // It may change what other calls find: making those again is no repetition.
+                    // The call may change what other calls find, so making those again is not a repetition.
                     repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
                 }
                 self.allowed(wanted, checked, session)
@@ -245,7 +246,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Waits for a person and does what they said. The reason when the run cannot go on.
+    /// Waits for a person and does what they decided. Returns the reason if the run cannot continue.
     async fn asked(
         &self,
         wanted: &ProposedCall,
@@ -275,13 +276,14 @@ impl Calls<'_> {
         }
     }
 
-    /// A file of a skill that nobody has trusted as it is. Commands can read skills/, and nobody knows what they did read.
+    /// Returns a file of a skill that nobody has trusted in its current version. Commands can read skills/, and what a
+    /// command has read is unknown.
     async fn readable_untrusted(&self) -> Option<String> {
         let home = self.home.clone();
         let found = tokio::task::spawn_blocking(move || home.skill_files()).await;
         match found {
             Ok(Ok(files)) => files.first_unpinned(),
-            // What cannot be looked at is taken for the worse.
+            // If the files cannot be checked, assume the worse.
             Ok(Err(_)) | Err(_) => Some(format!("{}/", Root::Skills)),
         }
     }
@@ -296,7 +298,8 @@ impl Calls<'_> {
         ended
     }
 
-    /// Where the answer to a call that was run has text from that strangers may have written, however it ended.
+    /// Returns the sources of text that strangers may have written in the answer of a call that was run, however it
+    /// ended.
     fn taint_of(&self, checked: &Checked, answer: &ToolAnswer) -> Vec<Taint> {
         let mut taint = answer.taint.clone();
         taint.extend(answer.outside.clone().map(Taint::Skill));
@@ -312,7 +315,7 @@ impl Calls<'_> {
         taint
     }
 
-    /// A process that goes on from call to call may have had text from outside in an earlier one.
+    /// Returns the taint of a process that lives across calls: it may have read text from outside in an earlier one.
     fn held(&self, checked: &Checked) -> Vec<Taint> {
         checked.call.holds_outside_text().then_some(Taint::Command).into_iter().collect()
     }

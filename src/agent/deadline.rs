@@ -1,4 +1,4 @@
-//! The time limit of a run. The clock is paused while a person is asked.
+//! The time limit of a run. The clock is paused while the run waits for a person.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Deadline {
         Pause(self)
     }
 
-    /// Resolves when the time is over.
+    /// Resolves when the deadline has passed.
     pub async fn over(&self) {
         loop {
             let State { deadline, paused_since } = *self.state();

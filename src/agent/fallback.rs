@@ -11,13 +11,13 @@ use crate::domain::{Event, Hit, StatusKind};
 use crate::provider::Client;
 use crate::tools::ToolSet;
 
-/// Who else can be asked when this one does not answer; started, if need be.
+/// Returns another model to ask when this one does not answer; starts it if necessary.
 pub type Fallback = Arc<dyn Fn(Arc<Client>) -> Pin<Box<dyn Future<Output = Option<Arc<Client>>> + Send>> + Send + Sync>;
 
-/// What an exchange sends beside the session.
+/// What an exchange sends besides the session.
 #[derive(Clone, Copy)]
 pub(super) struct ExchangeContext<'a> {
-    /// What memory says about the question.
+    /// Passages of memory for the question.
     pub hits: Option<&'a [Hit]>,
     pub tools: &'a ToolSet,
 }
@@ -27,16 +27,16 @@ pub(super) struct ExchangeContext<'a> {
 pub(super) struct ModelAttempt<'a> {
     pub client: &'a Arc<Client>,
     pub context: ExchangeContext<'a>,
-    /// Which of the exchange's requests this is, from 0 on.
+    /// 0-based number of the request inside the exchange.
     pub number: u32,
 }
 
-/// The attempt of an exchange that goes to another model: after the chosen one's own.
+/// Number of the request that goes to another model, above those of the chosen one.
 const ELSEWHERE: u32 = 4;
 
 impl Run {
-    /// An answer, of this model or else of the fallback, which then answers for the rest of the run: what one model began
-    /// must not be taken up by the other and back again.
+    /// Returns an answer from this model or else from the fallback, which then answers for the rest of the run: a run
+    /// must not switch back and forth between models.
     pub(super) async fn answer(
         &self,
         recorder: &mut Recorder,
@@ -44,7 +44,7 @@ impl Run {
         client: &mut Arc<Client>,
     ) -> Result<Exchange, TurnEnd> {
         let refused = match self.exchange(recorder, ModelAttempt { client, context, number: 0 }).await {
-            // What was shown is the answer's beginning: nobody else goes on with it.
+            // What was shown is the beginning of the answer, and no other model may continue it.
             Err(ExchangeError::Provider { error, shown: false }) if error.is_outage() => error,
             answer => return answer.map_err(ending),
         };

@@ -1,4 +1,4 @@
-//! One run: from a person's prompt to its outcome, through as many exchanges with the model as the work takes.
+//! One run: from a person's prompt to its outcome, in as many exchanges with the model as the work takes.
 
 mod asking;
 mod calls;

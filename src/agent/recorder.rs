@@ -1,5 +1,5 @@
-//! The only place that creates a run's events. Facts go to the session's owner and are on disk before the run goes on; previews are
-//! sent on as they come.
+//! The only place that creates a run's events. Facts go to the session's owner and are on disk before the run
+//! continues; previews are forwarded as they come.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,33 +17,33 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// What the owner does with an event.
+/// How the owner handles an event.
 #[derive(Debug)]
 pub enum Kind {
-    /// Journal it and wait for the disk, fold, publish, then answer.
+    /// Journal it and wait for the disk, fold it, publish it, then answer.
     Fact(oneshot::Sender<Result<(), String>>),
-    /// Journal it without waiting for the disk, fold, publish. For marks that mean nothing without the facts behind
-    /// them: a fact's wait for the disk covers all that was journaled before it.
+    /// Journal it without waiting for the disk, fold it, publish it. For marks, which mean nothing without the facts
+    /// after them: a fact's wait for the disk covers everything that was journaled before it.
     Mark,
-    /// Journal it without waiting, fold. Not published: previews said it already.
+    /// Journal it without waiting, and fold it. Not published: previews have already shown it.
     Piece,
-    /// Fold and publish.
+    /// Fold and publish it.
     Preview,
 }
 
-/// The run cannot go on: its facts cannot be kept, or nobody owns the session any more.
+/// The run cannot continue: its facts cannot be stored, or the session has no owner any more.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotRecorded(pub String);
 
-/// Text is journaled at least this often, so that a crash of the server costs at most so much of an answer.
+/// Text is journaled at least this often; this bounds how much of an answer a crash of the server loses.
 const PIECE_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 4096;
 
-/// A run's two ends of its session's owner: where events go, and where answers come from.
+/// A run's channels to its session's owner: one for events, one for answers.
 pub type OwnerChannels = (mpsc::Sender<Entry>, mpsc::UnboundedReceiver<Event>);
 
-/// Records one work's events and keeps its own fold of the session, which is what the next request is made from.
+/// Records one work's events and keeps its own fold of the session, from which the next request is built.
 pub struct Recorder {
     work_id: WorkId,
     to: mpsc::Sender<Entry>,
@@ -54,11 +54,11 @@ pub struct Recorder {
     segment_has_calls: bool,
     text: SegmentText,
     thinking: SegmentText,
-    /// What persons answered, from the session's owner, who has recorded it.
+    /// Answers of people, from the session's owner, which has already recorded them.
     answers: mpsc::UnboundedReceiver<Event>,
 }
 
-/// Text of the current segment: how much there is, and what of it was not journaled yet.
+/// Text of the current segment: its length, and the part that is not journaled yet.
 #[derive(Default)]
 struct SegmentText {
     length: usize,
@@ -101,13 +101,13 @@ impl Recorder {
         }
     }
 
-    /// Of a work that was under way before this start of the server.
+    /// Creates a recorder for a work that began before this start of the server.
     pub fn resumed(work_id: WorkId, session: Session, ends: OwnerChannels) -> Self {
         let is_segment = |m: &&Arc<Message>| m.role == Role::Assistant && m.work_id.as_ref() == Some(&work_id);
         let segments = session.messages.iter().filter(is_segment).count() as u32;
         let dialogues = session.works.iter().find(|work| work.work_id == work_id).map_or(0, |work| work.dialogues);
         let new = Self::new(work_id.clone(), session, ends);
-        // More text begins a new segment, so how long the last one is does not matter.
+        // More text begins a new segment, so the length of the last one does not matter.
         Self { segment: segments.checked_sub(1), segment_has_calls: true, dialogue: dialogues.saturating_sub(1), ..new }
     }
 
@@ -115,7 +115,7 @@ impl Recorder {
         &self.work_id
     }
 
-    /// The session with everything recorded so far.
+    /// Returns the session with everything recorded so far.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -139,7 +139,7 @@ impl Recorder {
         self.send(event, Kind::Preview).await
     }
 
-    /// Records a fact and waits until it is on disk. What was said before it goes first.
+    /// Records a fact and waits until it is on disk. Text before it is journaled first.
     pub async fn fact(&mut self, event: Event) -> Result<(), NotRecorded> {
         self.flush().await?;
         self.session.apply(&event, crate::clock::now());
@@ -148,7 +148,7 @@ impl Recorder {
         answer.await.map_err(|_| gone())?.map_err(NotRecorded)
     }
 
-    /// Records what needs no wait for the disk because a fact follows before anything cannot be undone.
+    /// Records a mark without waiting for the disk, because a fact follows before anything irreversible happens.
     pub async fn mark(&mut self, event: Event) -> Result<(), NotRecorded> {
         self.flush().await?;
         self.session.apply(&event, crate::clock::now());
@@ -174,7 +174,7 @@ impl Recorder {
         self.preview_text(Event::Thinking { work_id: self.work_id.clone(), at, text }).await
     }
 
-    /// Records that a call begins; it stands in the current segment.
+    /// Records in the current segment that a call starts.
     pub async fn start_call(&mut self, index: u32, call: &crate::provider::CallRequest) -> Result<(), NotRecorded> {
         if self.segment.is_none() {
             self.begin_segment().await?;
@@ -195,12 +195,12 @@ impl Recorder {
         .await
     }
 
-    /// Records what the model asked for in this exchange.
+    /// Records the calls that the model requested in this exchange.
     pub async fn request(&mut self, calls: Vec<RequestedCall>) -> Result<(), NotRecorded> {
         self.mark(Event::CallsRequested { work_id: self.work_id.clone(), dialogue: self.dialogue, calls }).await
     }
 
-    /// Records that a call waits for a person; it stands in the current segment.
+    /// Records in the current segment that a call waits for a person.
     pub async fn ask(&mut self, index: u32, approval: Approval) -> Result<(), NotRecorded> {
         if self.segment.is_none() {
             self.begin_segment().await?;
@@ -210,7 +210,7 @@ impl Recorder {
         self.fact(Event::ApprovalAsked { work_id, dialogue, index, approval: Arc::new(approval) }).await
     }
 
-    /// Waits for the answer to a question. `None` when nobody will answer any more.
+    /// Waits for the answer to a question. `None` if there will be no answer.
     pub async fn answered(&mut self, approval_id: &str) -> Option<RecordedAnswer> {
         loop {
             let known = self.session.approval(&self.work_id, approval_id).and_then(CallApproval::answered);
@@ -222,12 +222,12 @@ impl Recorder {
         }
     }
 
-    /// Exchanges with the model so far.
+    /// Returns the number of exchanges with the model so far.
     pub fn dialogues(&self) -> u32 {
         self.dialogue + 1
     }
 
-    /// Journals what was said since the last piece.
+    /// Journals the text since the last piece.
     pub async fn flush(&mut self) -> Result<(), NotRecorded> {
         if let Some((at, text)) = self.thinking.take() {
             self.send(Event::Thinking { work_id: self.work_id.clone(), at, text }, Kind::Piece).await?;
@@ -282,7 +282,7 @@ mod tests {
         CallRequest { id: id.to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() }
     }
 
-    /// What a run records, in one word each; a fact is answered as the session's owner would.
+    /// Returns what a run records, one line per event; facts are acknowledged as by the session's owner.
     async fn recorded(run: impl AsyncFnOnce(&mut Recorder)) -> Vec<String> {
         let (to, mut entries) = mpsc::channel(8);
         let work_id = WorkId::new("w");
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_text_is_journaled_in_pieces_that_join() {
+    async fn long_text_is_journaled_in_joinable_pieces() {
         let words = recorded(async |recorder| {
             for _ in 0..3 {
                 recorder.say("x".repeat(PIECE_BYTES / 2)).await.unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_get_a_segment_and_broken_arguments_stay_text() {
+    async fn calls_get_a_segment_and_invalid_arguments_stay_text() {
         let words = recorded(async |recorder| {
             recorder.start_call(0, &call("a", "{oops")).await.unwrap();
             recorder.start_call(1, &call("b", "[1]")).await.unwrap();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_run_whose_session_is_gone_learns_it() {
+    async fn run_learns_that_its_session_is_gone() {
         let (to, entries) = mpsc::channel(1);
         drop(entries);
         let ends = (to, mpsc::unbounded_channel().1);

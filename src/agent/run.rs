@@ -1,4 +1,5 @@
-//! The loop: ask the model, run what it asks for, until it asks for nothing, a limit, or a person's stop.
+//! The loop: asks the model and runs the calls that it requests, until there are none, a limit is reached, or a person
+//! stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,12 @@ use crate::store::Home;
 use crate::tokens::Counter;
 use crate::tools::{Policy, ToolSet};
 
-/// What ends a run that does not end by itself.
+/// Limits that end a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits {
-    /// Exchanges with the model.
+    /// Maximum exchanges with the model.
     pub max_iterations: u32,
-    /// Output tokens over all exchanges, as the provider counts them.
+    /// Maximum output tokens over all exchanges, as counted by the provider.
     pub max_output_tokens: u64,
     pub deadline: Duration,
 }
@@ -46,11 +47,12 @@ pub struct Tasks {
     pub untrusted: UntrustedSkills,
 }
 
-/// The tools of the next exchange of a session: what its home, and later its project and its client, bring along.
+/// Returns the tools for the next exchange of a session, from its home and possibly from other sources such as a
+/// project or client.
 pub type ToolChoice = Arc<dyn Fn(&Session) -> ToolSet + Send + Sync>;
 
-/// Brings the list of skills in the prompt up to date, and names one whose description it holds although nobody has trusted
-/// it as it is.
+/// Updates the list of skills in the prompt, and returns a skill whose description it contains although nobody has
+/// trusted its current version.
 pub type UntrustedSkills = Arc<dyn Fn() -> Option<Taint> + Send + Sync>;
 
 /// Everything one run uses.
@@ -67,18 +69,18 @@ pub struct Run {
 #[derive(Debug, PartialEq)]
 pub enum RunEnd {
     Outcome(Outcome),
-    /// The server stops while a person is asked: the work has no end yet, and goes on at the next start.
+    /// The server stops while a person is asked: the work has not ended, and continues at the next start.
     Suspended,
 }
 
 const RETRIEVED: usize = 3;
 
-/// The attempt of an exchange that comes after the first one and its own repetition without a refused field.
+/// Offset of the attempt with less context: it follows the first attempt and its repetition without a refused field.
 const SECOND: u32 = 2;
 
 pub(super) enum TurnEnd {
     Outcome(Outcome),
-    /// A person, or the server, wanted it to end.
+    /// A person or the server stopped the run.
     Stopped,
     Suspended,
     Record(NotRecorded),
@@ -90,10 +92,10 @@ impl From<NotRecorded> for TurnEnd {
     }
 }
 
-/// Runs one work from the exchange `first` to its outcome. Everything but the terminal event is recorded here.
+/// Runs one work from the exchange `first` to its outcome. Records everything except the terminal event.
 ///
 /// # Errors
-/// When facts cannot be kept any more; then nothing further was done.
+/// Returns an error if facts cannot be stored; nothing further is then done.
 pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<RunEnd, NotRecorded> {
     let deadline = Deadline::new(run.tasks.limits.deadline);
     let ended = tokio::select! {
@@ -103,11 +105,11 @@ pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<RunEn
     end(recorder, ended, &run.tasks.stop_signal).await
 }
 
-/// Does what is left of the calls of an exchange that was under way before this start of the server. `None` when the run
-/// can go on with the next exchange.
+/// Finishes the calls of an exchange that began before this start of the server. `None` if the run can continue with
+/// the next exchange.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as [`run`].
 pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<RunEnd>, NotRecorded> {
     let deadline = Deadline::new(tasks.limits.deadline);
     let left = ProposedCall::left(recorder.session(), recorder.work_id());
@@ -137,7 +139,7 @@ async fn end(
         Err(TurnEnd::Record(error)) => return Err(error),
     };
     recorder.flush().await?;
-    // Calls that a timeout cut off still get their result.
+    // Calls that a timeout cut off still get a result.
     for event in recorder.session().closings(recorder.work_id()) {
         if matches!(&event, Event::ToolFinished { status: CallStatus::Interrupted, .. }) {
             recorder.fact(event).await?;
@@ -217,7 +219,8 @@ impl Run {
                     Finish::Refusal => Err(TurnEnd::Outcome(Outcome::Refusal)),
                 };
             }
-            // Looked at twice: what was listed in between is in the request, and so is what was removed since.
+            // Checked before and after the exchange: the request may contain a skill that was listed in between, or one
+            // that was removed since.
             let listed = before.or(self.tasks.listed().await);
             let calls = Calls { listed, ..self.tasks.calls(deadline, tools) };
             let wanted = ProposedCall::of(answer.calls, recorder.session());
@@ -231,7 +234,7 @@ impl Run {
         Err(TurnEnd::Outcome(Outcome::Limit { detail }))
     }
 
-    /// In RAG mode: what memory says about the question. `None` when the mode is off.
+    /// Returns the passages of memory for the question. `None` if RAG mode is off.
     async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, TurnEnd> {
         if !self.tasks.home.settings().rag_mode {
             return Ok(None);
@@ -240,7 +243,7 @@ impl Run {
         let query = query.map(|message| message.words().into_owned()).unwrap_or_default();
         let memory = self.memory.clone();
         let found = tokio::task::spawn_blocking(move || memory.search(&query, SearchOptions::best(RETRIEVED))).await;
-        // A question that memory cannot be searched for is answered without it, and says so.
+        // If memory cannot be searched, the question is answered without it, and a status says so.
         let search = match found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
             Ok(search) => Arc::new(search),
             Err(error) => {
@@ -255,7 +258,7 @@ impl Run {
         Ok(Some(search.hits.clone()))
     }
 
-    /// For the card above the answer, after a reload of the page. The answer does not depend on it.
+    /// Stores the search for the card above the answer, which a reloaded page shows. The answer does not depend on it.
     async fn keep_found(&self, work_id: &crate::domain::WorkId, search: &Arc<crate::domain::knowledge::Search>) {
         let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
         let (work_id, search) = (work_id.clone(), search.clone());
@@ -265,7 +268,8 @@ impl Run {
         }
     }
 
-    /// An answer of this model, asked with less of the conversation where it says that it was too long.
+    /// Returns an answer from this model; retries with less of the conversation if the model reports that it was too
+    /// long.
     pub(super) async fn exchange(
         &self,
         recorder: &mut Recorder,
@@ -291,7 +295,7 @@ impl Run {
         if !overflow {
             return first;
         }
-        // Our count was off for this model. Once, and only if something can go, with half the context.
+        // Our count was wrong for this model. Retry once with half the context, and only if that leaves something out.
         let halved = RequestLimits { context_window: limits.context_window / 2, ..limits };
         let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &halved);
         if next.request.messages.len() == before {
@@ -307,7 +311,7 @@ impl Run {
         RequestSources { home: &self.tasks.home, session: Some(recorder.session()), hits }
     }
 
-    /// The bytes of its pictures are many: they are read beside the runtime.
+    /// Loads the bytes of the request's pictures in a blocking task, because they are large.
     async fn with_pictures(&self, mut request: ModelRequest) -> ModelRequest {
         if pictures::of(&request.messages).is_empty() {
             return request;
@@ -320,7 +324,7 @@ impl Run {
         read.await.expect("reading pictures does not panic")
     }
 
-    /// One request and its answer; the request is kept for those who want to look at it later.
+    /// Sends one request and returns its answer; stores the request for later inspection.
     async fn send(
         &self,
         next: NextRequest,

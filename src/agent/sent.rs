@@ -10,10 +10,10 @@ use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
 use crate::store::{Home, StoreError};
 
-/// Tells who wrote the version of a file that has this hash, where that is known.
+/// Returns who wrote the version of a file that has this hash, if known.
 pub type AuthorLookup = Arc<dyn Fn(&Place, &str) -> Option<ChangedBy> + Send + Sync>;
 
-/// Where requests of a run are kept.
+/// Where the requests of a run are stored.
 #[derive(Clone)]
 pub struct RequestKeeper {
     pub home: Home,
@@ -27,37 +27,37 @@ pub struct RequestKeeper {
 pub struct RequestToKeep {
     pub request: Arc<ModelRequest>,
     pub system: Arc<SystemPrompt>,
-    /// As the model reads it.
+    /// The retrieved passages as the model reads them.
     pub retrieved: Arc<str>,
     pub dropped: usize,
     pub work_id: WorkId,
-    /// The session's fact number at the beginning of the run, the exchange, the attempt.
+    /// The session's fact number at the start of the run, the number of the exchange, and the number of the attempt.
     pub place: (u64, u32, u32),
 }
 
-/// A request on its way into its record.
+/// A request whose record is being written.
 pub struct PendingRecord {
     kept: JoinHandle<StoredRecord>,
     keeper: RequestKeeper,
     envelope: RequestToKeep,
 }
 
-/// A record as it stands on disk.
+/// A record as stored on disk.
 struct StoredRecord {
     request: SentRequest,
-    /// How many changes the provider had asked for in the body.
+    /// Number of changes to the body that the provider had required.
     changes: usize,
 }
 
 impl RequestKeeper {
-    /// Begins to keep a request. The exchange need not wait for it, and what goes wrong is only logged.
+    /// Starts to store a request. The exchange does not wait for it, and errors are only logged.
     pub fn keep(&self, envelope: RequestToKeep) -> PendingRecord {
         let (keeper, one) = (self.clone(), envelope.clone());
         let kept = tokio::task::spawn_blocking(move || keeper.write(&one, None));
         PendingRecord { kept, keeper: self.clone(), envelope }
     }
 
-    /// Writes the record and the texts it stands for.
+    /// Writes the record and the texts that it refers to.
     fn write(&self, envelope: &RequestToKeep, usage: Option<Usage>) -> StoredRecord {
         let changes = self.client.changes();
         let body = self.client.body(&envelope.request);
@@ -83,7 +83,7 @@ impl RequestKeeper {
         }
     }
 
-    /// Says when and by whom the part's file was changed last.
+    /// Adds to the part when its file was last changed, and by whom.
     fn sign(&self, part: &mut SentPart) {
         let (Some(file), Some(etag)) = (&part.file, &part.etag) else { return };
         let Ok(path) = Place::parse(file) else { return };
@@ -93,18 +93,18 @@ impl RequestKeeper {
 }
 
 impl PendingRecord {
-    /// The exchange is over. What the provider counted is added; a request that was made anew without a field that was
-    /// refused is a request of its own.
+    /// Completes the record after the exchange with the provider's token counts. A request that was repeated without a
+    /// refused field gets its own record.
     pub async fn finish(self, usage: Option<Usage>) {
         let Self { kept, keeper, mut envelope } = self;
         let Ok(StoredRecord { mut request, changes }) = kept.await else { return };
-        // Whether it succeeds or not, the run goes on.
+        // The run continues whether this succeeds or not.
         let _ = tokio::task::spawn_blocking(move || {
             if keeper.client.changes() != changes {
                 envelope.place.2 += 1;
                 keeper.write(&envelope, usage);
             } else if usage.is_some() {
-                // Its texts are there: only the record is written again.
+                // The texts are stored already; only the record is written again.
                 request.usage = usage;
                 keeper.log(keeper.home.records().keep_record(&keeper.session, envelope.place, &request));
             }

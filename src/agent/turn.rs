@@ -1,4 +1,4 @@
-//! One exchange with the model: its stream, recorded as it comes.
+//! One exchange with the model, recorded as it streams.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::recorder::{NotRecorded, Recorder};
 use crate::domain::{Event, InputProgress, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
-/// What an exchange came to.
+/// The result of an exchange.
 pub struct Exchange {
     pub calls: Vec<CallRequest>,
     pub finish: Finish,
@@ -19,12 +19,12 @@ pub struct Exchange {
 /// Why an exchange gave no answer.
 pub enum ExchangeError {
     Cancelled,
-    /// `shown`: something of the answer had come already.
+    /// `shown`: part of the answer had already arrived.
     Provider {
         error: ProviderError,
         shown: bool,
     },
-    /// A part of the system prompt is there and cannot be read: nothing was sent.
+    /// A part of the system prompt exists and cannot be read: nothing was sent.
     Prompt {
         file: String,
         cause: String,
@@ -40,14 +40,14 @@ impl From<NotRecorded> for ExchangeError {
     }
 }
 
-/// The longest answer of one exchange, in bytes of text, thinking and arguments together.
+/// Maximum bytes of one exchange's answer: text, thinking and arguments together.
 const MAX_ANSWER_BYTES: usize = 2 << 20;
-/// How a long input of a tool grows is told whenever so many bytes more have come.
+/// Progress on a tool's input is reported each time this many more bytes have arrived.
 const INPUT_STEP: usize = 512;
-/// A chunk that comes so many times in a row is a loop, not an answer.
+/// This many identical chunks in a row are a loop, not an answer.
 const MAX_SAME_CHUNK: u32 = 200;
 
-/// Sends `request` and records thinking and text as they stream. What was recorded stays, however it ends.
+/// Sends `request` and records thinking and text as they stream. What is recorded stays, however the exchange ends.
 pub async fn exchange(
     client: &Client,
     request: &ModelRequest,
@@ -106,7 +106,7 @@ pub async fn exchange(
     Ok(Exchange { calls: calls.into_values().collect(), finish, usage })
 }
 
-/// A model may call a tool by any name, of any length.
+/// Maximum characters shown of a tool's name: a model may call a tool by a name of any length.
 const NAME_SHOWN: usize = 64;
 
 fn so_far(call: &CallRequest, work_id: &WorkId) -> Event {
@@ -122,7 +122,7 @@ fn so_far(call: &CallRequest, work_id: &WorkId) -> Event {
     }
 }
 
-/// Progress comes in small steps; people see a few a second.
+/// Limits status updates to a few per second, because progress comes in small steps.
 #[derive(Default)]
 struct StatusThrottle {
     last: Option<(StatusKind, Instant)>,

@@ -1,4 +1,4 @@
-//! Paths of earlier versions, which their clients still ask for. The API's description does not list them.
+//! Routes of earlier API versions, kept for their clients. The OpenAPI document does not list them.
 
 use axum::Router;
 use axum::routing::{get, post, put};

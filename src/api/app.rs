@@ -1,4 +1,5 @@
-//! What the server has once. A handler reaches data through its [`Caller`](super::security::caller::Caller).
+//! The state shared by all handlers. A handler reaches a tenant's data through its
+//! [`Caller`](super::security::caller::Caller).
 
 use std::sync::Arc;
 
@@ -9,28 +10,28 @@ use crate::api::security::access::{Access, PageSecret};
 use crate::domain::ErrorFields;
 use crate::engine::TenantRegistry;
 
-/// What the server has once. Cheap to clone.
+/// The state shared by all handlers. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub tenants: Arc<TenantRegistry>,
     pub access: Arc<Access>,
-    /// What answers to questions are proved with.
+    /// The secret that proves that an answer to a question comes from the page.
     pub secret: PageSecret,
     pub sandbox: Arc<SandboxInfo>,
-    /// Unix seconds.
+    /// Start time of the server, in Unix seconds.
     pub started_at: f64,
-    /// Ends streams when the server stops.
+    /// Cancelled when the server stops; ends all streams.
     pub stopping: CancellationToken,
 }
 
-/// What tools' processes may do.
+/// What the processes of tools may do.
 #[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct SandboxInfo {
     pub level: String,
-    /// One sentence, which is English.
+    /// The description of the sandbox level, as one English sentence.
     pub note: String,
-    /// Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
+    /// Code of the sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
     pub code: String,
-    /// What the sentence names, each by its name.
+    /// Values that the sentence contains, by name.
     pub about: ErrorFields,
 }

@@ -1,5 +1,5 @@
-//! Accepts connections and closes those whose client stalls: one that sends its request slowly on purpose, or that reads
-//! nothing, holds a connection for a bounded time only.
+//! Accepts connections and closes stalled ones: a client that sends its request too slowly, or does not read, occupies
+//! a connection for a bounded time only.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,18 +17,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How long a client may take for a request's line and headers; a connection without a request is closed then, too.
+/// Maximum time to receive a request's line and headers. A connection without a request is closed after it, too.
 const HEADERS: Duration = Duration::from_secs(30);
-/// How long between two pieces of a request's body.
+/// Maximum time between two chunks of a request's body.
 pub const BODY: Duration = Duration::from_secs(30);
-/// How long a client may leave what was sent to it unread, or unacknowledged. Then the kernel closes its connection; a tab
-/// comes back with its last id.
+/// How long a client may leave sent data unread or unacknowledged; then the kernel closes the connection
+/// (`TCP_USER_TIMEOUT`). A tab reconnects with its last id.
 #[cfg(target_os = "linux")]
 const UNREAD: Duration = Duration::from_secs(60);
-/// How long to wait when the system gives no more connections, for instance because too many files are open.
+/// Pause after `accept` fails, for instance because too many files are open.
 const NO_MORE: Duration = Duration::from_secs(1);
 
-/// Serves until `stopping`, and then until the requests under way are answered.
+/// Serves until `stopping` is cancelled, then until the requests under way are answered.
 pub async fn serve(listener: TcpListener, router: Router, stopping: CancellationToken) {
     let service = TowerToHyperService::new(router.into_service::<Incoming>());
     let open = GracefulShutdown::new();
@@ -73,7 +73,8 @@ async fn refused(error: io::Error) {
     }
 }
 
-/// Tokens are small packets that must not wait for each other, and nobody waits for ever for who does not read.
+/// Disables Nagle's algorithm, because tokens are small packets that must not wait for each other, and limits how long
+/// data may stay unacknowledged.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     #[cfg(target_os = "linux")]
@@ -96,7 +97,7 @@ mod tests {
         (address, stopping)
     }
 
-    /// What the server says to a client that sends this and then nothing, until the connection ends.
+    /// Returns what the server sends to a client that sends `sent` and then nothing, until the connection ends.
     async fn said_to(sent: &str) -> String {
         let (address, _stopping) = started().await;
         let mut client = TcpStream::connect(address).await.unwrap();
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_end_its_request_is_let_go() {
+    async fn client_with_unfinished_request_is_disconnected() {
         for begun in ["", "POST / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
             let said = said_to(begun).await;
             assert!(!said.contains("200 OK"), "{said}");
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_ends_idle_connections() {
+    async fn shutdown_closes_idle_connections() {
         let (address, stopping) = started().await;
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nwell").await.unwrap();

@@ -1,4 +1,4 @@
-//! Errors as clients read them: `{code, message, error}`.
+//! Error responses: `{code, message, error}`.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -15,22 +15,23 @@ use crate::engine::models::ModelError;
 use crate::store::StoreError;
 use crate::tools::files::UndoError;
 
-/// The most bytes of the framework's own words that are passed on.
+/// Maximum bytes of the framework's error text that are passed on.
 const LONGEST_WORDS: usize = 4096;
 
-/// The body of every error.
+/// The body of every error response.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorBody {
-    /// A word for programs, e.g. `not_found`.
+    /// A stable code for programs, e.g. `not_found`.
     pub code: String,
-    /// What happened and what to do, for people.
+    /// What happened and what to do, as an English sentence.
     pub message: String,
-    /// The same as `message`, under the name of the mini-OpenClaw document.
+    /// The same as `message`, under the name used in the mini-OpenClaw document.
     pub error: String,
-    /// With `changed_on_disk`: the hash of the file as it is now.
+    /// Only with `changed_on_disk`: the hash of the file's current content. Absent if the file was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    /// What `message` speaks of, by name, for a page that says it in its own language: of a model's provider.
+    /// Values that `message` contains, by name, so that a page can show the error in another language. Present for
+    /// errors of a model's provider only.
     #[serde(skip_serializing_if = "ErrorFields::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
     pub about: ErrorFields,
@@ -42,9 +43,9 @@ pub struct ApiError {
     pub code: &'static str,
     pub message: String,
     pub etag: Option<String>,
-    /// Seconds after which to try again.
+    /// Seconds after which the client may retry.
     pub retry_after: Option<u64>,
-    /// What the message speaks of.
+    /// Values that the message contains, by name.
     pub about: ErrorFields,
 }
 
@@ -53,7 +54,7 @@ impl ApiError {
         Self { status, code, message: message.into(), etag: None, retry_after: None, about: ErrorFields::new() }
     }
 
-    /// What is answered in place of a handler that panicked.
+    /// Returns the response for a handler that panicked.
     pub fn panicked() -> Response {
         let message = "an internal error ended this request; the log has more";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
@@ -92,8 +93,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Refusals that the framework words by itself (a query without a field, a method an address does not take) as this API
-/// words its own.
+/// Rewrites error responses of the framework (a missing query field, a method that a path does not support) in this
+/// API's format.
 pub(super) async fn worded(answer: Response) -> Response {
     let status = answer.status();
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

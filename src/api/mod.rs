@@ -1,4 +1,4 @@
-//! HTTP: requests parsed, answers written, events projected into frames. The only module that knows axum.
+//! HTTP: parses requests, writes responses, projects events into frames. The only module that depends on axum.
 
 mod aliases;
 mod app;

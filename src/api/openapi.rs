@@ -1,4 +1,4 @@
-//! The API's own description, and a page to try it.
+//! The OpenAPI document of this API, and a page to try it.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -19,7 +19,7 @@ use crate::api::chat::frame::Frame;
 )]
 struct Description;
 
-/// The OpenAPI document, made from the routes that serve.
+/// Returns the OpenAPI document, generated from the routes that the server uses.
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = described().into_openapi();
     document.merge(Description::openapi());
@@ -31,7 +31,8 @@ pub fn document() -> utoipa::openapi::OpenApi {
     document
 }
 
-/// Handlers of two subjects may have the same name, and an `operationId` must be unique: `sessions_list`, `files_list`.
+/// Prefixes the `operationId` with the tag (`sessions_list`, `files_list`): it must be unique, and handlers of
+/// different modules may have the same name.
 fn name_by_tag(operation: &mut Operation) {
     let tag = operation.tags.iter().flatten().next();
     if let (Some(tag), Some(id)) = (tag, &operation.operation_id) {
@@ -47,7 +48,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/api/docs.css", get(async || asset("text/css", include_str!("docs/docs.css"))))
 }
 
-/// The document is asked for by few and takes megabytes while it is made, which the server must not keep.
+/// Serves the document. It is generated for each request and its memory is given back, because it is requested rarely
+/// and takes megabytes to generate.
 async fn served() -> Response {
     let made = tokio::task::spawn_blocking(|| {
         let bytes = serde_json::to_vec(&document());
@@ -73,7 +75,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_operation_has_a_tag_and_an_id_of_its_own() {
+    fn every_operation_has_tag_and_unique_id() {
         let document = serde_json::to_value(document()).unwrap();
         let paths = document["paths"].as_object().unwrap().values().filter_map(Value::as_object);
         let operations: Vec<&Value> = paths.flat_map(|path| path.values()).collect();

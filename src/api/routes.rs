@@ -1,4 +1,4 @@
-//! The table of all routes. Each is listed once, and both served and described from there.
+//! The table of all routes. Each is listed once; the router and the OpenAPI document are both built from it.
 
 use axum::extract::DefaultBodyLimit;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
@@ -7,10 +7,10 @@ use utoipa_axum::routes;
 use super::app::App;
 use super::{chat, files, models, requests, retrieval, security, sessions, status};
 
-/// An exported session holds its compacted messages and its pictures.
+/// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
 
-/// All routes that the OpenAPI document describes.
+/// Returns all routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(status::server::health))

@@ -1,4 +1,4 @@
-//! The server: routes, guard and limits put together, for as long as it runs.
+//! Assembles the server from routes, guard and limits, and runs it.
 
 use axum::extract::DefaultBodyLimit;
 use axum::{Router, middleware};
@@ -12,10 +12,10 @@ use super::routes::described;
 use super::security::guard;
 use super::{aliases, connections, openapi, web};
 
-/// The largest body of a request: a file for the editor, with room for its JSON.
+/// Maximum bytes of a request body: a file for the editor, with room for its JSON encoding.
 const MAX_BODY: usize = 24 << 20;
 
-/// Serves until `app.stopping` is cancelled; open streams end then.
+/// Serves until `app.stopping` is cancelled, which also ends open streams.
 pub async fn serve(app: App, listener: TcpListener) {
     let (routes, _) = described().split_for_parts();
     let stopping = app.stopping.clone();

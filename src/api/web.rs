@@ -1,4 +1,4 @@
-//! The embedded web UI: assets with hashed names, which clients may cache for ever, and the page for its own paths.
+//! The embedded web UI: assets with hashed names, which clients may cache forever, and the page for the UI's own paths.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -10,7 +10,8 @@ use super::error::ApiError;
 use crate::api::security::guard::may_use;
 use crate::clock;
 
-/// `frontend/dist`, as `npm run build` leaves it. Without it the server still builds and says what is missing.
+/// `frontend/dist`, as built by `npm run build`. Without it the server still builds and serves a page that says what is
+/// missing.
 #[derive(RustEmbed)]
 #[folder = "frontend/dist"]
 #[allow_missing = true]
@@ -20,7 +21,8 @@ const PAGE: &str = "index.html";
 const NO_PAGE: &str = "<!doctype html><meta charset=utf-8><title>miniclaw</title><p>The server runs, but its web UI was \
 not built into it. Build it with <code>make build</code>, or use the API: <a href=/api/docs>/api/docs</a>.";
 
-/// An asset, or the page: the UI has its own paths. Unknown API paths are errors, not pages.
+/// Serves an asset, or the page for any other path, because the UI has its own paths. Unknown API paths return an
+/// error.
 pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
@@ -43,13 +45,13 @@ pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Resp
     }
     match Dist::get(path) {
         Some(file) => file_answer(path, file),
-        // A missing asset is missing; a path of the UI is the page.
+        // A missing asset is an error; any other path belongs to the UI.
         None if path.starts_with("assets/") => StatusCode::NOT_FOUND.into_response(),
         None => page(&app, &headers),
     }
 }
 
-/// The paths of the embedded files; compressed copies of them are answered under the same paths.
+/// Returns the paths of the embedded files. Compressed copies are served under the same paths.
 #[cfg(test)]
 pub(super) fn files() -> impl Iterator<Item = String> {
     let names = Dist::iter().map(std::borrow::Cow::into_owned);
@@ -67,7 +69,7 @@ fn file_answer(path: &str, file: EmbeddedFile) -> Response {
     answer
 }
 
-/// The types a build of the UI has.
+/// Returns the media type of a file in a build of the UI.
 fn mime(path: &str) -> &'static str {
     match path.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
@@ -83,8 +85,8 @@ fn mime(path: &str) -> &'static str {
     }
 }
 
-/// The page, with a nonce of its own for the styles that the editor and menus add, and, for whoever may use the API, the
-/// secret that answers to questions are proved with.
+/// Returns the page, with a new nonce for the styles that the editor and menus add and, if the client may use the API,
+/// with the secret that proves that an answer to a question comes from the page.
 fn page(app: &App, headers: &HeaderMap) -> Response {
     let nonce = clock::new_secret();
     let secret = match may_use(app, headers) {

@@ -12,7 +12,7 @@ use crate::config::{EmbeddingSource, LocalModel};
 use crate::provider::find_local;
 use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Sandbox, SandboxConfig};
 
-/// The parts of a home that the prompt is made of.
+/// The files of a home that the prompt consists of.
 const PARTS: [&str; 5] =
     ["workspace/SOUL.md", "workspace/IDENTITY.md", "workspace/USER.md", "workspace/AGENTS.md", "memory/MEMORY.md"];
 
@@ -59,7 +59,7 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What became of a command that does nothing, in a folder made for it.
+/// Runs a command that does nothing, in a folder created for it, and describes the result.
 async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
     let cwd = sandbox::empty_folder()?;
     let job = Job {
@@ -79,7 +79,7 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
     })
 }
 
-/// Where vectors for search come from.
+/// Describes where vectors for search come from.
 fn vectors(source: &EmbeddingSource) -> String {
     match source {
         EmbeddingSource::None => "none: search goes by words".to_owned(),
@@ -96,7 +96,7 @@ fn local(model: LocalModel, models: &Path) -> String {
     }
 }
 
-/// Whether the embedded model is the only one there could be, and is not complete: exit code 0, else 1.
+/// Returns exit code 0 if the embedded model is the only possible one and is incomplete, else 1.
 pub fn needs_model(home: &Path) -> anyhow::Result<ExitCode> {
     let (config, _) = load_config(home)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! `miniclaw eval`: a home's retrieval tests, or the data sets of an evaluation kit.
+//! `miniclaw eval`: runs a home's retrieval tests, or the data sets of an evaluation kit.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,18 +25,18 @@ pub struct EvalArguments {
     /// How many hits count.
     #[arg(long, default_value_t = 3)]
     k: usize,
-    /// Measure the data sets of this kit instead: writes TREC runs and prints the table of the kit's scorer.
+    /// Measure the data sets of this kit instead: write TREC runs and print the table of the kit's scorer.
     #[arg(long, value_name = "DIR")]
     kit: Option<PathBuf>,
-    /// Only these sets of the kit.
+    /// Measure only these sets of the kit.
     #[arg(long = "set", value_name = "NAME", requires = "kit")]
     sets: Vec<String>,
-    /// Where the runs are written, and the vectors kept for the next time.
+    /// The folder for the runs, and for vectors that the next evaluation reuses.
     #[arg(long, value_name = "DIR", requires = "kit", default_value = "eval-runs")]
     runs: PathBuf,
 }
 
-/// The exit code is 1 when a question's right hit stands lower than at the last run.
+/// Runs the evaluation. The exit code is 1 if the right hit of a question ranks lower than in the last run.
 pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let folder = home_dir(arguments.home.clone());
     let (config, _) = load_config(&folder)?;

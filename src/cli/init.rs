@@ -1,11 +1,11 @@
-//! `miniclaw init DIR`: a starter home.
+//! `miniclaw init DIR`: creates a starter home.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::engine::starter;
 
-/// Puts the starter files into `dir` and says what was made.
+/// Writes the starter files into `dir` and prints how many were created.
 pub fn init(dir: &Path) -> anyhow::Result<ExitCode> {
     let made = starter::fill(dir)?;
     println!("{} is a miniclaw home now ({made} files made, what was there is kept).", dir.display());

@@ -25,9 +25,9 @@ use crate::retrieval::{
 use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
 
-/// How many places of a run are written.
+/// Maximum hits per query that are written to a run.
 const DEPTH: usize = 50;
-/// Texts embedded at once.
+/// Number of texts embedded at once.
 const BATCH: usize = 16;
 
 pub struct Kit {
@@ -38,12 +38,12 @@ pub struct Kit {
     pub tokens: Option<Arc<dyn TokenEmbedder>>,
 }
 
-/// Which retrievers are asked.
+/// Which retrievers are used.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Lexical,
     Hybrid,
-    /// With late interaction, and the vectors where there are some.
+    /// With late interaction, and with vectors if there are any.
     Rerank,
 }
 
@@ -62,7 +62,7 @@ struct Query {
     #[serde(rename = "_id")]
     id: String,
     text: String,
-    /// Only these files may be searched.
+    /// The files to which the search is restricted.
     scope: Option<Vec<String>>,
 }
 
@@ -75,14 +75,14 @@ struct Passage {
     text: String,
 }
 
-/// What a set holds.
+/// The documents of a set.
 enum Documents {
-    /// By their names in the set.
+    /// Texts by their names in the set.
     Files(BTreeMap<String, String>),
     Passages(Vec<Passage>),
 }
 
-/// The chunks some questions may be answered from.
+/// The chunks that the questions of one scope are answered from.
 struct Corpus {
     snapshot: Snapshot,
     vectors: Option<RwLock<Vectors>>,
@@ -90,10 +90,10 @@ struct Corpus {
     tokens: Option<RwLock<TokenVectors>>,
 }
 
-/// Measures the named sets, or all.
+/// Measures the named sets, or all if none is named.
 ///
 /// # Errors
-/// When the kit cannot be read, a run not be written, or the scorer fails.
+/// Returns an error if the kit cannot be read, a run cannot be written, or the scorer fails.
 pub fn measure(kit: &Kit, sets: &[String]) -> anyhow::Result<ExitCode> {
     let mut names = Vec::new();
     for file in outside::files_below(&kit.folder)? {
@@ -151,7 +151,7 @@ impl Kit {
         Ok(())
     }
 
-    /// `number` tells the set's corpora apart.
+    /// Builds the index of one scope, with its vectors. `number` distinguishes the corpora of a set.
     fn corpus(&self, (set, number): (&str, usize), documents: &Documents, scope: &[String]) -> anyhow::Result<Corpus> {
         let mut index = FolderIndex::in_memory(self.retrieval.limits)?;
         let allowed: HashSet<&str> = scope.iter().map(String::as_str).collect();
@@ -170,7 +170,7 @@ impl Kit {
             }
             Documents::Passages(passages) => {
                 for (number, Passage { title, text, .. }) in passages.iter().enumerate() {
-                    // Its title is a passage's name; a number says nothing and must not be searched.
+                    // A passage is named by its title; a number means nothing and must not be searched.
                     let name: String =
                         title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).take(100).collect();
                     let name = if name.trim().is_empty() { "-" } else { name.trim() };
@@ -195,7 +195,8 @@ impl Kit {
         Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new), tokens })
     }
 
-    /// Each corpus has a file, because each has a mean.
+    /// Opens the token vectors of a corpus and adds the missing ones. Each corpus has its own file, because each has
+    /// its own mean.
     fn tokens(
         &self,
         (set, number): (&str, usize),
@@ -226,7 +227,7 @@ impl Kit {
         Ok(vectors)
     }
 
-    /// As [`crate::library::Library`] asks, but of chunks that are no home's.
+    /// Searches like [`crate::library::Library`], but in chunks that belong to no home.
     fn search(&self, corpus: &Corpus, query: &str, mode: Mode) -> anyhow::Result<Vec<Hit>> {
         let words_only = wants_words_only(query);
         let mut meaning = None;
@@ -255,7 +256,7 @@ impl Kit {
         Ok(searchable.search(&asked)?.hits)
     }
 
-    /// One line of the kit's own scorer, run in the sandbox.
+    /// Returns one line of the kit's own scorer, which runs in the sandbox.
     fn scores(&self, set: &Path, run: &Path) -> anyhow::Result<String> {
         let [kit, runs, set, run] = [&self.folder, &self.runs, set, run].map(|path| path.canonicalize());
         let (kit, runs, set, run) = (kit?, runs?, set?, run?);
@@ -285,7 +286,7 @@ impl Kit {
     }
 }
 
-/// What a hit is called in a run, with its score; a passage at its best hit.
+/// Returns the name of each hit in a run, with its score; a passage counts with its best hit.
 fn named(documents: &Documents, hits: &[Hit]) -> Vec<(String, f64)> {
     let mut seen = HashSet::new();
     let names = hits.iter().filter_map(|hit| {

@@ -1,4 +1,4 @@
-//! `miniclaw mock-llm --script FILE`: a provider that says what a script says.
+//! `miniclaw mock-llm --script FILE`: a provider that answers from a script.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,10 +10,10 @@ use crate::provider::scripted::{self, Script};
 
 #[derive(Args)]
 pub struct MockArguments {
-    /// The script, YAML or JSON.
+    /// The script, in YAML or JSON.
     #[arg(long)]
     script: PathBuf,
-    /// 0 picks a free one; the first line on standard output names it.
+    /// The port to listen on; 0 picks a free one. The first line on standard output names it.
     #[arg(long, default_value_t = 0)]
     port: u16,
 }

@@ -29,21 +29,21 @@ struct Arguments {
 enum Command {
     /// Run the server (the default).
     Serve(serve::ServeArguments),
-    /// Make a starter home.
+    /// Create a starter home.
     Init {
-        /// The folder; made if it is not there. Files in it are kept.
+        /// The folder; created if it does not exist. Existing files are kept.
         dir: PathBuf,
     },
-    /// Say what is configured and what is missing.
+    /// Show what is configured and what is missing.
     Doctor {
-        /// The home to look at.
+        /// The home to check.
         #[arg(long, env = "MINICLAW_HOME")]
         home: Option<PathBuf>,
-        /// Say nothing; exit with 0 if only the embedded model could answer and its parts are not there yet.
+        /// Print nothing; exit with 0 if only the embedded model could answer and its parts are missing.
         #[arg(long)]
         needs_model: bool,
     },
-    /// List the versions of skills that are trusted, and trust others.
+    /// List which versions of skills are trusted, and trust others.
     Skills(skills::SkillsArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
@@ -53,10 +53,10 @@ enum Command {
     MockLlm(mock::MockArguments),
 }
 
-/// As sysexits.h has it: the configuration is wrong.
+/// `EX_CONFIG` of sysexits.h: the configuration is wrong.
 pub const EX_CONFIG: u8 = 78;
 
-/// Runs the program; the exit code is 0, 1 (it failed), 2 (bad arguments) or 78 (bad configuration).
+/// Runs the program; the exit code is 0, 1 (failure), 2 (bad arguments) or 78 (bad configuration).
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
@@ -84,7 +84,7 @@ fn openapi() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The home to use: as told, else the current folder if it is one, else `~/miniclaw`.
+/// Returns the home to use: the given one, else the current folder if it is a home, else `~/miniclaw`.
 fn home_dir(told: Option<PathBuf>) -> PathBuf {
     if let Some(home) = told {
         return home;
@@ -95,7 +95,7 @@ fn home_dir(told: Option<PathBuf>) -> PathBuf {
     std::env::home_dir().map_or_else(|| PathBuf::from("miniclaw"), |home| home.join("miniclaw"))
 }
 
-/// The variables that are text; a name or value in another encoding is none of ours.
+/// Returns the variables that are Unicode text; the program uses no others.
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }

@@ -1,4 +1,4 @@
-//! `miniclaw serve`: reads the flags and runs the server until it is told to stop.
+//! `miniclaw serve`: reads the flags and runs the server until it is stopped.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ use crate::store::is_unused;
 
 #[derive(Args)]
 pub struct ServeArguments {
-    /// The folder with workspace/, skills/, memory/, knowledge/ and sessions/.
+    /// The home: the folder with workspace/, skills/, memory/, knowledge/ and sessions/.
     #[arg(long, env = "MINICLAW_HOME")]
     home: Option<PathBuf>,
-    /// The address to listen on. Beyond this machine only together with MINICLAW_TOKEN.
+    /// The address to listen on. An address beyond this machine requires MINICLAW_TOKEN or --token.
     #[arg(long)]
     host: Option<String>,
-    /// 0 picks a free one; the first line on standard output names it.
+    /// The port to listen on; 0 picks a free one. The first line on standard output names it.
     #[arg(long)]
     port: Option<u16>,
-    /// Ask everybody for a credential, also on this machine: MINICLAW_TOKEN, or a new one when that is not set. A link that
-    /// signs one browser in is printed.
+    /// Require a credential from everybody, also on this machine: MINICLAW_TOKEN, or a new one if that is not set.
+    /// Prints a link that signs one browser in.
     #[arg(long)]
     token: bool,
-    /// What commands of the agent may do: strict, standard, or off (all you may do). Wins over config.yml.
+    /// What commands of the agent may do: strict, standard, or off (everything you may do). Overrides config.yml.
     #[arg(long, value_parser = level)]
     sandbox: Option<Level>,
 }
@@ -85,12 +85,12 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let code = arguments.token.then(clock::new_secret);
     let listen = Listen { address: SocketAddr::new(ip, port), code };
     let served = runtime.block_on(async { server::run(&folder, config, listen, stop_signal()?).await });
-    // What still blocks (a stuck disk) must not hold the exit up.
+    // A task that still blocks (on a stuck disk) must not delay the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Resolves at the first SIGTERM or Ctrl-C; the second one ends the process at once.
+/// Returns a future that resolves at the first SIGTERM or Ctrl-C; the second one ends the process at once.
 pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

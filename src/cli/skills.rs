@@ -1,4 +1,4 @@
-//! `miniclaw skills`: which versions of the skills' files are trusted.
+//! `miniclaw skills`: lists and trusts versions of the skills' files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,18 +25,18 @@ pub struct SkillsArguments {
 enum SkillsCommand {
     /// List the files of the skills: trusted, changed since they were trusted, or new.
     List,
-    /// Trust files as they are now.
+    /// Trust files in their current version.
     Trust {
-        /// As `list` names them, like skills/get_weather/SKILL.md.
+        /// Paths as `list` prints them, such as skills/get_weather/SKILL.md.
         #[arg(required_unless_present = "all")]
         paths: Vec<String>,
-        /// All files of all skills.
+        /// Trust all files of all skills.
         #[arg(long, conflicts_with = "paths")]
         all: bool,
     },
 }
 
-/// The exit code of `list` is 1 when something is not trusted.
+/// Runs the command. The exit code of `list` is 1 if a file is not trusted or was refused.
 pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
     let home = match Home::open(&home_dir(arguments.home.clone())) {
         Err(error @ StoreError::Locked { .. }) => return Err(error).context("a server runs there: use its page"),

@@ -24,7 +24,7 @@ struct Effects {
     network: Option<Plain>,
 }
 
-/// By name, so that a typo is an error with its line.
+/// Listed by name, so that a typo is an error with its line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Tools {
@@ -39,7 +39,7 @@ struct Tools {
     delete_file: Option<Plain>,
 }
 
-/// The rule of what does not run in the sandbox.
+/// The rule for calls that do not run in the sandbox.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Plain {

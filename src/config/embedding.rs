@@ -8,19 +8,19 @@ use serde::Deserialize;
 use super::{ConfigError, Environment, OPENAI_URL, bad, endpoint, models_dir, substitute, url};
 use crate::provider::Endpoint;
 
-/// Where vectors come from.
+/// The source of vectors.
 #[derive(Clone, Debug)]
 pub enum EmbeddingSource {
-    /// Nowhere: search goes by words.
+    /// No vectors: search uses words only.
     None,
-    /// A model that runs here, with its weights below this folder of models.
+    /// A local model, with its weights below this folder of models.
     Local(LocalModel, PathBuf),
-    /// The default one where its weights are there, else nowhere.
+    /// The default local model if its weights exist, else none.
     LocalIfThere(PathBuf),
     Service(Box<Endpoint>),
 }
 
-/// A model that runs here.
+/// An embedding model that runs in the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LocalModel {
     #[default]
@@ -32,7 +32,7 @@ pub enum LocalModel {
 impl LocalModel {
     pub const ALL: [Self; 2] = [Self::UseMultilingual, Self::E5Small];
 
-    /// Its name in config.yml, which is that of its folder below the one of all models.
+    /// Returns its name in config.yml, which is also the name of its folder in the folder of models.
     pub fn name(self) -> &'static str {
         match self {
             Self::UseMultilingual => "use-multilingual-v3",
@@ -40,7 +40,7 @@ impl LocalModel {
         }
     }
 
-    /// The names of its files in that folder.
+    /// Returns the names of its files in that folder.
     pub fn files(self) -> &'static [&'static str] {
         match self {
             Self::UseMultilingual => &USE_FILES,
@@ -48,7 +48,7 @@ impl LocalModel {
         }
     }
 
-    /// What gets its weights.
+    /// Returns the command that downloads its weights.
     pub fn command(self) -> &'static str {
         match self {
             Self::UseMultilingual => "make embedder",
@@ -56,13 +56,13 @@ impl LocalModel {
         }
     }
 
-    /// The first of its files that is not there.
+    /// Returns the first of its files that is missing.
     pub fn missing(self, models: &Path) -> Option<PathBuf> {
         self.files().iter().map(|file| models.join(self.name()).join(file)).find(|file| !file.is_file())
     }
 }
 
-/// The weights and the vocabulary of the default model.
+/// Weights and vocabulary of the default model.
 pub const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
 pub const E5_FILE: &str = "e5-small-q4.bin";
 
@@ -78,7 +78,7 @@ pub(super) struct Entry {
     rerank: Rerank,
 }
 
-/// The model of late interaction.
+/// The model for late interaction.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Rerank {
@@ -87,7 +87,7 @@ enum Rerank {
     None,
 }
 
-/// Where the model of late interaction is looked for; absent: there is none.
+/// Returns the folder in which the late interaction model is looked for; `None` if none is configured.
 pub(super) fn rerank(file: &Entry, environment: &Environment) -> Option<PathBuf> {
     match file.rerank {
         Rerank::MultilingualE5Small => Some(models_dir(environment)),
@@ -103,8 +103,8 @@ enum Provider {
     None,
 }
 
-/// What config.yml says; else a service where EMBEDDING_MODEL is set and OpenAI's address or key are; else the local
-/// model. A variable that is not set makes the service unusable, which is a warning.
+/// Returns the source that config.yml names; else a service if EMBEDDING_MODEL and OpenAI's address or key are set;
+/// else the local model. A variable that is not set makes the service unusable, which is only a warning.
 pub(super) fn source(file: &Entry, environment: &Environment) -> Result<Result<EmbeddingSource, String>, ConfigError> {
     let models: PathBuf = models_dir(environment);
     let asked_for = file.model.is_some() || file.api_url.is_some() || file.api_key.is_some();
@@ -125,7 +125,8 @@ fn local(model: Option<&str>) -> Result<LocalModel, ConfigError> {
     })
 }
 
-/// A server of one's own may need no key; its address alone is enough then, as it is for chat.
+/// Returns whether the environment configures a service. A self-hosted server may need no key; its address alone is
+/// then enough, as for chat.
 fn set_in_environment(environment: &Environment) -> bool {
     let own = environment.value("OPENAI_BASE_URL").is_some_and(|url| url.trim_end_matches('/') != OPENAI_URL);
     environment.value("EMBEDDING_MODEL").is_some() && (own || environment.value("OPENAI_API_KEY").is_some())
@@ -144,7 +145,7 @@ fn service(file: &Entry, environment: &Environment) -> Result<Result<EmbeddingSo
         Ok(key) => key,
         Err(name) => return Ok(Err(unset(name))),
     };
-    // The key of the environment belongs to the address of the environment, and to no other one.
+    // The key from the environment is not sent to an address from config.yml.
     let known = || environment.value("OPENAI_API_KEY").filter(|_| file.api_url.is_none()).map(str::to_owned);
     let key = key.or_else(known).filter(|key| !key.is_empty());
     let place = if file.api_url.is_some() { "config.yml" } else { "OPENAI_BASE_URL" };
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
     use crate::config::tests::load;
 
-    /// The source in short: its kind, and for a service address, model and key.
+    /// Describes the source: its kind and, for a service, its address, model and key.
     fn shown(file: &str, process: &[(&str, &str)]) -> String {
         let process = [process, &[("MINICLAW_MODELS", "/m")]].concat();
         match load(&[("config.yml", file)], &process).unwrap().embedding {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_from_where_the_file_says() {
+    fn configured_embedder_is_used() {
         let key = ("OPENAI_API_KEY", "k");
         assert_eq!(shown("embedding: {provider: none}", &[key, ("EMBEDDING_MODEL", "e")]), "none");
         assert_eq!(
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_choose_the_service_before_the_local_model() {
+    fn embedding_service_variables_precede_local_model() {
         let (model, key) = (("EMBEDDING_MODEL", "e"), ("OPENAI_API_KEY", "k"));
         assert_eq!(shown("", &[model, key]), "https://api.openai.com/v1 e key k");
         assert_eq!(shown("", &[model, key, ("OPENAI_BASE_URL", "http://h/v1")]), "http://h/v1 e key k");
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn late_interaction_is_there_where_it_is_asked_for() {
+    fn late_interaction_runs_only_when_configured() {
         let rerank = |file| load(&[("config.yml", file)], &[("MINICLAW_MODELS", "/m")]).map(|config| config.rerank);
         let asked = rerank("embedding: {rerank: multilingual-e5-small}").unwrap();
         assert_eq!(asked.as_deref(), Some(std::path::Path::new("/m")));
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unset_variable_is_a_warning_and_a_wrong_value_an_error() {
+    fn unset_variable_warns_and_wrong_value_fails() {
         let config = load(&[("config.yml", "embedding: {api_key: '${NOT_SET}'}")], &[]).unwrap();
         assert!(matches!(config.embedding, EmbeddingSource::None) && config.warnings[0].contains("NOT_SET"));
         for (file, words) in [

@@ -13,7 +13,7 @@ pub struct Environment {
 
 impl Environment {
     /// # Errors
-    /// When `.env` is there and cannot be read as one; names the line.
+    /// Returns an error, with the line, if `.env` exists and is not valid.
     pub fn load(home: &Path, process: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         let mut file = HashMap::new();
         if let Some(text) = read(home, ".env")? {
@@ -25,7 +25,8 @@ impl Environment {
         Ok(Self { process: process.collect(), file })
     }
 
-    /// An empty value counts as none: that is what copying `.env.example` leaves.
+    /// Returns a variable's value and its source. An empty value counts as not set: copying `.env.example` leaves such
+    /// values.
     pub(super) fn get(&self, name: &str) -> Option<(&str, &'static str)> {
         let process = self.process.get(name).map(|value| (value.trim(), "environment"));
         let file = self.file.get(name).map(|value| (value.trim(), ".env"));
@@ -37,7 +38,7 @@ impl Environment {
     }
 }
 
-/// Which line of `.env` is wrong. The line itself may hold a key, so it is not shown.
+/// Describes which line of `.env` is wrong. The line itself may contain a key, so it is not shown.
 fn line_of(error: &dotenvy::Error, text: &str) -> String {
     let wrong = match error {
         dotenvy::Error::LineParse(line, _) => text.lines().position(|known| known.trim() == line.trim()),
@@ -47,7 +48,7 @@ fn line_of(error: &dotenvy::Error, text: &str) -> String {
     format!("{place} is not NAME=value; put values with spaces or # into double quotes")
 }
 
-/// What `doctor` shows of the variables: which are set and where, never their values.
+/// Returns what `doctor` shows of the variables: which are set and where, never their values.
 pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
     const NAMES: [&str; 10] = [
         "DEEPSEEK_API_KEY",

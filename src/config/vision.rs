@@ -1,15 +1,15 @@
-//! Which models see pictures, for those that do not say so themselves: `vision_models` of config.yml, or
-//! `MINICLAW_VISION_MODELS`. A name is a model as it is sent to its server; case does not count.
+//! Which models see pictures, for models that do not declare it themselves: `vision_models` in config.yml, or
+//! `MINICLAW_VISION_MODELS`. A name is a model's name as sent to its server; case is ignored.
 
 use super::Environment;
 use crate::provider::Endpoint;
 
-/// Names of models that a person says see pictures.
+/// Names of models that see pictures, according to the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisionModels(Vec<String>);
 
 impl VisionModels {
-    /// The variable wins over the file; its names stand between commas.
+    /// The variable overrides the file; its names are separated by commas.
     pub(super) fn of(listed: Vec<String>, environment: &Environment) -> Self {
         let names = match environment.value("MINICLAW_VISION_MODELS") {
             Some(names) => names.split(',').map(str::to_owned).collect(),
@@ -18,7 +18,7 @@ impl VisionModels {
         Self(names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
     }
 
-    /// Takes nothing away: what sees pictures by itself goes on seeing them.
+    /// Marks the endpoint as seeing pictures if its model is listed. Never takes that ability away.
     pub fn mark(&self, endpoint: &mut Endpoint) {
         endpoint.profile.vision |= self.0.iter().any(|name| name.eq_ignore_ascii_case(&endpoint.model));
     }

@@ -1,5 +1,5 @@
 //! Adopts a session that this home did not write: its messages are kept as content that strangers may have written, and
-//! nothing in it acts.
+//! nothing in it is acted on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use super::session::Session;
 use super::taint::Taint;
 use super::work::{Outcome, StoppedBy, Work};
 
-/// The longest id that is kept, in bytes.
+/// Maximum length of an id that is kept, in bytes.
 const LONGEST_ID: usize = 256;
-/// The longest name of an archive, in bytes: one of a file.
+/// Maximum length of an archive's name, in bytes: the limit for a file name.
 const LONGEST_NAME: usize = 255;
-/// The last second of the year 9999: a time beyond it is none.
+/// The last second of the year 9999; later times are clamped to it.
 const LATEST: f64 = 253_402_300_799.0;
 const DETAIL: &str = "this session was taken over from a file before the answer was complete";
 
-/// How works that did not end are said to have ended.
+/// The values of `stop_reason` that are kept; any other value is removed.
 const WORDS: [&str; 6] = ["done", "length", "refusal", "interrupted", "limit", "error"];
 
 impl Session {
-    /// The session as it may stand in a home that did not write its file. All that was said stays. Every work has ended, every
-    /// call has one result, nothing waits for a person and nothing is left to run; no answer, reason or choice is taken from
-    /// the file; numbers begin anew, and what has no id of its own, or one that another has too, gets one that begins with
-    /// `fresh`.
+    /// Returns the session in a form that is safe in a home that did not write its file. All messages stay. Every work
+    /// has ended, every call has exactly one result, nothing waits for a person and nothing is left to run. No answer,
+    /// reason or choice is taken from the file. Fact numbers restart at 0, and an id that is missing, invalid or not
+    /// unique is replaced with one that begins with `fresh`.
     pub fn adopted(mut self, fresh: &str) -> Self {
         let mut names = UniqueIds { fresh, made: 0 };
         let mut works = HashSet::new();
@@ -48,7 +48,7 @@ impl Session {
         let mut calls = HashSet::new();
         adopt_calls(&mut self.messages, &mut calls, &mut names);
         for branch in &mut self.branches {
-            // A way that was put aside has its own calls: those of the other ways are not in the same conversation.
+            // A branch has its own call ids: calls of other branches are not in the same conversation.
             adopt_calls(&mut branch.messages, &mut HashSet::new(), &mut names);
             branch.works.iter_mut().for_each(|work| end(work, &mut branch.messages));
         }
@@ -59,7 +59,7 @@ impl Session {
             if !is_file_name(&part.archive) {
                 part.archive = names.next();
             }
-            // What the file says of an archive proves nothing about it.
+            // The hash in the file proves nothing about the archive.
             part.sha256 = None;
         }
         (self.created_at, self.updated_at) = (time(self.created_at), time(self.updated_at));
@@ -70,7 +70,7 @@ impl Session {
         self
     }
 
-    /// Every message has an id of its own, and what refers to one still does.
+    /// Gives every message a unique id, and updates the references to messages that were renamed.
     fn name_messages(&mut self, names: &mut UniqueIds<'_>) {
         let mut taken = HashSet::new();
         let mut renamed = HashMap::new();
@@ -83,7 +83,7 @@ impl Session {
             Arc::make_mut(message).id = Some(now.clone());
             renamed.entry(before).or_insert(now);
         }
-        // A reference means the first message of that name.
+        // If several messages had the same name, a reference means the first one.
         renamed.retain(|before, _| !taken.contains(before));
         let rename = |name: &mut String| {
             if let Some(now) = renamed.get(name) {
@@ -97,8 +97,8 @@ impl Session {
     }
 }
 
-/// Takes out of a session's JSON what [`Session::adopted`] would not believe and a version that knows other words may have
-/// written: one such word must not keep the rest from being read.
+/// Removes from a session's JSON the fields that [`Session::adopted`] does not trust, and words that only another
+/// version knows: one unknown word must not keep the rest from being read.
 pub fn without_claims(session: &mut Map<String, Value>) {
     for claim in ["taint", "chosen"] {
         session.shift_remove(claim);
@@ -132,7 +132,7 @@ fn drop_unknown<T: DeserializeOwned>(of: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// Messages of an archive that this home did not write, fit to go back into a conversation.
+/// Makes the messages of an archive that this home did not write safe to return to a conversation.
 pub fn adopted_messages(messages: &mut [Arc<Message>], fresh: &str) {
     let mut names = UniqueIds { fresh, made: 0 };
     adopt_calls(messages, &mut HashSet::new(), &mut names);
@@ -158,7 +158,7 @@ fn adopt_calls(messages: &mut [Arc<Message>], taken: &mut HashSet<String>, names
     }
 }
 
-/// A work that has no end, or not the whole of one, was interrupted; its last answer says so.
+/// Marks a work without a complete end, and its last answer, as interrupted.
 fn end(work: &mut Arc<Work>, messages: &mut [Arc<Message>]) {
     if work.finished_at.is_some() && work.outcome.is_some() {
         return;
@@ -174,7 +174,7 @@ fn end(work: &mut Arc<Work>, messages: &mut [Arc<Message>]) {
     work.outcome = Some(outcome);
 }
 
-/// Ids that no other part of the session has: `fresh` was made for it alone.
+/// Generates ids that are unique in the session: `fresh` was generated for it alone.
 struct UniqueIds<'f> {
     fresh: &'f str,
     made: u32,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_do_not_stop_reading() {
+    fn unknown_values_do_not_stop_reading() {
         let call = json!({"tool": "t", "status": "queued", "approval": 7, "output": "x"});
         let message = json!({"role": "assistant", "content": "hi", "stopped_by": "moon", "tool_calls": [call]});
         let work = json!({"work_id": "w", "created_at": 1.0, "outcome": {"stop_reason": "tired"}, "requested": {}});
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn references_follow_messages_that_get_an_id() {
+    fn references_follow_renumbered_messages() {
         let said = |id: Option<&str>, text: &str| {
             let mut message = Message::new(Role::User, text);
             message.id = id.map(str::to_owned);

@@ -7,39 +7,40 @@ use sha2::{Digest, Sha256};
 use super::ids::{SessionId, WorkId};
 use super::tool::Effect;
 
-/// What a person sees before they answer. Characters that do not show, or that change how others show, are escaped.
+/// What a person sees before they answer. Invisible characters, and characters that change how others are displayed,
+/// are escaped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Shown {
-    /// What would be done: the command line, the code, the address, or the change in one line. Never cut.
+    /// What would be done: the command line, the code, the address, or the change in one line. Never truncated.
     pub command: String,
-    /// Where it would run, relative to the home; empty where that means nothing.
+    /// Working folder relative to the home; empty if it does not apply.
     pub cwd: String,
-    /// Whether its process could reach other machines.
+    /// Whether the process could reach other machines.
     pub network: bool,
-    /// Folders of the home that it could read and that commands do not see otherwise: `knowledge`.
+    /// Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
-    /// The sandbox level it would run in; empty where no process is started.
+    /// Sandbox level of the process; empty if no process is started.
     pub level: String,
-    /// The change to a file, as a unified diff.
+    /// Unified diff of the change to a file.
     pub diff: Option<String>,
-    /// The file it would change.
+    /// The file that would be changed.
     pub path: Option<String>,
-    /// The hash of that file as it was when this was shown; absent where there was none.
+    /// Hash of that file when this was shown; absent if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
-/// Why a person is asked, for a page that says it in its own language: what `reason` says in English.
+/// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalReason {
-    /// `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more.
+    /// `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may add others.
     pub code: String,
-    /// Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
+    /// Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
     /// `skill`, `output`, `imported` or `outside`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_from: Option<String>,
-    /// The address, the path or the name of that source. Characters that do not show are escaped.
+    /// Address, path or name of that source. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -57,12 +58,12 @@ pub struct Approval {
     pub effect: Effect,
     pub arguments: Value,
     pub shown: Shown,
-    /// Why it is asked, one sentence.
+    /// Why the person is asked, in one sentence.
     pub reason: String,
-    /// The same in a stable word; absent in what an earlier version asked.
+    /// The same reason as a code; absent in questions of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<ApprovalReason>,
-    /// SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to.
+    /// SHA-256 over tool, arguments, place and session, in hexadecimal. An answer is bound to it.
     pub hash: String,
     /// Unix seconds.
     pub asked_at: f64,
@@ -88,41 +89,41 @@ pub enum Scope {
     Always,
 }
 
-/// What became of an approval.
+/// How an approval was decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub decision: Decision,
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The person's own arguments, in place of the model's.
+    /// The person's own arguments, which replace the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// What was approved: the hash that was shown, or that of the person's own arguments.
+    /// Hash of what was approved: the hash that was shown, or that of the person's own arguments.
     pub hash: String,
 }
 
 impl Answer {
-    /// An answer that lets nothing run.
+    /// Returns an answer that does not let the call run.
     pub fn no(decision: Decision, reason: Option<String>, hash: &str) -> Self {
         Self { decision, scope: Scope::Once, reason, arguments: None, hash: hash.to_owned() }
     }
 }
 
-/// An answer as it stands with its call.
+/// An answer as stored with its call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RecordedAnswer {
     pub id: String,
     pub decision: Decision,
     pub scope: Scope,
     pub reason: Option<String>,
-    /// A person changed the arguments before they approved.
+    /// Whether the person changed the arguments before approving.
     pub changed: bool,
-    /// With `changed`: what the model had asked for.
+    /// With `changed`: the arguments that the model had sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Value>,
     pub hash: String,
-    /// What the person saw, as long as the call has not begun.
+    /// What the person saw; kept until the call starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Shown>,
 }
@@ -173,7 +174,7 @@ impl CallApproval {
     }
 }
 
-/// A call that a person allowed for good: this tool, with exactly these arguments, in exactly this place.
+/// A call that a person allowed permanently: this tool, with exactly these arguments, in exactly this place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RememberedCall {
     pub id: String,
@@ -189,7 +190,8 @@ pub struct RememberedCall {
 }
 
 impl RememberedCall {
-    /// Never a pattern: two commands that differ in one character are two commands.
+    /// Returns whether this rule covers the call. Never a pattern: two commands that differ in one character are two
+    /// commands.
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
         self.tool == tool
             && canonical(&self.arguments) == canonical(arguments)
@@ -198,7 +200,8 @@ impl RememberedCall {
     }
 }
 
-/// JSON with its fields sorted, without blanks: equal for equal values, whatever order they were written in.
+/// Returns JSON with sorted fields and without whitespace, so that equal values have equal texts whatever the order of
+/// their fields.
 pub fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -215,21 +218,21 @@ pub fn canonical(value: &Value) -> String {
     }
 }
 
-/// What an answer is bound to: change any of it, and the answer is not for this call.
+/// Returns the hash that an answer is bound to: if any of these values changes, the answer does not apply to the call.
 pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -> String {
     let mut bound = serde_json::json!({
         "session": session,
         "tool": tool,
         "arguments": arguments,
         "cwd": shown.cwd,
-        // No call adds to the environment that every process of a tool has.
+        // All processes of a tool have the same environment; no call adds to it.
         "env": {},
         "level": shown.level,
         "network": shown.network,
         "path": shown.path,
         "before": shown.before,
     });
-    // Absent where nothing is read: what an earlier version asked has the same hash.
+    // Omitted if nothing is read, so that questions of an earlier version keep their hash.
     if !shown.reads.is_empty() {
         bound["reads"] = shown.reads.clone().into();
     }
@@ -264,7 +267,7 @@ mod tests {
             hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
         ];
         assert!(!others.contains(&first));
-        // As versions without `reads` bound it: a question that waits outlives the upgrade.
+        // The hash in versions without `reads`: a question that waits must survive the upgrade.
         assert_eq!(first, "e2ce71718fc1ed4b3507fcadec101f7924a00bb7a45304a94693fafa7a33ceee");
     }
 
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn question_and_answer_are_told_apart_in_a_file() {
+    fn question_and_answer_are_distinct_in_file() {
         let approval = Approval {
             id: "i".into(),
             session_id: SessionId::parse("s").unwrap(),

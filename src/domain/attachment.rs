@@ -1,5 +1,6 @@
-//! A text file or a picture that a person sent along with a message. Its name is data from outside, its text may be a stranger's: both are
-//! kept as they came as far as that is safe, and made fit for the model only when a request is assembled.
+//! A text file or a picture that a person sent with a message. Its name is data from outside, and its text may be a
+//! stranger's: both are stored unchanged as far as that is safe, and made safe for the model only when a request is
+//! assembled.
 
 use std::sync::Arc;
 
@@ -10,42 +11,42 @@ use super::defang::defang;
 use super::picture::{self, MOST_PICTURE_BYTES, MOST_PICTURES_TOGETHER, MOST_SIDE, NewPicture, Picture};
 use super::visible::is_hidden;
 
-/// The most files with one message.
+/// Maximum number of files in one message.
 pub const MOST_FILES: usize = 10;
-/// The most bytes of one file.
+/// Maximum bytes of one text file.
 pub const MOST_BYTES: usize = 256 << 10;
-/// The most bytes of all files of one message.
+/// Maximum bytes of all text files of one message together.
 pub const MOST_TOGETHER: usize = 1 << 20;
-/// The longest name, in bytes, and the longest extension, in characters.
+/// Maximum length of a name, in bytes, and of an extension, in characters.
 const LONGEST_NAME: usize = 255;
 const LONGEST_EXTENSION: usize = 16;
-/// The name of a file whose own has nothing that can be shown.
+/// Name of a file whose own name has nothing that can be displayed.
 const NAMELESS: &str = "attachment";
 
-/// As it stands with a message in the session's file.
+/// An attachment as stored with its message in the session's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Attachment {
     pub name: String,
-    /// Without the dot; empty where the name has none.
+    /// Extension without the dot; empty if the name has none.
     #[serde(default)]
     pub extension: String,
-    /// Empty where it is a picture.
+    /// Text of the file; empty for a picture.
     #[serde(default)]
     pub content: String,
-    /// Where it is a picture: which one. Its bytes are a file beside the session.
+    /// The picture, if this is one. Its bytes are in a file beside the session.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_picture")]
     pub picture: Option<Picture>,
-    /// Fields this version does not know; kept as they are.
+    /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// What a person says: a text, files, or both.
+/// What a person sends: text, files, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserPrompt {
     pub text: String,
     pub attachments: Vec<Arc<Attachment>>,
-    /// The bytes of the pictures among them.
+    /// Bytes of the pictures among the attachments.
     pub pictures: Vec<NewPicture>,
 }
 
@@ -55,7 +56,7 @@ impl From<String> for UserPrompt {
     }
 }
 
-/// Why files cannot go along with a message, and what to do.
+/// Why files cannot be attached to a message, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAttached {
     #[error("a message takes at most {MOST_FILES} files and this one has {0}: send them with several messages")]
@@ -93,10 +94,10 @@ pub enum NotAttached {
 }
 
 impl Attachment {
-    /// A file under a name that can be shown. Where no extension is given it is that of the name.
+    /// Creates a text attachment under a displayable name. Without an `extension`, that of the name is used.
     ///
     /// # Errors
-    /// When it is too large, or no text.
+    /// Returns an error if the file is too large or is not text.
     pub fn new(name: &str, extension: Option<&str>, content: String) -> Result<Self, NotAttached> {
         let name = shown_name(name);
         let extension = match extension.map(str::trim).filter(|given| !given.is_empty()) {
@@ -114,10 +115,11 @@ impl Attachment {
         Ok(Self { name, extension, content, picture: None, extra: Map::new() })
     }
 
-    /// A picture under a name that can be shown. `hash` is that of its bytes; its extension is that of what it is.
+    /// Creates a picture attachment under a displayable name. `new.hash` is the hash of its bytes; the extension is
+    /// that of the detected format.
     ///
     /// # Errors
-    /// When it is too large, or no picture.
+    /// Returns an error if the picture is too large, or is not a picture.
     pub fn of_picture(name: &str, new: &NewPicture) -> Result<Self, NotAttached> {
         let name = shown_name(name);
         let bytes = new.bytes.len();
@@ -134,14 +136,15 @@ impl Attachment {
         Ok(Self { name, extension, content: String::new(), picture: Some(picture), extra: Map::new() })
     }
 
-    /// Its name where it stands in a line of a request.
+    /// Returns the name in a form that is safe within a line of a request.
     pub fn name_in_line(&self) -> String {
         let mark = |char| is_mark(char) || matches!(char, '[' | ']');
         defang(&shown_name(&self.name).chars().map(|char| if mark(char) { '_' } else { char }).collect::<String>())
             .into_owned()
     }
 
-    /// As the model reads it: a block with the file's name, which nothing inside it can end or pose as.
+    /// Returns the attachment as the model reads it: a block with the file's name, which its content can neither close
+    /// nor imitate.
     pub fn block(&self) -> String {
         let name: String = shown_name(&self.name).chars().map(|char| if is_mark(char) { '_' } else { char }).collect();
         let content = inside(&defang(&self.content));
@@ -150,15 +153,16 @@ impl Attachment {
     }
 }
 
-/// A picture described as no version of this program does is not known here; the message is read all the same.
+/// Reads the record of a picture. A record that this version does not understand becomes `None`, so that the message
+/// can still be read.
 fn known_picture<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Picture>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
-/// Whether these files may go along with one message.
+/// Checks whether these files may be sent with one message.
 ///
 /// # Errors
-/// When they are too many, or too large together.
+/// Returns an error if there are too many files, or they are too large together.
 pub fn checked_together(attachments: &[Arc<Attachment>]) -> Result<(), NotAttached> {
     if attachments.len() > MOST_FILES {
         return Err(NotAttached::TooMany(attachments.len()));
@@ -172,12 +176,13 @@ pub fn checked_together(attachments: &[Arc<Attachment>]) -> Result<(), NotAttach
     if bytes > MOST_PICTURES_TOGETHER as u64 { Err(NotAttached::PicturesTooLarge(bytes)) } else { Ok(()) }
 }
 
-/// Marks that could end the block's head.
+/// Returns whether the character could end the block's opening tag.
 fn is_mark(char: char) -> bool {
     matches!(char, '"' | '<' | '>')
 }
 
-/// Text in which no block begins or ends: a blank after the first character breaks it, and a person can still read it.
+/// Breaks every tag that begins or ends a block, with a space after its first character; a person can still read the
+/// text.
 fn inside(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, char) in text.char_indices() {
@@ -195,7 +200,8 @@ fn begins_block(after: &str) -> bool {
     after.get(..WORD.len()).is_some_and(|word| word.eq_ignore_ascii_case(WORD))
 }
 
-/// The last part of a path, without characters that do not show or change how others show. Never empty, and no folder.
+/// Returns the last part of a path, without characters that are invisible or change how others are displayed. Never
+/// empty, and never a folder such as `..`.
 fn shown_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty()).unwrap_or_default();
     let blank_for_hidden = last.chars().map(|char| if char.is_whitespace() { ' ' } else { char });
@@ -204,7 +210,7 @@ fn shown_name(name: &str) -> String {
     if shown.trim_matches('.').is_empty() { NAMELESS.to_owned() } else { shortened(shown) }
 }
 
-/// Within the limit; the end of a name says what the file is, so it stays.
+/// Shortens a name to the limit, but keeps its extension, which says what the file is.
 fn shortened(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();
@@ -285,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn block_has_one_beginning_and_one_end(
+        fn block_opens_and_closes_once(
             name in any::<String>(), content in "(</?[aA]ttachment|<|/|>|[a-z\"]|\n|企){0,20}"
         ) {
             let made = file(&name, &content);

@@ -8,10 +8,10 @@ use super::message::{Message, Role};
 use super::session::Session;
 use super::work::Work;
 
-/// Messages put aside, from one of a person's messages to the end, with their works.
+/// Messages that were put aside, from one of a person's messages to the end, with their works.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
-    /// The message they followed; absent where they were the first.
+    /// Id of the message that they followed; absent if they came first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     pub messages: Vec<Arc<Message>>,
@@ -20,15 +20,15 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// The id of its first message, which names it.
+    /// Returns the id of the first message, which identifies the branch.
     pub fn id(&self) -> Option<&str> {
         self.messages.first()?.id.as_deref()
     }
 }
 
 impl Session {
-    /// Puts everything from the message `from` on aside, and brings the branch `to` back in its place, if there is one that
-    /// follows the same message. Without such a message nothing changes.
+    /// Puts aside everything from the message `from` on, and restores the branch `to` in its place if that branch
+    /// follows the same message. Does nothing if there is no message `from`.
     pub(super) fn put_aside(&mut self, from: &str, to: Option<&str>) {
         let Some(at) = self.place_of(from) else { return };
         let messages = self.messages.split_off(at);
@@ -46,7 +46,7 @@ impl Session {
         self.branches.push(Branch { after, messages, works });
     }
 
-    /// Where the message of a person stands that has this id.
+    /// Returns the index of the person's message with this id.
     pub fn place_of(&self, id: &str) -> Option<usize> {
         self.messages.iter().position(|message| message.role == Role::User && message.id.as_deref() == Some(id))
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_restores_whole_and_in_its_own_place() {
+    fn branch_is_restored_whole_in_place() {
         let mut session = Session::new("t", 1.0);
         session.messages = ["a", "b", "c", "d"].map(said).to_vec();
         branched(&mut session, "c", None);

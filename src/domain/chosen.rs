@@ -1,14 +1,15 @@
-//! The model that a session uses, and whether it thinks.
+//! The model that a session uses, and whether that model thinks.
 
 use serde::{Deserialize, Serialize};
 
-/// A session's own choice, from its next message on. Absent fields leave it to the server and to the model.
+/// A session's own choice, which applies from its next message on. Absent fields leave the choice to the server and the
+/// model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Chosen {
-    /// The id of a model, as `GET /api/models` lists them.
+    /// Id of a model, as listed by `GET /api/models`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether it shall think before it writes.
+    /// Whether the model thinks before it writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Compacted parts of a conversation: what is known of each, and when it can be restored.
+//! Compacted parts of a conversation: what is recorded of each, and when it can be restored.
 
 use std::sync::Arc;
 
@@ -8,26 +8,27 @@ use sha2::{Digest, Sha256};
 use super::message::Message;
 use super::session::Session;
 
-/// Joins the summaries of several parts (the mini-OpenClaw document).
+/// Separator between the summaries of several parts (the mini-OpenClaw document).
 const BETWEEN: &str = "\n---\n";
 
 /// Messages that a summary replaced, and what is needed to restore them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactedPart {
-    /// The file's name under `sessions/archive/`.
+    /// Name of the file in `sessions/archive/`.
     pub archive: String,
     pub count: usize,
-    /// Of the file as it was written, in hexadecimal; absent where this home did not write it, or an older version did.
+    /// SHA-256 of the file as written, in hexadecimal; absent if this home did not write the file, or an older version
+    /// did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     pub summary: String,
-    /// The message that followed; absent where none did.
+    /// Id of the message that followed; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Branches that were ways to begin the conversation.
+    /// Ids of the branches that were other beginnings of the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beginnings: Vec<String>,
-    /// Its messages were brought back, unix seconds.
+    /// When its messages were restored, in Unix seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_at: Option<f64>,
 }
@@ -62,14 +63,14 @@ pub enum RestoreRefused {
 }
 
 impl Session {
-    /// Names this state of the conversation: its messages and summaries, hashed.
+    /// Returns a hash of the conversation's messages and summaries, which identifies its state.
     pub fn fingerprint(&self) -> String {
         let state = serde_json::to_vec(&(&self.compressed_context, &self.messages))
             .expect("messages have string keys and finite numbers, so they are JSON");
         base16ct::lower::encode_string(&Sha256::digest(state))
     }
 
-    /// Takes the first `count` messages away; `summary` stands for them.
+    /// Replaces the first `count` messages with `summary`.
     pub(super) fn compact(&mut self, count: usize, summary: &str, (archive, sha256): (&str, &Option<String>)) {
         let gone = self.messages.drain(..count.min(self.messages.len())).count();
         let beginnings = self.branches.iter().filter(|branch| branch.after.is_none());
@@ -88,7 +89,7 @@ impl Session {
         });
     }
 
-    /// Whether `found` compacted messages could be restored, and if not, why.
+    /// Checks whether `found` compacted messages can be restored, and returns the reason if not.
     pub fn restorable(&self, archive: &str, found: usize) -> Result<(), RestoreRefused> {
         let is_it = |part: &&CompactedPart| part.archive == archive;
         let part = self.compacted.iter().rev().find(is_it).ok_or(RestoreRefused::NotRecorded)?;
@@ -110,7 +111,7 @@ impl Session {
         self.context_before(&part.summary).map(|_| ()).ok_or(RestoreRefused::SummaryChanged)
     }
 
-    /// Puts compacted messages back where they stood. Where [`Session::restorable`] says no, nothing changes.
+    /// Restores compacted messages to where they stood. Does nothing if [`Session::restorable`] refuses.
     pub(super) fn bring_back(&mut self, archive: &str, messages: &[Arc<Message>], at: f64) {
         if self.restorable(archive, messages.len()).is_err() {
             return;
@@ -121,7 +122,7 @@ impl Session {
         self.compressed_context = self.context_before(&summary).flatten();
         let last = messages.last().and_then(|message| message.id.clone());
         for branch in self.branches.iter_mut().filter(|branch| branch.after.is_none()) {
-            // A way that was left after the compression began where these messages end.
+            // A branch that was put aside after the compression begins where these messages end.
             if !branch.id().is_some_and(|id| beginnings.iter().any(|known| known == id)) {
                 branch.after.clone_from(&last);
             }
@@ -129,12 +130,12 @@ impl Session {
         self.messages.splice(0..0, messages.iter().cloned());
     }
 
-    /// The part that was compacted last and is not restored.
+    /// Returns the part that was compacted last and is not restored.
     pub fn last_compacted(&self) -> Option<&CompactedPart> {
         self.compacted.iter().rev().find(|part| part.restored_at.is_none())
     }
 
-    /// The summaries without the last one; `None` where that is not `summary`.
+    /// Returns the summaries without the last one; `None` if the last one is not `summary`.
     fn context_before(&self, summary: &str) -> Option<Option<String>> {
         let before = self.compressed_context.as_deref()?.strip_suffix(summary)?;
         if before.is_empty() {
@@ -144,7 +145,7 @@ impl Session {
     }
 }
 
-/// A message's id, or what stands for one in files that have none.
+/// Returns a message's id, or a hash in its place for files without ids.
 pub(super) fn name_of(message: &Message) -> String {
     message.id.clone().unwrap_or_else(|| {
         let said = serde_json::to_vec(&(message.role, &message.content)).expect("texts are JSON");
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_comes_back_first_and_each_only_once() {
+    fn last_part_is_restored_first_and_each_once() {
         let mut session = talk(&["a", "b", "c", "d"]);
         let one = compress(&mut session, 2, "one");
         let two = compress(&mut session, 1, "two");
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_back_only_before_what_followed_them() {
+    fn messages_are_restored_before_their_successors() {
         let mut session = talk(&["a", "b", "c", "d"]);
         let gone = compress(&mut session, 2, "x");
         session.messages.push(said("later"));
@@ -215,14 +216,14 @@ mod tests {
         session.apply(&Event::Branched { from: "other".to_owned(), to: Some("c".to_owned()) }, 2.6);
         restore(&mut session, "x", &gone);
         assert_eq!(ids(&session), ["a", "b", "c", "d", "later"]);
-        // The other way began where `c` did, and is found there.
+        // The other branch begins where `c` did, and is attached there.
         assert_eq!(session.branches[0].after.as_deref(), Some("b"));
         session.apply(&Event::Branched { from: "c".to_owned(), to: Some("other".to_owned()) }, 4.0);
         assert_eq!(ids(&session), ["a", "b", "other"]);
     }
 
     #[test]
-    fn first_branch_is_not_taken_for_later_messages() {
+    fn first_branch_excludes_later_messages() {
         let mut session = talk(&["a", "b"]);
         session.apply(&Event::Branched { from: "a".to_owned(), to: None }, 1.0);
         session.messages = vec![said("p"), said("q")];
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_edited_in_the_file_stays() {
+    fn summary_edited_in_file_is_kept() {
         let mut session = talk(&["a", "b"]);
         compress(&mut session, 1, "x");
         session.compressed_context = Some("mine".to_owned());
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_without_ids_are_known_by_what_they_say() {
+    fn messages_without_ids_are_matched_by_content() {
         let mut session = Session::new("t", 1.0);
         session.messages = ["a", "b", "c"].map(|text| Arc::new(Message::new(Role::User, text))).to_vec();
         let gone = compress(&mut session, 2, "x");
@@ -258,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_was_compressed_comes_back_as_it_was(
+        fn restored_messages_equal_compressed_ones(
             sizes in proptest::collection::vec(1..4usize, 1..5), summary in "[a-z][a-z\\-\n ]{0,12}", before in proptest::option::of("[a-z\n\\-]{1,9}")
         ) {
             let names: Vec<String> = (0..12).map(|n| format!("m{n}")).collect();

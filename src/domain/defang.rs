@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// A space after the first character is enough: it is no longer that token, and a person can still read it.
+/// Control tokens. A space after the first character is enough: the text is then another token, and a person can still
+/// read it.
 const TOKENS: [&str; 16] = [
     "[INST]",
     "[/INST]",
@@ -21,7 +22,7 @@ const TOKENS: [&str; 16] = [
     "<think>",
     "</think>",
 ];
-/// `<|any_word|>`, also with the wide bars of some vocabularies.
+/// `<|any_word|>`, also with the full-width bars of some vocabularies.
 const BARS: [char; 2] = ['|', '｜'];
 const LONGEST: usize = 48;
 

@@ -1,26 +1,27 @@
-//! Network access of commands: a proxy checks every address that a command asks for and lists the attempts.
+//! Network access of commands: a proxy checks every address that a command requests, and lists the attempts.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The model is told of so many hosts by name; a person sees the whole list.
+/// Maximum number of hosts named to the model; a person sees the whole list.
 const TOLD: usize = 10;
 
 /// A host that a command tried to reach.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 pub struct EgressAttempt {
-    /// `name`, or `name:port` where the port is not that of the web.
+    /// `name`, or `name:port` unless the port is 80 or 443.
     pub host: String,
-    /// It was not connected: a private address, another port than those of the web, no such name, or no network at that time.
+    /// Whether it was not connected: a private address, a port that web servers do not use, an unknown name, or no
+    /// network at that time.
     pub refused: bool,
 }
 
 /// The hosts that a command tried to reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EgressAttempts {
-    /// Each once, in order of name.
+    /// Each attempt once, sorted by host.
     pub hosts: Vec<EgressAttempt>,
-    /// Attempts to reach hosts for which the list had no room.
+    /// Number of attempts to reach hosts for which the list had no room.
     pub more: u64,
 }
 
@@ -29,7 +30,7 @@ impl EgressAttempts {
         self.hosts.is_empty() && self.more == 0
     }
 
-    /// Adds them to what a view shows of a call: `contacts`, and `more_contacts` where some are not listed.
+    /// Adds the attempts to what a view shows of a call: `contacts`, and `more_contacts` if some are not listed.
     pub fn add_to(&self, data: &mut Value) {
         if self.is_empty() {
             return;
@@ -40,7 +41,7 @@ impl EgressAttempts {
         }
     }
 
-    /// A short line for the model; none without attempts.
+    /// Returns a short line for the model; `None` without attempts.
     pub fn line(&self) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -60,16 +61,16 @@ impl EgressAttempts {
 
 /// Issues grants. A command reaches the network only through the proxy.
 pub trait EgressProxy: Send + Sync + std::fmt::Debug {
-    /// A grant for one command. Dropping it closes the connections that the command opened.
+    /// Issues a grant for one command. Dropping it closes the connections that the command opened.
     fn issue(&self) -> Box<dyn EgressGrant>;
 }
 
 /// The right of one command to use the proxy.
 pub trait EgressGrant: Send + Sync {
-    /// The only port of the loopback interface the command may connect to.
+    /// Returns the only port of the loopback interface that the command may connect to.
     fn port(&self) -> u16;
 
-    /// The proxy's address with the credentials of this grant, as `HTTP_PROXY` has it.
+    /// Returns the proxy's address with the credentials of this grant, in the form of `HTTP_PROXY`.
     fn proxy(&self) -> String;
 
     /// Closes all connections and refuses new ones until [`EgressGrant::resume`].
@@ -78,7 +79,7 @@ pub trait EgressGrant: Send + Sync {
     /// Accepts the credentials again.
     fn resume(&self);
 
-    /// The attempts since the last call of this function.
+    /// Returns the attempts since the last call of this function.
     fn take_attempts(&self) -> EgressAttempts;
 }
 
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_told_of_some_hosts_and_how_many_more() {
+    fn model_sees_some_hosts_and_a_count_of_others() {
         assert_eq!(EgressAttempts::default().line(), None);
         let contact = |host: &str, refused| EgressAttempt { host: host.to_owned(), refused };
         let mut contacts = EgressAttempts { hosts: vec![contact("a.test", false), contact("b.test", true)], more: 0 };

@@ -1,5 +1,5 @@
-//! An embedder turns texts into vectors whose closeness says how near the texts are in meaning. Which model that is, and
-//! where it runs, is somebody else's business; here is what everyone who searches may count on.
+//! An embedder turns texts into vectors, and nearby vectors mean texts of similar meaning. This module defines only
+//! what every search relies on; which model is used, and where it runs, is decided elsewhere.
 
 /// Which side of a search a text is on; some models treat them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,69 +9,69 @@ pub enum EmbeddingInput {
 }
 
 pub trait Embedder: Send + Sync {
-    /// Model and version; vectors of different ids are never compared. Safe as part of a file name.
+    /// Returns model and version. Vectors of different ids are never compared. Safe as part of a file name.
     fn id(&self) -> &str;
 
-    /// How many numbers a vector has.
+    /// Returns how many numbers a vector has.
     fn dimension(&self) -> usize;
 
-    /// Whether the model was made for the language(s) this text is written in (by script is enough).
+    /// Returns whether the model was made for the language or languages of this text (judging by script is enough).
     fn knows(&self, text: &str) -> bool;
 
-    /// How much the vectors' closeness counts beside the words', from 0 to 1, when there are both: what is best on the data
+    /// Returns the weight of the vectors beside the words when there are both, from 0 to 1: the best value on the data
     /// sets of docs/retrieval.md.
     fn weight(&self) -> f64;
 
-    /// One L2-normalised vector a text, in order. Blocks: call it where blocking is allowed.
+    /// Returns one L2-normalised vector per text, in order. Blocks the thread: call it where blocking is allowed.
     ///
     /// # Errors
-    /// When the model cannot answer. Search goes on without vectors then.
+    /// Returns an error if the model cannot answer. Search then continues without vectors.
     fn embed(&self, side: EmbeddingInput, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// A model that makes a vector of each piece of a text, in view of the whole text.
+/// A model that computes a vector for each piece of a text, in the context of the whole text.
 pub trait TokenEmbedder: Send + Sync {
-    /// Model and version; vectors of different ids are never compared. Safe as part of a file name.
+    /// Returns model and version. Vectors of different ids are never compared. Safe as part of a file name.
     fn id(&self) -> &str;
 
-    /// How many numbers a vector has.
+    /// Returns how many numbers a vector has.
     fn dimension(&self) -> usize;
 
-    /// The pieces of the text itself, in order, without what the model puts around it; those at the end of a text that is
-    /// too long for the model are left out. Blocks, as [`Embedder::embed`].
+    /// Returns the pieces of the text in order, without the special tokens that the model adds. Pieces at the end of a
+    /// text that is too long for the model are left out. Blocks, like [`Embedder::embed`].
     ///
     /// # Errors
-    /// When the model cannot answer. Search goes on without these vectors then.
+    /// Returns an error if the model cannot answer. Search then continues without these vectors.
     fn tokens(&self, side: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError>;
 }
 
 /// A piece of a text with its vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenVector {
-    /// The number of the piece in the model's vocabulary.
+    /// Index of the piece in the model's vocabulary.
     pub piece: u32,
-    /// The byte of the text that its first character stands at; blanks before it are not counted to it.
+    /// Byte offset of its first character in the text; whitespace before the piece does not belong to it.
     pub start: usize,
     pub vector: Vec<f32>,
 }
 
-/// Why there are no vectors, one variant for each thing that can be done about it. No message holds a key.
+/// Why there are no vectors, one variant per remedy. No message contains a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    /// The weights are not there.
+    /// The weights are missing.
     #[error(
         "the embedding model is not there: {0}. Run `make embedder`, or `make embedder-e5` for multilingual-e5-small."
     )]
     Missing(String),
-    /// The weights are there and are not what they should be.
+    /// The weights exist but are not valid.
     #[error(
         "the embedding model cannot be used: {0}. Remove its folder, and get it again with `make embedder` or `make embedder-e5`."
     )]
     Broken(String),
-    /// The embedding service refused, or its settings are wrong: trying again does not help.
+    /// The embedding service refused the request, or its settings are wrong: a retry does not help.
     #[error("{0} Correct `embedding` in config.yml, or EMBEDDING_MODEL and OPENAI_API_KEY in .env.")]
     Refused(String),
-    /// The embedding service did not answer, or not with vectors: it may the next time.
+    /// The embedding service did not answer, or not with vectors: a retry may help.
     #[error("{0} Search goes on without vectors; it is tried again later.")]
     Unavailable(String),
 }

@@ -1,7 +1,7 @@
 //! Events. A session is the fold of its events; a view is a projection of them.
 //!
-//! An event is a **fact** when losing it would lose something (it is journaled before anyone sees it) and a **preview**
-//! when it only says early what a fact will say in full, or describes the moment.
+//! An event is a **fact** if losing it would lose data (it is journaled before anyone sees it), and a **preview** if it
+//! only says early what a fact will say in full, or describes the moment.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use super::work::{Outcome, Usage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// The session was given a name, by a person or by the model.
+    /// A person or the model named the session.
     Titled {
         title: String,
     },
-    /// A person chose a model, or whether it thinks, for what is said from now on.
+    /// A person chose a model, or whether it thinks, for the messages that follow.
     Chosen {
         chosen: Chosen,
     },
-    /// A person asked for something.
+    /// A person sent a prompt.
     WorkStarted {
         work_id: WorkId,
         message_id: String,
         content: String,
-        /// Files that were sent along.
+        /// Files that were sent with the prompt.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Arc<Attachment>>,
         model: String,
@@ -43,7 +43,7 @@ pub enum Event {
         work_id: WorkId,
         dialogue: u32,
     },
-    /// The model did not answer, and another one was asked in its place.
+    /// The model did not answer, and another model was asked instead.
     ModelChanged {
         work_id: WorkId,
         model: String,
@@ -55,40 +55,40 @@ pub enum Event {
         dialogue: u32,
         segment: u32,
     },
-    /// Text of the current segment from byte `at` on. Folding the same piece twice changes nothing.
+    /// Text of the current segment, from byte `at` on. Folding the same piece twice changes nothing.
     Text {
         work_id: WorkId,
         at: usize,
         text: String,
     },
-    /// Thinking of the current segment from byte `at` on.
+    /// Thinking of the current segment, from byte `at` on.
     Thinking {
         work_id: WorkId,
         at: usize,
         text: String,
     },
-    /// What the model asked for in this exchange, where a person is asked about some of it: calls that come after one that
-    /// waits are known after a restart.
+    /// The calls that the model requested in this exchange, recorded if a person is asked about any of them, so that
+    /// the calls after a waiting one survive a restart.
     CallsRequested {
         work_id: WorkId,
         dialogue: u32,
         calls: Vec<RequestedCall>,
     },
-    /// A call waits for a person. Asked again with the same id after a restart, with a new time.
+    /// A call waits for a person. After a restart the question is asked again with the same id and a new time.
     ApprovalAsked {
         work_id: WorkId,
         dialogue: u32,
         index: u32,
         approval: Arc<Approval>,
     },
-    /// The answer, the end of the time for one, or the run's end.
+    /// A question was answered, expired, or was cancelled by the end of its run.
     ApprovalAnswered {
         work_id: WorkId,
         approval_id: String,
         call_id: String,
         answer: Answer,
     },
-    /// Recorded before the tool runs: after a crash it says that the outcome is unknown.
+    /// Recorded before the tool runs: after a crash it shows that the outcome is unknown.
     ToolStarted {
         work_id: WorkId,
         dialogue: u32,
@@ -105,19 +105,19 @@ pub enum Event {
         output: String,
         result: Value,
         duration_ms: u64,
-        /// Where its output has text from that strangers may have written.
+        /// Sources of text in the output that strangers may have written.
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
         taint: Vec<Taint>,
     },
-    /// A person has said that the text from outside which the session has read does not count any more.
+    /// A person cleared the taint of the session: the text from outside that it has read stops counting.
     TaintCleared {},
-    /// A person undid the change a call made, or did it again.
+    /// A person undid the change that a call made, or redid it.
     Undone {
         call_id: String,
         path: String,
         undone: bool,
     },
-    /// The messages from `from` on were put aside, and the branch that begins with `to` took their place.
+    /// The messages from `from` on were put aside, and the branch that begins with `to`, if any, took their place.
     Branched {
         from: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,27 +129,28 @@ pub enum Event {
         usage: Usage,
         context_window: u32,
     },
-    /// The one terminal event of a work. `content` is all its text, for views; the messages hold it, so it is not stored.
+    /// The only terminal event of a work. `content` is all its text, for views; it is not stored, because the messages
+    /// hold it.
     WorkFinished {
         work_id: WorkId,
         outcome: Outcome,
         #[serde(skip)]
         content: Arc<str>,
     },
-    /// The first `count` messages went to the archive and `summary` stands for them.
+    /// The first `count` messages were archived, and `summary` replaces them.
     Compressed {
         count: usize,
         summary: String,
         archive: String,
-        /// Of the archive's file.
+        /// SHA-256 of the archive's file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
     },
-    /// The messages of an archive are back where they stood, and their summary is gone.
+    /// The messages of an archive were restored to where they stood, and their summary was removed.
     Restored {
         archive: String,
         messages: Vec<Arc<Message>>,
-        /// This home did not write the archive.
+        /// Whether the archive was not written by this home.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         foreign: bool,
     },
@@ -158,7 +159,7 @@ pub enum Event {
         work_id: WorkId,
         search: Arc<Search>,
     },
-    /// Preview: what is being waited for. Replaces the status before it.
+    /// Preview: what the run is waiting for. Replaces the previous status.
     Status {
         work_id: WorkId,
         status: StatusKind,
@@ -169,10 +170,10 @@ pub enum Event {
     },
 }
 
-/// How much a model has written so far of what a tool is to be given.
+/// How much of a tool's input the model has written so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct InputProgress {
-    /// As the model calls it, shortened where that is long.
+    /// Name of the tool as the model wrote it; a long one is shortened.
     pub tool: String,
     pub bytes: usize,
 }
@@ -193,7 +194,7 @@ pub enum StatusKind {
     ReadingPrompt,
     Waiting,
     Retrying,
-    /// The model writes what a tool is to be given.
+    /// The model writes the input of a tool.
     WritingInput,
 }
 
@@ -226,10 +227,10 @@ impl Event {
     }
 }
 
-/// An event with its place in the session's order.
+/// An event with its position in the session's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Dense inside a session, from 1. Order is by `seq`, never by the clock.
+    /// 1-based and dense inside a session. Facts are ordered by `seq`, never by the clock.
     pub seq: u64,
     /// Unix seconds.
     pub at: f64,

@@ -1,4 +1,4 @@
-//! Searches messages for words. Words are found anywhere, also inside other words, so that it works for Chinese.
+//! Searches messages for words. A word is also found inside other words, so that the search works for Chinese.
 
 use super::message::{Message, Role};
 
@@ -6,25 +6,25 @@ use super::message::{Message, Role};
 const BEFORE: usize = 50;
 const AFTER: usize = 130;
 
-/// The words that are looked for; all of them must stand in a text. Never empty.
+/// The words to search for; a text matches if it contains all of them. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchTerms(Vec<String>);
 
-/// A message in which all words stand.
+/// A message that contains all words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageMatch {
-    /// Its place in the session.
+    /// Index of the message in the session.
     pub index: usize,
-    /// The tool, when they stand in a call of one and not in what was said.
+    /// The tool, if the words are in one of its calls and not in the message's text.
     pub tool: Option<String>,
-    /// The file's name, when they stand in one that was sent along.
+    /// Name of the file, if the words are in an attachment.
     pub attachment: Option<String>,
-    /// On one line, around the first word found.
+    /// One line of text around the first word found.
     pub excerpt: String,
 }
 
 impl SearchTerms {
-    /// `None` when there is no word in it.
+    /// Returns `None` if the query contains no word.
     pub fn parse(query: &str) -> Option<Self> {
         let words: Vec<String> = query.split_whitespace().map(lower).collect();
         (!words.is_empty()).then_some(Self(words))
@@ -35,7 +35,7 @@ impl SearchTerms {
         self.0.iter().all(|word| text.contains(word))
     }
 
-    /// The messages that hold all words, in their order.
+    /// Returns the messages that contain all words, in order.
     pub fn find<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<MessageMatch> {
         let found = messages.into_iter().enumerate().filter(|(_, message)| message.role != Role::System);
         found.filter_map(|(index, message)| self.in_message(index, message)).collect()
@@ -63,7 +63,7 @@ impl SearchTerms {
         let small = lower(text);
         let places: Option<Vec<usize>> = self.0.iter().map(|word| small.find(word)).collect();
         let first = places?.into_iter().min()?;
-        // Lowering keeps the number of characters, not of bytes.
+        // Lowercasing keeps the number of characters, but not of bytes.
         let first = small[..first].chars().count();
         let from = first.saturating_sub(BEFORE);
         let mut rest = text.chars().skip(from);
@@ -74,7 +74,7 @@ impl SearchTerms {
     }
 }
 
-/// In small letters, character by character.
+/// Converts a text to lower case, character by character.
 fn lower(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn all_words_must_stand_in_one_message_in_any_order_and_case() {
+    fn all_words_match_within_one_message() {
         let messages = [said(Role::User, "Where is the KEY?"), said(Role::Assistant, "The key is in the drawer.")];
         assert_eq!(found("drawer Key", &messages), [(1, None, "The key is in the drawer.".to_owned())]);
         assert_eq!(found("key", &messages).len(), 2);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_one_line_around_the_first_word() {
+    fn excerpt_is_one_line_around_first_match() {
         let long = format!("{}\n\nthe needle {}", "a ".repeat(100), "z ".repeat(100));
         let [(_, _, excerpt)] = &found("needle", &[said(Role::User, &long)])[..] else { panic!("not found") };
         assert!(
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_tools_are_searched_and_the_system_prompt_is_not() {
+    fn search_covers_tool_calls_but_not_system_prompt() {
         let mut message = said(Role::Assistant, "I look.");
         let call = serde_json::json!({"tool": "terminal", "input": "ls invoices", "output": "march.pdf"});
         message.tool_calls.push(serde_json::from_value::<ToolCall>(call).unwrap());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_sent_along_are_searched_by_name_and_text() {
+    fn attachments_are_searched_by_name_and_text() {
         let mut message = said(Role::User, "");
         let file = Attachment::new("march.csv", None, "rent,900".to_owned()).unwrap();
         message.attachments.push(Arc::new(file));

@@ -1,4 +1,4 @@
-//! Identifiers. A [`SessionId`] becomes a file name, so it is checked once, here, and can then be trusted.
+//! Identifiers. A [`SessionId`] becomes a file name, so it is validated here once and can then be trusted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
-/// Names one work inside a session. Shared, as a session's id is: every event of an answer carries both.
+/// Names one work inside a session. Shared, like a session's id, because every event of an answer carries both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkId(Arc<str>);
@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_session_id_is_never_a_path() {
+    fn session_id_is_never_a_path() {
         for bad in ["", "..", "a/b", "a\\b", "a.json", "-rf", "a b", "会话", "a\0", &"x".repeat(65)] {
             assert_eq!(SessionId::parse(bad), Err(BadSessionId), "{bad:?}");
         }

@@ -1,26 +1,27 @@
-//! A search in memory/ or knowledge/: what was found, where it stands, and why it was found.
+//! A search in memory/ or knowledge/: what was found, where it is, and why it was found.
 //!
-//! Two **retrievers** look for chunks: the lexical one by words (BM25), the vector one by meaning (cosine). Each retriever's scores
-//! are brought to a **share** between 0 and 1, and the fused score is `weights.lexical × share + weights.vector × share`.
-//! A third one, **late interaction**, may compare the question with the candidates of both, piece by piece.
+//! Two **retrievers** look for chunks: the lexical one by words (BM25), the vector one by meaning (cosine). Each
+//! retriever's scores are normalised to a **share** between 0 and 1, and the fused score is `weights.lexical × share +
+//! weights.vector × share`. A third one, **late interaction**, may compare the question with the candidates of both,
+//! piece by piece.
 
 use serde::{Deserialize, Serialize};
 
-/// One found piece of memory or knowledge.
+/// One passage found in memory or knowledge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Hit {
     pub text: String,
-    /// The fused score, 0 to 1; comparable only within one answer.
+    /// Fused score, 0 to 1; comparable only within one answer.
     pub score: f64,
-    /// The home path of the file, e.g. `memory/MEMORY.md`.
+    /// Path of the file in the home, e.g. `memory/MEMORY.md`.
     pub source: String,
     /// The headings above it, joined by ` › `; absent at the top of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heading: Option<String>,
-    /// First and last line in the file, counted from 1; absent where the file is no text (PDF, HTML).
+    /// First and last line in the file, 1-based; absent if the file is not text (PDF, HTML).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(u32, u32)>,
-    /// First byte and the one after the last, of the text the file was read as.
+    /// Byte range in the text that was read from the file; the end is exclusive.
     #[serde(default)]
     pub range: (usize, usize),
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +29,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// `knowledge/a.md:12-20`, the form the model is told to cite and the UI turns into a link.
+    /// Returns `knowledge/a.md:12-20`, the form that the model is told to cite and that the UI turns into a link.
     pub fn place(&self) -> String {
         match self.lines {
             Some((first, last)) if first == last => format!("{}:{first}", self.source),
@@ -38,46 +39,46 @@ impl Hit {
     }
 }
 
-/// Why a hit stands where it stands.
+/// Why a hit has its rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ScoreExplanation {
-    /// From 1.
+    /// 1-based.
     pub rank: u32,
-    /// How much the vector retriever counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
-    /// late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (a vector that
-    /// is still to be made: the lexical share).
+    /// Weight of the vector retriever for this chunk. The fused score is `vector_weight × vector.share + late.weight ×
+    /// late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (if
+    /// the vector is not computed yet: the lexical share).
     #[serde(default)]
     pub vector_weight: f64,
-    /// Absent: no word of the question stands in it.
+    /// Absent if the chunk contains no word of the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lexical: Option<LexicalScore>,
-    /// Absent: it has no vector yet, or the vector retriever was not asked.
+    /// Absent if the chunk has no vector yet, or the vector retriever was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<VectorScore>,
-    /// Absent: late interaction was not asked.
+    /// Absent if late interaction was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<LateScore>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LexicalScore {
-    /// BM25: the sum of `terms`.
+    /// BM25 score: the sum of `terms`.
     pub score: f64,
-    /// Place among all chunks by this retriever alone, from 1.
+    /// 1-based rank among all chunks by this retriever alone.
     pub rank: u32,
     /// 0 to 1.
     pub share: f64,
     pub terms: Vec<TermScore>,
 }
 
-/// What one word of a question adds to a BM25 score.
+/// What one word of a question contributes to a BM25 score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TermScore {
     pub term: String,
     pub score: f64,
-    /// How often the chunk holds it.
+    /// Number of occurrences in the chunk.
     pub times: u32,
-    /// How many chunks hold it.
+    /// Number of chunks that contain the word.
     pub texts: u32,
 }
 
@@ -85,35 +86,35 @@ pub struct TermScore {
 pub struct VectorScore {
     /// -1 to 1.
     pub cosine: f64,
-    /// Place among all chunks by this retriever alone, from 1.
+    /// 1-based rank among all chunks by this retriever alone.
     pub rank: u32,
     /// 0 to 1.
     pub share: f64,
 }
 
-/// How well the pieces of the question are met by pieces near the centre of a hit.
+/// How well pieces near the centre of a hit match the pieces of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LateScore {
-    /// 0 to 1: the mean over the question's pieces, the rarer the weightier.
+    /// 0 to 1: the mean over the question's pieces, in which rarer pieces weigh more.
     pub score: f64,
     /// 0 to 1.
     pub share: f64,
-    /// What it counts for this hit.
+    /// Weight of late interaction for this hit.
     pub weight: f64,
 }
 
-/// A chunk that was not handed on.
+/// A chunk that was not returned as a hit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NearMiss {
     pub hit: Hit,
-    /// Points of the fused score behind the last hit.
+    /// Distance of the fused score from that of the last hit.
     pub behind: f64,
     pub reason: NearMissReason,
     /// The reason with its figures, as a sentence.
     pub detail: String,
 }
 
-/// Why a near miss lost against the last hit.
+/// Why a near miss ranks below the last hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NearMissReason {
@@ -124,14 +125,14 @@ pub enum NearMissReason {
     NoVectorYet,
 }
 
-/// How much each retriever counts, and why.
+/// The weight of each retriever, and the reason for the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Weights {
     pub lexical: f64,
     pub vector: f64,
-    /// What the vector retriever counts for texts in another script than the question, where no word of it can stand.
+    /// Weight of the vector retriever for texts in another script than the question, which cannot contain its words.
     pub other_script: f64,
-    /// What late interaction counts, except for those texts; absent: it was not asked.
+    /// Weight of late interaction, except for those texts; absent if it was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<f64>,
     pub reason: WeightReason,
@@ -142,19 +143,19 @@ pub struct Weights {
 pub enum WeightReason {
     /// Both retrievers answered.
     Balanced,
-    /// No embedding model is there.
+    /// No embedding model is available.
     NoModel,
-    /// The vectors are being made.
+    /// The vectors are still being computed.
     Embedding,
     /// The question could not be embedded; the log says why.
     EmbeddingFailed,
     /// The model was not made for the question's language.
     UnknownLanguage,
-    /// The question is a name from code or a file; such names have no meaning a model knows.
+    /// The question is an identifier from code or the name of a file; no model knows the meaning of such names.
     Identifier,
-    /// The question is in quotation marks: its very words are wanted.
+    /// The question is in quotation marks, so its exact words are wanted.
     Quoted,
-    /// The caller said so.
+    /// The caller set the weights.
     Asked,
 }
 
@@ -162,13 +163,13 @@ pub enum WeightReason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SearchedTerm {
     pub term: String,
-    /// How many chunks hold it.
+    /// Number of chunks that contain the word.
     pub texts: u32,
-    /// How telling it is: the rarer, the more.
+    /// Inverse document frequency: the rarer the word, the higher.
     pub idf: f64,
 }
 
-/// How many chunks have their vector.
+/// How many chunks have a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Embedded {
     pub done: u32,
@@ -181,10 +182,10 @@ pub struct ModelName {
     pub dimension: u32,
 }
 
-/// Microseconds each part of a search took.
+/// Duration of each part of a search, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SearchTimings {
-    /// Looking whether files changed, and reading those that did.
+    /// Checking which files changed, and reading those.
     pub refresh: u64,
     pub lexical: u64,
     /// Embedding the question.
@@ -193,7 +194,7 @@ pub struct SearchTimings {
     pub fuse: u64,
 }
 
-/// A search with everything that decided it.
+/// A search with everything that determined its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Search {
     pub query: String,
@@ -202,14 +203,14 @@ pub struct Search {
     pub k: u32,
     pub weights: Weights,
     pub terms: Vec<SearchedTerm>,
-    /// Words of the question that were left out, because they only make it a question.
+    /// Words of the question that were ignored, because they only mark it as a question.
     pub ignored: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
     pub embedded: Embedded,
     /// Best first.
     pub hits: Vec<Hit>,
-    /// The next best.
+    /// The next best chunks.
     pub near_misses: Vec<NearMiss>,
     pub took_us: SearchTimings,
 }

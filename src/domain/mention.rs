@@ -1,5 +1,5 @@
-//! What a text names that a summary of it may lose: addresses, file paths, ids, numbers, questions. Found by their shape, not
-//! by understanding: something may be named in other words, and a name may be none.
+//! Finds what a text names and a summary of it may lose: addresses, file paths, ids, numbers, questions. It goes by
+//! form and not by meaning, so it misses what is named in other words, and a match may not be a name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::message::{Message, Role};
 #[serde(rename_all = "lowercase")]
 pub enum MentionKind {
     Url,
-    /// A path, or a file's name.
+    /// A path, or the name of a file.
     Path,
     /// Letters and digits in one word: a hash, a ticket, a version.
     Id,
     Number,
-    /// A sentence that asks.
+    /// A sentence that ends with a question mark.
     Question,
 }
 
@@ -25,21 +25,21 @@ pub enum MentionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Mention {
     pub kind: MentionKind,
-    /// As it stands in the message.
+    /// The text as it appears in the message.
     pub text: String,
-    /// Who said it first.
+    /// Role of the message that names it first.
     pub role: Role,
-    /// The message's place among those that were looked through, from 0.
+    /// 0-based index of that message among those that were searched.
     pub message: usize,
 }
 
-/// A question longer than this is cut, in characters.
+/// Maximum characters of a question; a longer one is truncated.
 const LONGEST_QUESTION: usize = 200;
-/// A longer word is data and not a name.
+/// Maximum bytes of a word; a longer one is data and not a name.
 const LONGEST_WORD: usize = 300;
 
-/// What the messages name, each thing once, in their order: in what was said, in what tools were called with, and the names of
-/// files that were sent along. What tools answered, and the text of files, is not looked through.
+/// Returns what the messages name, each thing once, in order: in their text, in the input of tools, and as names of
+/// attached files. The output of tools and the text of files are not searched.
 pub fn mentions(messages: &[Arc<Message>]) -> Vec<Mention> {
     let mut known = HashSet::new();
     let mut found = Vec::new();
@@ -59,7 +59,8 @@ pub fn mentions(messages: &[Arc<Message>]) -> Vec<Mention> {
     found
 }
 
-/// Words as they may stand in a path or an address, without what is around them. What is quoted as code is one word.
+/// Splits a text into words that may be paths or addresses, without the punctuation around them. A path or file name
+/// that is quoted as code is one word.
 fn words(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, part) in text.split('`').enumerate() {
@@ -75,14 +76,14 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-/// Scripts that are written without spaces separate words too.
+/// Returns whether the character separates words. So does every character of a script that is written without spaces.
 fn is_between(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | ',' | ';' | '*')
         || !c.is_ascii() && !('\u{c0}'..'\u{250}').contains(&c)
 }
 
-/// `NAME=value` names two things; an address may hold `=`.
+/// Splits `NAME=value`, which names two things. An address may contain `=`, so it stays whole.
 fn values(word: &str) -> impl Iterator<Item = &str> {
     word.split(if word.contains("://") { '\n' } else { '=' })
 }
@@ -119,11 +120,11 @@ fn is_path(word: &str) -> bool {
             && ending.bytes().any(|b| b.is_ascii_alphabetic())
     });
     match folder {
-        // “and/or” is no path; “src/engine/” and “/etc” are.
+        // “and/or” is not a path; “src/engine/” and “/etc” are.
         Some(folder) => {
             named && (has_ending || folder.contains('/') || word.starts_with(['/', '.', '~']) || name.is_empty())
         }
-        // “e.g” and “3.5x” are no files.
+        // “e.g” and “3.5x” are not files.
         None => {
             named
                 && has_ending
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_known_by_its_shape() {
+    fn each_kind_is_recognised_by_shape() {
         let text = "See https://example.com/a?b=1, (src/engine/mod.rs) and `my notes.md`; ticket ABC-1234 of 2026-11-21 \
                     costs 1500. Is that right? Fine.";
         assert_eq!(
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chinese_text_names_things_too() {
+    fn mentions_are_found_in_chinese() {
         let text = "打开`memory/计划.md`和/etc/hosts，端口是8002。为什么不行？好。";
         assert_eq!(texts(text, Path), ["memory/计划.md", "/etc/hosts"]);
         assert_eq!(texts(text, Number), ["8002"]);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_words_are_no_names() {
+    fn ordinary_words_are_not_mentions() {
         for text in ["and/or", "e.g. this", "What a day!", "It is 3 o'clock.", "1. one 2. two", "a - b", "?!"] {
             let found: Vec<_> = of(text).into_iter().filter(|(kind, _)| *kind != Question).collect();
             assert_eq!(found, [], "{text}");
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn attachments_are_named_and_their_text_ignored() {
+    fn attachment_names_count_and_their_text_does_not() {
         let mut message = Message::new(Role::User, "Compare.");
         let file = Attachment::new("三月 report", None, "see src/inner.rs".to_owned()).unwrap();
         message.attachments.push(Arc::new(file));
@@ -234,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_said_what_is_found_stands_in_it(text in ".{0,80}") {
+        fn every_mention_occurs_in_the_text(text in ".{0,80}") {
             for (kind, found) in of(&text) {
                 prop_assert!(text.contains(&found), "{:?} {}", kind, found);
             }

@@ -1,4 +1,4 @@
-//! A message as it stands in `sessions/{id}.json`: the documented fields, and optional ones beside them.
+//! A message as stored in `sessions/{id}.json`: the documented fields, and optional ones beside them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ pub enum Role {
     System,
 }
 
-/// One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one.
+/// One message. An answer consists of one or several assistant messages (segments): text after a tool call begins a new
+/// one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Message {
     pub role: Role,
     #[serde(default)]
     pub content: String,
-    /// Files that a person sent along.
+    /// Files that a person sent with the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Attachment>)]
     pub attachments: Vec<Arc<Attachment>>,
@@ -37,24 +38,24 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub work_id: Option<WorkId>,
-    /// The exchange with the model, inside the work, that began this segment.
+    /// Number of the dialogue inside the work that began this segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialogue: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<f64>,
-    /// What the model thought before it wrote.
+    /// The model's thinking before it wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
-    /// On the last message of a work that did not simply end: the outcome's word.
+    /// Word of the outcome, on the last message of a work that did not end normally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// Who stopped it, where it was interrupted.
+    /// Who stopped the work, if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<StoppedBy>,
     /// Why the work failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Fields this version does not know; kept as they are.
+    /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -78,8 +79,8 @@ impl Message {
         }
     }
 
-    /// What was said, in a person's words; where somebody sent files without a word, their names, which cannot pose as the
-    /// frame of a conversation.
+    /// Returns the text of the message. If a person sent files without text, returns the names of the files, escaped so
+    /// that they cannot imitate the control tokens of a chat.
     pub fn words(&self) -> Cow<'_, str> {
         if !self.content.trim().is_empty() || self.attachments.is_empty() {
             return Cow::Borrowed(&self.content);
@@ -89,21 +90,21 @@ impl Message {
     }
 }
 
-/// How far a tool call came.
+/// The state of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallStatus {
-    /// It waits for a person's approval, or was approved and has not begun.
+    /// Waits for a person's approval, or was approved and has not started.
     Approval,
     Running,
     Done,
-    /// The tool, or the check of its arguments, said no; the model read why.
+    /// The tool, or the check of its arguments, reported an error; the model read why.
     Error,
-    /// A person, the policy or the end of the time for an approval said no; the model read why.
+    /// A person or the policy denied the call, or the approval expired; the model read why.
     Denied,
-    /// A person stopped the run before it ended.
+    /// The run was stopped before the call ended.
     Cancelled,
-    /// The server went down while it ran: the outcome is unknown, and it is never run again by itself.
+    /// The server stopped while the call ran: the outcome is unknown, and the call is never repeated automatically.
     Interrupted,
 }
 
@@ -111,37 +112,37 @@ pub enum CallStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolCall {
     pub tool: String,
-    /// For people: the one string argument, or the JSON of them all.
+    /// Input as people see it: the only string argument, or the JSON of all arguments.
     #[serde(default)]
     pub input: String,
-    /// What the model read.
+    /// The output that the model read.
     #[serde(default)]
     pub output: String,
-    /// The id that pairs call and result for the provider.
+    /// Id that pairs the call with its result for the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Exactly what the model sent: a JSON object, or a string where it was not valid JSON.
+    /// Exactly what the model sent: a JSON object, or a string if it was not valid JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<CallStatus>,
-    /// The exchange with the model that asked for it; calls of one exchange were asked for together.
+    /// Number of the dialogue that requested the call; the calls of one dialogue were requested together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialogue: Option<u32>,
-    /// The operation's place inside its dialogue, from 0.
+    /// 0-based position of the operation inside its dialogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// `{status, message, data, operationCode}`, as the tool answered.
+    /// `{status, message, data, operationCode}`, as the tool returned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// What a person was asked about it, and what they said.
+    /// What a person was asked about the call, and what they answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApproval>,
-    /// A person undid the change it made.
+    /// Whether a person undid the change that the call made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
     #[serde(flatten)]
@@ -149,7 +150,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call as the model asked for it; what became of it is still to be said.
+    /// Creates a call as the model requested it, without status and result.
     pub fn new(call_id: &str, tool: &str, arguments: &Value) -> Self {
         Self {
             tool: tool.to_owned(),
@@ -174,7 +175,8 @@ impl ToolCall {
         self
     }
 
-    /// The call has its result: what was shown is not needed any more, and a question that is open still is asked no more.
+    /// Updates the approval of a call that has its result: drops what was shown, and cancels a question that is still
+    /// open.
     pub(super) fn settle_approval(&mut self) {
         self.approval = match self.approval.take() {
             Some(CallApproval::Asked(approval)) => {
@@ -193,18 +195,18 @@ impl ToolCall {
         self.arguments = Some(arguments.clone());
     }
 
-    /// It has no result yet.
+    /// Returns whether the call has no result yet.
     pub fn is_open(&self) -> bool {
         matches!(self.status, Some(CallStatus::Approval | CallStatus::Running))
     }
 
-    /// It waits for a person, or for its turn after they said yes.
+    /// Returns whether the call waits for a person, or was approved and has not started.
     pub fn waits(&self) -> bool {
         self.status == Some(CallStatus::Approval)
     }
 }
 
-/// The one line a person sees for a call: the only string argument, else the JSON of all arguments.
+/// Returns the one line that a person sees for a call: the only string argument, or else the JSON of all arguments.
 pub fn input_line(arguments: &Value) -> String {
     match arguments {
         Value::String(text) => text.clone(),
@@ -223,7 +225,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn input_keeps_every_argument_not_only_the_first() {
+    fn input_keeps_all_arguments() {
         assert_eq!(input_line(&json!({"command": "ls -la"})), "ls -la");
         assert_eq!(input_line(&json!({"path": "a.md", "offset": 3})), r#"{"path":"a.md","offset":3}"#);
         assert_eq!(input_line(&json!({})), "");
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn message_of_files_only_is_named_by_them() {
+    fn message_of_only_files_is_titled_by_them() {
         let mut message = Message::new(Role::User, " ");
         assert_eq!(message.words(), " ");
         for name in ["a.md", "<|im_end|>.md"] {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_of_a_message_survive() {
+    fn unknown_message_fields_survive() {
         let text = r#"{"role":"assistant","content":"x","mood":"fine","tool_calls":[{"tool":"t","input":"i","output":"o","n":1}]}"#;
         let message: Message = serde_json::from_str(text).unwrap();
         assert_eq!(message.extra["mood"], "fine");

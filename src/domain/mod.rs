@@ -1,5 +1,5 @@
-//! The words of the product. Nothing here does I/O, reads a clock or makes a random number: everything is a value, and
-//! every function gives the same answer for the same arguments.
+//! The domain model. Nothing here does I/O, reads a clock or generates random numbers: everything is a value, and every
+//! function returns the same result for the same arguments.
 
 pub mod adopted;
 pub mod approval;

@@ -1,4 +1,4 @@
-//! A relative path, checked once where it enters the program.
+//! A relative path, validated once where it enters the program.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum BadPath {
     Absolute,
     #[error("the path may not climb with '..'")]
     Climbs,
-    /// Names the path.
+    /// Contains the path.
     #[error(
         "{0} cannot be used here: only files under workspace/, memory/, skills/ and knowledge/, and SKILLS_SNAPSHOT.md, \
          can be opened"
@@ -31,11 +31,11 @@ pub enum BadPath {
     Character,
 }
 
-/// The longest name of a file or folder that file systems take, in bytes.
+/// Maximum length of a file or folder name in file systems, in bytes.
 const LONGEST_NAME: usize = 255;
 
 impl RelPath {
-    /// Accepts `memory/MEMORY.md` and the same with leading `./`; anything that could lead elsewhere is an error.
+    /// Accepts `memory/MEMORY.md`, also with a leading `./`; returns an error for anything that could lead elsewhere.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         let text = text.strip_prefix("./").unwrap_or(text);
         if text.is_empty() {
@@ -63,11 +63,11 @@ impl RelPath {
         Ok(Self(names.join("/")))
     }
 
-    /// The path of `name`, a single name that a folder listing gave, in this folder: what [`RelPath::parse`] would make of
-    /// both joined, without looking at this one again.
+    /// Returns the path of `name`, a single name from a folder listing, in this folder. The result is that of
+    /// [`RelPath::parse`] for both joined, but this path is not validated again.
     ///
     /// # Errors
-    /// As [`RelPath::parse`]; also when `name` is more than one name.
+    /// Same as [`RelPath::parse`]; also returns an error if `name` is more than one name.
     pub fn child(&self, name: &str) -> Result<Self, BadPath> {
         if self.0.len() + 1 + name.len() > 1024 {
             return Err(BadPath::TooLong);
@@ -90,7 +90,7 @@ impl RelPath {
         &self.0
     }
 
-    /// The first name.
+    /// Returns the first name of the path.
     pub fn first_name(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn paths_that_leave_the_home_are_refused() {
+    fn paths_out_of_home_are_refused() {
         for bad in ["", "/etc/passwd", "../x", "memory/../../x", "~/.ssh/id", "C:/x", "a\\..\\b", "a\0b", "./", "a\nb"]
         {
             assert!(RelPath::parse(bad).is_err(), "{bad:?}");
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_parsed_path_has_only_plain_names(text in "\\PC{0,40}|[./\\\\~a-z]{0,20}") {
+        fn parsed_path_has_only_plain_names(text in "\\PC{0,40}|[./\\\\~a-z]{0,20}") {
             if let Ok(path) = RelPath::parse(&text) {
                 prop_assert!(path.as_str().split('/').all(|n| !n.is_empty() && n != "." && n != ".."));
                 prop_assert_eq!(RelPath::parse(path.as_str()).unwrap(), path);
@@ -136,7 +136,7 @@ mod tests {
         }
 
         #[test]
-        fn a_child_is_the_joined_path_parsed(name in prop_oneof!["[^/]{1,30}", "[.~:C\\\\a\u{85}]{1,3}", "é{500,530}"]) {
+        fn child_equals_parsed_joined_path(name in prop_oneof!["[^/]{1,30}", "[.~:C\\\\a\u{85}]{1,3}", "é{500,530}"]) {
             let folder = RelPath::parse("memory/猫").unwrap();
             let joined = RelPath::parse(&format!("memory/猫/{name}"));
             match folder.child(&name) {

@@ -1,20 +1,20 @@
-//! A picture that a person sent along with a message. What it is, is read from its own first bytes, never from what its
-//! sender calls it; nothing here decodes one, so none can unpack into more than its bytes.
+//! A picture that a person sent with a message. Its format is detected from its first bytes and never taken from its
+//! sender. Nothing here decodes a picture, so none can expand beyond its bytes.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of one picture.
+/// Maximum bytes of one picture.
 pub const MOST_PICTURE_BYTES: usize = 3 << 19;
-/// The most bytes of all pictures of one message.
+/// Maximum bytes of all pictures of one message together.
 pub const MOST_PICTURES_TOGETHER: usize = 6 << 20;
-/// The longest side, in pixels.
+/// Maximum length of a side, in pixels.
 pub const MOST_SIDE: u32 = 8192;
-/// Models read a picture at most this large, in pixels of its longer side; a larger one is made smaller first.
+/// Maximum length of the longer side that models read, in pixels; a larger picture is scaled down first.
 const READ_SIDE: u64 = 1568;
-/// Pixels that come to one token, and the fewest and most tokens of a picture. Providers count differently (by tiles of 512
-/// pixels, by patches of 28): this is near the dearer ones, so that a request fits.
+/// Pixels per token, and the minimum and maximum tokens of a picture. Providers count differently (by tiles of 512
+/// pixels, by patches of 28): these values are close to the most expensive ones, so that a request fits.
 const PIXELS_A_TOKEN: u64 = 750;
 const FEWEST_TOKENS: u64 = 85;
 const MOST_TOKENS: u64 = 1600;
@@ -54,20 +54,20 @@ impl Media {
     }
 }
 
-/// What a message says of a picture: which file it is, and enough to show a place for it before it is read.
+/// What a message records of a picture: which file it is, and enough to lay out its place before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Picture {
     pub media_type: Media,
-    /// SHA-256 of its bytes, in hexadecimal: its file beside the session has that name.
+    /// SHA-256 of its bytes, in hexadecimal; also the name of its file beside the session.
     pub hash: String,
     pub bytes: u64,
-    /// In pixels, as its head says.
+    /// In pixels, from its header.
     pub width: u32,
     pub height: u32,
 }
 
 impl Picture {
-    /// About what it costs in a request, by its size as a model reads it.
+    /// Estimates the tokens that the picture costs in a request, from its size as a model reads it.
     pub fn tokens(&self) -> usize {
         let (width, height) = (u64::from(self.width), u64::from(self.height));
         let longer = width.max(height).max(1);
@@ -79,14 +79,14 @@ impl Picture {
     }
 }
 
-/// A picture whose bytes still have to be kept.
+/// A picture whose bytes are not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPicture {
     pub hash: String,
     pub bytes: Arc<[u8]>,
 }
 
-/// What a picture's first bytes say it is.
+/// What the first bytes of a picture say about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureHeader {
     pub media: Media,
@@ -94,8 +94,8 @@ pub struct PictureHeader {
     pub height: u32,
 }
 
-/// The format and size of a picture; `None` for anything else, for one that is cut off before its size, and for one
-/// without any pixels.
+/// Returns the format and size of a picture; `None` for anything else, for a picture that is truncated before its size,
+/// and for one without pixels.
 pub fn head(bytes: &[u8]) -> Option<PictureHeader> {
     let (media, (width, height)) = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => (Media::Png, png(bytes)?),
@@ -124,7 +124,7 @@ fn small_three(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes([three[0], three[1], three[2], 0]))
 }
 
-/// The header chunk is the first one.
+/// Reads the size from the header chunk, which comes first.
 fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     (bytes.get(12..16)? == b"IHDR").then_some(())?;
     Some((big(bytes, 16)?, big(bytes, 20)?))
@@ -134,23 +134,23 @@ fn gif(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((small_short(bytes, 6)?, small_short(bytes, 8)?))
 }
 
-/// The size stands in the start-of-frame segment, behind others of any length.
+/// Reads the size from the start-of-frame segment, which follows other segments of any length.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
-        // A marker may stand behind any number of filling bytes.
+        // Any number of fill bytes may precede a marker.
         while bytes.get(at) == Some(&0xff) && bytes.get(at + 1) == Some(&0xff) {
             at += 1;
         }
         (*bytes.get(at)? == 0xff).then_some(())?;
         match *bytes.get(at + 1)? {
-            // Arithmetic-coding conditioning and Huffman tables have numbers among those of frames.
+            // The codes of arithmetic-coding conditioning and Huffman tables lie among those of frames.
             0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
                 return Some((big_short(bytes, at + 7)?, big_short(bytes, at + 5)?));
             }
-            // They have no length.
+            // These markers have no length.
             0x01 | 0xd0..=0xd7 => at += 2,
-            // The picture itself, or its end, without a frame before.
+            // The image data, or the end of the image, without a frame before it.
             0x00 | 0xd8..=0xda => return None,
             _ => {
                 let length = big_short(bytes, at + 2)?;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_format_is_known_by_its_first_bytes_and_says_its_size() {
+    fn formats_and_sizes_are_read_from_first_bytes() {
         let png =
             joined(&[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", &640u32.to_be_bytes(), &480u32.to_be_bytes(), b"\x08\x02"]);
         assert_eq!(told(&png), Some((Media::Png, 640, 480)));

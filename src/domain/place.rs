@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use super::{BadPath, RelPath, Root};
 
-/// A file or folder in a root. What reaches the program as text becomes a place once, where it enters; from then on the
-/// root, with what it allows, is known. On the wire, on disk and to the model a place is `root/path`. It says nothing about
-/// symlinks: the store opens it beneath a handle of the root's folder.
+/// A file or folder in a root. A path from outside becomes a place once, where it enters the program; from then on its
+/// root, and what that root allows, are known. On the wire, on disk and for the model a place is `root/path`. It says
+/// nothing about symlinks: the store opens it beneath a handle of the root's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The whole path, which begins with the name of the root.
@@ -20,29 +20,29 @@ impl Place {
     /// Accepts `memory/MEMORY.md`, also with a leading `./`.
     ///
     /// # Errors
-    /// As [`RelPath::parse`]; [`BadPath::Outside`] for a path in none of the roots, and for a root itself.
+    /// Same as [`RelPath::parse`]; returns [`BadPath::Outside`] for a path in none of the roots, and for a root itself.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         RelPath::parse(text)?.try_into()
     }
 
-    /// Accepts what [`Place::parse`] does, and a root itself: `memory`, `memory/notes`.
+    /// Accepts the paths of [`Place::parse`], and a root itself: `memory`, `memory/notes`.
     ///
     /// # Errors
-    /// As [`RelPath::parse`]; [`BadPath::Outside`] for a path in none of the roots.
+    /// Same as [`RelPath::parse`]; returns [`BadPath::Outside`] for a path in none of the roots.
     pub fn parse_folder(text: &str) -> Result<Self, BadPath> {
         let text = RelPath::parse(text)?;
         Root::parse(text.as_str()).map_or_else(|| text.try_into(), |root| Ok(Self::of_root(root)))
     }
 
-    /// The folder of a root.
+    /// Returns the folder of a root.
     pub fn of_root(root: Root) -> Self {
         Self { text: RelPath::parse(root.name()).expect("the name of a root is a path"), root }
     }
 
-    /// `name`, a single name that a folder listing gave, in this folder.
+    /// Returns the place of `name`, a single name from a folder listing, in this folder.
     ///
     /// # Errors
-    /// As [`RelPath::child`].
+    /// Same as [`RelPath::child`].
     pub fn child(&self, name: &str) -> Result<Self, BadPath> {
         Ok(Self { text: self.text.child(name)?, root: self.root })
     }
@@ -51,17 +51,17 @@ impl Place {
         self.root
     }
 
-    /// The path below the root; empty for the root itself.
+    /// Returns the path below the root; empty for the root itself.
     pub fn path(&self) -> &str {
         self.text.as_str().split_once('/').map_or("", |(_, below)| below)
     }
 
-    /// The folder that it is in, below the root; `None` directly in the root.
+    /// Returns the path of its folder below the root; `None` if it is directly in the root.
     pub fn folder(&self) -> Option<&str> {
         self.path().rsplit_once('/').map(|(folder, _)| folder)
     }
 
-    /// The path of the folder that it is in, with the root; empty for a root.
+    /// Returns the path of its folder, with the root; empty for a root.
     pub fn parent(&self) -> &str {
         self.text.as_str().rsplit_once('/').map_or("", |(parent, _)| parent)
     }
@@ -70,7 +70,7 @@ impl Place {
         self.text.file_name()
     }
 
-    /// Whether it, or a folder above it, has a name that begins with a dot.
+    /// Returns whether its name, or that of a folder above it, begins with a dot.
     pub fn is_hidden(&self) -> bool {
         self.path().split('/').any(|name| name.starts_with('.'))
     }
@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn place_knows_its_root_and_the_path_below() {
+    fn place_has_root_and_relative_path() {
         for root in Root::ALL {
             let place = Place::parse(&format!("./{root}//a/b.md")).unwrap();
             assert_eq!((place.root(), place.path(), place.folder()), (root, "a/b.md", Some("a")));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn path_outside_roots_is_no_place() {
+    fn path_outside_roots_is_not_a_place() {
         for outside in
             [".env", "config.yml", "sessions/a.json", "storage/x", "scratch/x", "memory", "skills2/x", "Memory/x"]
         {
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_place_is_parsed_from_its_text(text in "(workspace|memory|skills|knowledge|scratch)/\\PC{0,40}") {
+        fn place_round_trips_through_text(text in "(workspace|memory|skills|knowledge|scratch)/\\PC{0,40}") {
             if let Ok(place) = Place::parse(&text) {
                 prop_assert_eq!(Place::parse(place.as_str()), Ok(place.clone()));
                 prop_assert_eq!(format!("{}/{}", place.root(), place.path()), place.as_str());

@@ -1,4 +1,4 @@
-//! Closes a work that was cut off: finds what it left open, and the events that end it.
+//! Closes a work that was cut off: finds what is still open, and returns the events that end it.
 
 use super::approval::{Answer, CallApproval, Decision};
 use super::event::Event;
@@ -7,16 +7,16 @@ use super::message::{CallStatus, ToolCall};
 use super::session::Session;
 use super::work::{Outcome, StoppedBy};
 
-/// What the model reads in place of a result that a crash took.
+/// What the model reads in place of a result that was lost in a crash.
 pub const INTERRUPTED_OUTPUT: &str =
     "[interrupted: the server stopped while this ran; the outcome is unknown and it was not run again]";
 
-/// What the model reads in place of the result of a call that waited for a person when its run ended.
+/// What the model reads in place of the result of a call that was waiting for a person when its run ended.
 pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody approved this call; it was not run]";
 
 impl Session {
-    /// What must be added after a crash so that every call that had begun has a result, and every work an end. A work
-    /// whose calls wait for a person goes on waiting: nothing of them has run.
+    /// Returns the events to add after a crash, so that every call that had started has a result and every work has an
+    /// end. A work whose calls wait for a person keeps waiting: none of them has run.
     pub fn repairs(&self) -> Vec<Event> {
         let waiting = self.waiting().map(|work| work.work_id.clone());
         let mut events = Vec::new();
@@ -40,7 +40,8 @@ impl Session {
         events
     }
 
-    /// What gives every open call of a work a result: those that had begun are cut off, those that wait are cancelled.
+    /// Returns the events that give every open call of a work a result: calls that had started are interrupted, waiting
+    /// ones are cancelled.
     pub fn closings(&self, work_id: &WorkId) -> Vec<Event> {
         let mut events = Vec::new();
         for call in self.calls_of(work_id) {
@@ -61,13 +62,13 @@ impl Session {
     }
 }
 
-/// What a call that has no result of its own is given for the record.
+/// Returns the result that is recorded for a call without a result of its own.
 pub(super) fn unrun_result(output: &str) -> serde_json::Value {
     serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []})
 }
 
-/// How a call that is open ends when nobody goes on with it, and what the model reads in place of its result. `None` when it
-/// is not open.
+/// Returns how an open call ends if nobody continues it, and what the model reads in place of its result. `None` if the
+/// call is not open.
 pub(super) fn ending_of_open(call: &ToolCall) -> Option<(CallStatus, &'static str)> {
     match call.status {
         Some(CallStatus::Running) => Some((CallStatus::Interrupted, INTERRUPTED_OUTPUT)),

@@ -1,5 +1,5 @@
-//! A request as it was sent to a model: what of it came from where, kept beside its session so that it can be looked at
-//! later. Its long texts stand apart, each under its hash and once, however many requests held it.
+//! A request as it was sent to a model, with the origin of its parts. It is kept beside its session for inspection.
+//! Long texts are stored separately, each once under its hash, however many requests contain it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,72 +25,73 @@ pub struct SentRequest {
     /// Unix seconds.
     pub at: f64,
     pub work_id: WorkId,
-    /// The exchange inside the work, from 0.
+    /// 0-based number of the exchange inside the work.
     pub dialogue: u32,
-    /// Of the exchange, from 0: a request is made again when it was too long or held a field that was refused.
+    /// 0-based number of the attempt inside the exchange: a request is repeated if it was too long or had a field that
+    /// was refused.
     pub attempt: u32,
     pub provider: String,
     pub model: String,
-    /// The body without its `messages` and `tools`, which are null here and stand below by their hashes.
+    /// The body without its `messages` and `tools`, which are null here; their hashes are in the fields below.
     pub body: Value,
-    /// Of the whole body as it was sent.
+    /// Bytes of the whole body as sent.
     pub bytes: usize,
-    /// Of the whole body as it was sent.
+    /// Hash of the whole body as sent.
     pub hash: String,
-    /// The system prompt: these texts joined by an empty line.
+    /// The system prompt: the texts of these parts, joined by an empty line.
     pub system: Vec<SentPart>,
-    /// The other messages, each as JSON.
+    /// Hashes of the other messages, each stored as JSON.
     pub messages: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<String>,
-    /// What was retrieved for this question, inside one of the messages.
+    /// What was retrieved for this question and is inside one of the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrieved: Option<SentRetrieval>,
-    /// Oldest messages that did not fit the context and were left out.
+    /// Number of the oldest messages that did not fit the context and were left out.
     #[serde(default)]
     pub dropped: usize,
-    /// What the provider counted, once it has answered.
+    /// The provider's token counts, once it has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// A part of the system prompt, or the reason it was not there.
+/// A part of the system prompt, or the reason for its absence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SentPart {
     pub label: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Of the part's text, its label included; absent where the part was left out.
+    /// Hash of the part's text, including its label; absent if the part was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// First and last line of the file that are in.
+    /// First and last line of the file that are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(u32, u32)>,
     #[serde(default)]
     pub truncated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
-    /// Of the whole file.
+    /// Hash of the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
     /// When the file was last changed, in Unix seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<f64>,
-    /// By whom, where this server saw it.
+    /// Who changed it last, if this server saw the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ChangedBy>,
 }
 
-/// Where in the messages what was retrieved stands.
+/// Position of the retrieved text in the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentRetrieval {
-    /// Counted among `messages`, from 0.
+    /// 0-based index in `messages`.
     pub message: usize,
-    /// The byte of the message's content at which it begins; it goes to the content's end.
+    /// Byte offset in the message's content at which it begins; it extends to the end of the content.
     pub start: usize,
 }
 
-/// A text of a request, under the hash it is kept by.
+/// A text of a request, with the hash under which it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentText {
     pub hash: String,

@@ -9,15 +9,15 @@ pub enum Root {
     Memory,
     Skills,
     Knowledge,
-    /// The list of skills at the top of the home, which the server writes: a root of one file.
+    /// The list of skills at the top of the home, which the server writes; a root that is one file.
     Snapshot,
 }
 
 impl Root {
-    /// The folders.
+    /// The roots that are folders.
     pub const ALL: [Self; 4] = [Self::Workspace, Self::Memory, Self::Skills, Self::Knowledge];
 
-    /// The folder's name on disk, in the API and in what the model reads.
+    /// Returns the name of the root on disk, in the API and in what the model reads.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Workspace => "workspace",
@@ -28,12 +28,13 @@ impl Root {
         }
     }
 
-    /// The folder of this name.
+    /// Returns the folder with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|root| root.name() == name)
     }
 
-    /// Its files shape what the agent is and does, so a person sees every change of one before it is made.
+    /// Returns whether its files shape what the agent is and does. A person sees every change to such a file before it
+    /// is made.
     pub const fn is_persona(self) -> bool {
         match self {
             Self::Workspace | Self::Memory | Self::Skills => true,
@@ -41,18 +42,18 @@ impl Root {
         }
     }
 
-    /// Each version of its files counts as text from outside until a person trusts that version.
+    /// Returns whether each version of its files counts as text from outside until a person trusts that version.
     pub const fn is_pinned(self) -> bool {
         matches!(self, Self::Skills)
     }
 
-    /// Its files are documents that strangers may have written, so reading one taints the conversation, and a command reads
-    /// them only when a person allows it.
+    /// Returns whether its files are documents that strangers may have written. Reading one taints the conversation,
+    /// and a command reads them only if a person allows it.
     pub const fn is_outside_text(self) -> bool {
         matches!(self, Self::Knowledge)
     }
 
-    /// It has an index, so the agent and RAG mode find passages of its files.
+    /// Returns whether it has an index, through which the agent and RAG mode find passages of its files.
     pub const fn is_searched(self) -> bool {
         matches!(self, Self::Memory | Self::Knowledge)
     }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_parsed_from_its_whole_name_only() {
+    fn root_is_parsed_only_from_its_full_name() {
         for root in Root::ALL {
             assert_eq!(Root::parse(&root.to_string()), Some(root));
         }

@@ -1,4 +1,4 @@
-//! A session: an ordered list of works with the messages they left. It changes only by [`Session::apply`].
+//! A session: an ordered list of works with their messages. It changes only through [`Session::apply`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::message::{CallStatus, Message, Role, ToolCall};
 use super::taint::Taint;
 use super::work::{Outcome, Work};
 
-/// The format of session files that this version writes (the mini-OpenClaw document's version 2). Its files need no
-/// `format`; a later one that old versions must not write to says so with a higher number.
+/// Format of session files that this version writes (version 2 of the mini-OpenClaw document). Its files need no
+/// `format` field; a later format that old versions must not write to declares a higher number.
 const FORMAT: u64 = 2;
 
-/// The content of `sessions/{id}.json`. All fields of the document keep their names; the rest is optional.
+/// The content of `sessions/{id}.json`. All fields of the document keep their names; the others are optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     #[serde(default)]
@@ -29,30 +29,30 @@ pub struct Session {
     pub created_at: f64,
     #[serde(default)]
     pub updated_at: f64,
-    /// Summaries of the compacted messages, several joined by `---`.
+    /// Summaries of the compacted messages; several are joined by `---`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed_context: Option<String>,
-    /// Shared, as the works are: a copy of a session, which every run and every reader takes, copies no text.
+    /// Shared, like the works: every run and every reader copies the session, and a copy duplicates no text.
     #[serde(default)]
     pub messages: Vec<Arc<Message>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub works: Vec<Arc<Work>>,
-    /// Ways the conversation has gone before, put aside.
+    /// Earlier branches of the conversation, which were put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
-    /// What a person chose for it.
+    /// What a person chose for the session.
     #[serde(default, skip_serializing_if = "Chosen::is_nothing")]
     pub chosen: Chosen,
-    /// Parts that a summary stands for, oldest first. The file keeps the name that earlier versions read.
+    /// Parts that a summary replaces, oldest first. The field in the file keeps the name that earlier versions read.
     #[serde(rename = "archived", default, skip_serializing_if = "Vec::is_empty")]
     pub compacted: Vec<CompactedPart>,
-    /// Where it has text from that strangers may have written. A source stays until a person clears them all.
+    /// Sources of text in the session that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
-    /// The last fact folded into this snapshot.
+    /// Number of the last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
-    /// Fields this version does not know; kept as they are.
+    /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -62,7 +62,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Session {
-    /// Hashes of the pictures in its messages.
+    /// Returns the hashes of the pictures in its messages.
     pub fn pictures(&self) -> BTreeSet<String> {
         let files = self.messages.iter().flat_map(|message| &message.attachments);
         files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone())).collect()
@@ -85,12 +85,14 @@ impl Session {
         }
     }
 
-    /// Its file has a newer format than this version writes: it can be read, and must stay as it is.
+    /// Returns whether its file has a newer format than this version writes: such a file can be read but must not be
+    /// changed.
     pub fn is_newer(&self) -> bool {
         self.extra.get("format").and_then(Value::as_u64).is_some_and(|format| format > FORMAT)
     }
 
-    /// Folds a fact in. A fact already folded (its `seq` is not above ours) changes nothing.
+    /// Folds a fact into the session. A fact that is already folded (its `seq` is not above the session's) changes
+    /// nothing.
     pub fn apply_fact(&mut self, fact: &Fact) {
         if fact.seq <= self.seq {
             return;
@@ -100,7 +102,8 @@ impl Session {
         self.apply(&fact.event, fact.at);
     }
 
-    /// The only way a session changes. Total: an event that does not fit (its work or call is unknown) changes nothing.
+    /// Applies an event; the session changes in no other way. Never fails: an event that does not fit (its work or call
+    /// is unknown) changes nothing.
     pub fn apply(&mut self, event: &Event, at: f64) {
         match event {
             Event::Titled { title } => self.title.clone_from(title),
@@ -220,41 +223,42 @@ impl Session {
         }
     }
 
-    /// The work that has not ended, if any.
+    /// Returns the work that has not ended, if any.
     pub fn running(&self) -> Option<&Work> {
         self.works.iter().rev().find(|work| work.finished_at.is_none()).map(Arc::as_ref)
     }
 
-    /// The work that began with the person's message of this id.
+    /// Returns the work that began with the person's message of this id.
     pub fn asked_as(&self, message_id: &str) -> Option<&WorkId> {
         let is_it = |m: &&Arc<Message>| m.role == Role::User && m.id.as_deref() == Some(message_id);
         self.messages.iter().rev().find(is_it)?.work_id.as_ref()
     }
 
-    /// The work that has calls which wait for a person: it goes on when they have answered, also after a restart.
+    /// Returns the work that has calls waiting for a person. It continues when they have answered, even after a
+    /// restart.
     pub fn waiting(&self) -> Option<&Work> {
         let last = self.works.last().filter(|work| work.finished_at.is_none())?;
         self.calls_of(&last.work_id).any(ToolCall::waits).then_some(last.as_ref())
     }
 
-    /// The questions of a work that nobody has answered, oldest first.
+    /// Returns the questions of a work that nobody has answered, oldest first.
     pub fn unanswered<'s>(&'s self, work_id: &WorkId) -> Vec<&'s Approval> {
         let waiting = self.calls_of(work_id).filter(|call| call.waits());
         waiting.filter_map(|call| call.approval.as_ref()?.asked()).collect()
     }
 
-    /// A question of a work, or its answer.
+    /// Returns a question of a work, or its answer.
     pub fn approval<'s>(&'s self, work_id: &WorkId, approval_id: &str) -> Option<&'s CallApproval> {
         let mut approvals = self.calls_of(work_id).filter_map(|call| call.approval.as_ref());
         approvals.find(|approval| approval.id() == approval_id)
     }
 
-    /// The calls of a work, in order.
+    /// Returns the calls of a work, in order.
     pub fn calls_of<'s, 'w>(&'s self, work_id: &'w WorkId) -> impl Iterator<Item = &'s ToolCall> + use<'s, 'w> {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
-    /// All text a work has said, its segments joined by a blank line.
+    /// Returns all text of a work, its segments joined by a blank line.
     pub fn work_text(&self, work_id: &WorkId) -> String {
         let texts: Vec<&str> = self
             .messages
@@ -294,7 +298,7 @@ impl Session {
         if *outcome == Outcome::Done {
             return;
         }
-        // The mark belongs to the last thing the work said; if it said nothing, an empty answer carries it.
+        // The last segment of the work carries the outcome; if there is none, an empty one does.
         if self.segment_mut(work_id).is_none() {
             self.start_segment(work_id, 0, 0, at);
         }
@@ -312,7 +316,7 @@ impl Session {
         }
     }
 
-    /// Room that the texts of an answer grew into and do not need any more: most conversations only wait.
+    /// Frees spare capacity of an answer's texts, which do not grow any more: most conversations are idle.
     fn give_back(&mut self, work_id: &WorkId) {
         let answers = self.messages.iter_mut().rev().take_while(|m| m.work_id.as_ref() == Some(work_id));
         for message in answers.filter(|m| m.role == Role::Assistant).map(Arc::make_mut) {
@@ -338,7 +342,7 @@ impl Session {
         self.call_mut(work_id, |call| call.id.as_deref() == Some(call_id) && call.status == Some(status))
     }
 
-    /// The work's last message that has such a call, and there the first such call.
+    /// Returns the first matching call in the work's last message that has one.
     fn call_mut(&mut self, work_id: &WorkId, is_it: impl Fn(&ToolCall) -> bool) -> Option<&mut ToolCall> {
         let mut of_work = self.messages.iter_mut().rev().filter(|m| m.work_id.as_ref() == Some(work_id));
         let message = of_work.find(|m| m.tool_calls.iter().any(&is_it))?;
@@ -351,11 +355,11 @@ impl Session {
         }
     }
 
-    /// Puts a call into the current segment: at the end, or before the calls of its exchange that come after it.
+    /// Inserts a call into the current segment: at the end, or before the calls of its exchange that come after it.
     fn push_call(&mut self, work_id: &WorkId, call: ToolCall) {
         let Some(message) = self.segment_mut(work_id) else { return };
         let calls = &mut message.tool_calls;
-        // Most messages have one, and room for the four that a list begins with is three kilobytes.
+        // Most messages have one call, and the four slots that a `Vec` starts with take three kilobytes.
         if calls.is_empty() {
             calls.reserve_exact(1);
         }
@@ -396,7 +400,8 @@ impl Session {
     }
 }
 
-/// Puts `text` at byte `at`, replacing what stood from there on. A position that is not in `target` appends.
+/// Writes `text` at byte `at` and drops what followed, unless `text` is already there. Appends if `at` is not a
+/// position in `target`.
 fn splice(target: &mut String, at: usize, text: &str) {
     if at.checked_add(text.len()).is_some_and(|end| end <= target.len())
         && target.is_char_boundary(at)

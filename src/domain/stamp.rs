@@ -1,9 +1,9 @@
-//! A file's stamp: tells two of its states apart without reading it.
+//! A file's stamp distinguishes two states of a file without reading it.
 
 use serde::{Deserialize, Serialize};
 
-/// Differs when the content of a file may have changed: its size, both its times to the nanosecond, and which file it is. A
-/// program can set the time of change back, but not the time of the inode.
+/// Differs if the content of a file may have changed: its size, both its times to the nanosecond, and its identity
+/// (device and inode). A program can set the modification time back, but not the inode's change time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp([u64; 7]);
 

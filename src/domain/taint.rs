@@ -1,37 +1,37 @@
-//! Taint: the sources of untrusted text in a session. What runs without a question depends on it.
+//! Taint: the sources of untrusted text in a session. It determines which calls run without a question.
 
 use serde::{Deserialize, Serialize};
 
-/// A session names so many sources; more would not make it ask more.
+/// Maximum number of sources that a session names; more would not lead to more questions.
 const MOST_SOURCES: usize = 50;
-/// Characters kept of a source's name: an address can be as long as its maker likes.
+/// Maximum characters of a source's name, because an address can have any length.
 const NAME_CHARACTERS: usize = 200;
 
 /// One source of text from outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "from", content = "name", rename_all = "snake_case")]
 pub enum Taint {
-    /// A page that was fetched: its address.
+    /// A fetched page: its address.
     Page(String),
-    /// A document of knowledge/: its path.
+    /// A document in knowledge/: its path.
     Document(String),
-    /// A file that was sent along with a message: its name.
+    /// A file that was sent with a message: its name.
     Attachment(String),
-    /// What a command wrote that had the network or could read knowledge/.
+    /// Output of a command that had the network or could read knowledge/.
     Command,
     /// A file of a skill, in a version that nobody has trusted.
     Skill(String),
-    /// What a command wrote: from the sandbox's own folder, into which an earlier run may have fetched anything. It counts
-    /// for what shapes the agent, or no command could be followed by another.
+    /// Output of a command, from the sandbox's own folder, where an earlier run may have stored anything it fetched. It
+    /// counts only for calls that shape the agent; otherwise no command could follow another without a question.
     Output,
     /// The session itself came from a file that this home did not write.
     Imported,
-    /// Something else; also what a later version knows by another word.
+    /// Anything else; also a source that only a later version knows.
     Outside,
 }
 
 impl Taint {
-    /// It counts for everything that runs or reaches out, not only for what shapes the agent.
+    /// Returns whether it counts for every call that runs or reaches out, and not only for those that shape the agent.
     pub fn is_strong(&self) -> bool {
         match self {
             Taint::Output => false,
@@ -45,7 +45,7 @@ impl Taint {
         }
     }
 
-    /// What it is called, where it has a name of its own.
+    /// Returns the name of the source, if it has one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Taint::Page(name) | Taint::Document(name) | Taint::Attachment(name) | Taint::Skill(name) => Some(name),
@@ -53,12 +53,13 @@ impl Taint {
         }
     }
 
-    /// The source among these that counts most.
+    /// Returns the source among these that counts most.
     pub fn strongest(sources: &[Taint]) -> Option<&Taint> {
         sources.iter().find(|source| source.is_strong()).or(sources.first())
     }
 
-    /// Adds a source that is not known yet. Where there is no room for its name, it is known all the same by what is there.
+    /// Adds a source that is not in the list yet. If the list is full, the source is dropped: the strong ones in the
+    /// list have the same effect.
     pub fn add(sources: &mut Vec<Taint>, source: &Taint) {
         let source = source.short();
         let has_room = sources.len() < MOST_SOURCES || !sources.iter().any(|known| known.is_strong());
@@ -82,7 +83,7 @@ impl Taint {
     }
 }
 
-/// Reads the sources of a session's file: what this version does not know counts as text from outside, never as nothing.
+/// Reads the sources from a session's file. An unknown source counts as text from outside, never as none.
 pub(super) fn lenient<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Taint>, D::Error> {
     let sources: Vec<serde_json::Value> = Vec::deserialize(from)?;
     Ok(sources.into_iter().map(|source| serde_json::from_value(source).unwrap_or(Taint::Outside)).collect())
@@ -94,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn sources_are_bounded_and_named_once() {
+    fn sources_are_bounded_and_unique() {
         let mut sources = vec![Taint::Output];
         for number in 0..2 * MOST_SOURCES {
             Taint::add(&mut sources, &Taint::Page(format!("https://x.test/{number}/{}", "a".repeat(1000))));
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_of_a_later_version_counts_as_outside() {
+    fn source_of_newer_version_counts_as_outside() {
         #[derive(Deserialize)]
         struct File {
             #[serde(deserialize_with = "lenient")]

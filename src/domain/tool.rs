@@ -5,22 +5,22 @@ use serde_json::{Value, json};
 
 use super::taint::Taint;
 
-/// What running a tool can do to the world. Decides what may run side by side and what a person must allow.
+/// What running a tool can change. Determines which calls may run in parallel and what a person must allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Looks at files or indexes of the home.
+    /// Reads files or indexes of the home.
     Read,
     /// Changes files of the home.
     Write,
     /// Starts a process.
     Execute,
-    /// Talks to other machines, without changing anything here.
+    /// Communicates with other machines, without changing anything here.
     Network,
 }
 
 impl Effect {
-    /// Calls that only look may run side by side.
+    /// Returns whether calls only read, so that they may run in parallel.
     pub fn is_read_only(self) -> bool {
         match self {
             Effect::Read | Effect::Network => true,
@@ -29,7 +29,7 @@ impl Effect {
     }
 }
 
-/// A tool as the model is told of it.
+/// A tool as described to the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// `[a-z_]+`, as in the transcript.
@@ -41,21 +41,21 @@ pub struct ToolSpec {
     pub effect: Effect,
 }
 
-/// What every tool answers. `status`, `message`, `data` and `operationCode` are the record of the operation
+/// The answer of every tool. `status`, `message`, `data` and `operationCode` are the record of the operation
 /// (session-operations document); `text` is what the model reads and what `tool_calls[].output` holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolAnswer {
     pub ok: bool,
     /// One sentence for a person.
     pub message: String,
-    /// The tool's own details: counts, exit code, source; what `text` already says is not repeated here.
+    /// The tool's own details: counts, exit code, source. Does not repeat what `text` says.
     pub data: Value,
     /// What a view shows for this operation, e.g. the command line that ran.
     pub operation_code: Vec<String>,
     pub text: String,
-    /// The file that may have brought text from strangers into the answer, although such a call does not as a rule.
+    /// File that may have brought text from strangers into the answer, although calls of this kind normally do not.
     pub outside: Option<String>,
-    /// Where the answer has text from that strangers may have written, where the call's arguments do not say it.
+    /// Sources of text in the answer that strangers may have written, if the call's arguments do not show them.
     pub taint: Vec<Taint>,
 }
 
@@ -67,7 +67,7 @@ impl ToolAnswer {
         Self { ok: true, message: message.into(), text: text.into(), ..Self::default() }
     }
 
-    /// A failure the model is told of and can react to.
+    /// Creates a failure that the model reads and can react to.
     pub fn failed(message: impl Into<String>) -> Self {
         let message = message.into();
         Self { text: message.clone(), message, ..Self::default() }
@@ -88,7 +88,7 @@ impl ToolAnswer {
         self
     }
 
-    /// `{status: 0|1, message, data, operationCode}`; 0 is success. `outside` beside them where there is one.
+    /// Returns `{status: 0|1, message, data, operationCode}`; 0 is success. Adds `outside` if it is set.
     pub fn record(&self) -> Value {
         let mut record = json!({
             "status": if self.ok { 0 } else { 1 },
@@ -104,7 +104,7 @@ impl ToolAnswer {
 }
 
 impl Default for ToolAnswer {
-    /// A failure without a word.
+    /// Returns an empty failure.
     fn default() -> Self {
         Self {
             ok: false,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_has_the_documented_shape() {
+    fn record_has_documented_shape() {
         let answer = ToolAnswer::done("ran", "hello").with_code("echo hello").with_data(json!({"exit_code": 0}));
         assert_eq!(
             answer.record(),

@@ -1,9 +1,9 @@
-//! Text as a person must see it before they allow it: nothing hidden, nothing reordered, nothing left out.
+//! Text as a person must see it before they allow it: nothing hidden, nothing reordered, nothing omitted.
 
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Every character that does not show, or that changes how others show, as `\u202e`; line breaks stay.
+/// Escapes every character that is invisible, or that changes how others are displayed, as `\u202e`; keeps line breaks.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -21,9 +21,10 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Whether a character may not show, or may change how others show, by the Unicode data: controls, format characters
-/// (bidirectional marks, joiners, tags), default ignorable ones (fillers, variation selectors), private and unassigned
-/// ones, and blanks that are not the plain one. The wide blank of Chinese text is left: it shows.
+/// Returns whether a character may be invisible, or may change how others are displayed, according to the Unicode data:
+/// controls, format characters (bidirectional marks, joiners, tags), default ignorable ones (fillers, variation
+/// selectors), private use and unassigned ones, and spaces other than the ASCII space. The ideographic space of Chinese
+/// text is exempt: it is visible.
 pub fn is_hidden(char: char) -> bool {
     use GeneralCategory as Category;
     if matches!(char, ' '..='~') {
@@ -41,9 +42,9 @@ pub fn is_hidden(char: char) -> bool {
     }
 }
 
-/// Characters that are drawn as nothing although their properties say otherwise: the empty Braille pattern, the other half of
-/// the Egyptian hieroglyph format controls (of which only the first are in the category Format), the filler of Khitan script
-/// and the empty notehead.
+/// Returns whether a character is drawn as nothing although its properties say otherwise: the empty Braille pattern,
+/// the other half of the Egyptian hieroglyph format controls (of which only the first are in the category Format), the
+/// filler of Khitan script and the null notehead.
 fn is_blank(char: char) -> bool {
     matches!(char, '\u{2800}' | '\u{13430}'..='\u{1345f}' | '\u{16fe4}' | '\u{1d159}')
 }
@@ -72,7 +73,7 @@ mod tests {
         }
     }
 
-    /// The code points of a class of regular expressions, whose data is another library's.
+    /// Returns the code points of a regex class, whose data comes from another library.
     fn class(name: &str) -> Vec<char> {
         let parsed = regex_syntax::Parser::new().parse(&format!(r"\p{{{name}}}")).unwrap();
         let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = parsed.kind() else {
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_assigned_character_stays_as_it_is() {
+    fn other_assigned_characters_are_unchanged() {
         let ignorable: std::collections::HashSet<char> = class("Default_Ignorable_Code_Point").into_iter().collect();
         let mut shown = 0;
         for name in ["L", "M", "N", "P", "S"] {
@@ -108,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut_however_long_it_is() {
+    fn long_text_is_never_cut() {
         let text = format!("{}end", "x".repeat(200_000));
         assert_eq!(visible(&text), text);
     }
 
     proptest! {
         #[test]
-        fn nothing_hidden_is_left_and_what_shows_is_kept(text in any::<String>()) {
+        fn hidden_characters_go_and_visible_ones_stay(text in any::<String>()) {
             let seen = visible(&text);
             prop_assert!(seen.chars().all(|char| char == '\n' || !is_hidden(char)), "{seen:?}");
             let shows: String = text.chars().filter(|char| !is_hidden(*char)).collect();

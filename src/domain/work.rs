@@ -1,4 +1,5 @@
-//! A work is what one user prompt set out to get done: several dialogues with the model and the operations between them.
+//! A work is what one prompt of a person set out to get done: several dialogues with the model and the operations
+//! between them.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::event::RequestedCall;
 use super::ids::WorkId;
 
-/// Tokens as the provider counted them, summed over a work's dialogues.
+/// Tokens as counted by the provider, summed over a work's dialogues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Of the input: how many the provider had cached.
+    /// Input tokens that the provider had cached.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
 }
@@ -22,7 +23,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
-    /// What it took in and gave out. A file may say anything: sums stop at the greatest number.
+    /// Returns input plus output tokens. Sums saturate, because a file may contain any numbers.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -42,14 +43,14 @@ impl Usage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// Asked for, or by a message that was sent meanwhile.
+    /// A person, by request or by sending a message in the meantime.
     #[default]
     Person,
-    /// The server was stopped, or died.
+    /// The server was stopped or crashed.
     Server,
 }
 
-/// Names and numbers that an error's sentence holds, by what they are: `provider`, `status` … Never a key.
+/// Names and numbers in an error's sentence, by kind: `provider`, `status` … Never a key.
 pub type ErrorFields = BTreeMap<String, String>;
 
 /// How a work ended. Every work ends exactly once.
@@ -61,13 +62,13 @@ pub enum Outcome {
     Length,
     /// The provider refused to answer.
     Refusal,
-    /// A person stopped it, or the server did when it was stopped itself.
+    /// A person stopped it, or the server stopped or crashed.
     Interrupted {
         detail: String,
         #[serde(default)]
         by: StoppedBy,
     },
-    /// A limit of ours ended it; `detail` names the limit.
+    /// A limit of this program ended it; `detail` names the limit.
     Limit {
         detail: String,
     },
@@ -76,14 +77,14 @@ pub enum Outcome {
         error: String,
         code: String,
         retryable: bool,
-        /// What `error` speaks of, for a page that says it in its own language.
+        /// Values that `error` mentions, for a page that says it in its own language.
         #[serde(default, skip_serializing_if = "ErrorFields::is_empty")]
         about: ErrorFields,
     },
 }
 
 impl Outcome {
-    /// The word in files and frames.
+    /// Returns the word used in files and frames.
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Done => "done",
@@ -95,7 +96,7 @@ impl Outcome {
         }
     }
 
-    /// Who stopped it, if somebody did.
+    /// Returns who stopped the work, if anyone did.
     pub fn stopped_by(&self) -> Option<StoppedBy> {
         match self {
             Outcome::Interrupted { by, .. } => Some(*by),
@@ -117,21 +118,21 @@ impl Outcome {
 pub struct Work {
     pub work_id: WorkId,
     pub created_at: f64,
-    /// The model it was given to.
+    /// The model that works on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// The model that did not answer, where `model` was asked in its place.
+    /// The model that did not answer, if `model` was asked in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
-    /// How many exchanges with the model it took so far.
+    /// Number of exchanges with the model so far.
     #[serde(default)]
     pub dialogues: u32,
     #[serde(default)]
     pub usage: Usage,
-    /// Calls of the last exchange that were asked for and not begun, while one before them waits for a person.
+    /// Calls of the last exchange that were requested and have not started, while one before them waits for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<RequestedCall>,
-    /// Absent while it runs.
+    /// Absent while the work runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

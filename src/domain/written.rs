@@ -3,7 +3,7 @@
 use super::message::{Message, Role, ToolCall};
 use super::session::Session;
 
-/// The whole conversation, its tool calls folded in as quotes and code.
+/// Returns the whole conversation; tool calls become code blocks and summaries become quotes.
 pub fn markdown(session: &Session) -> String {
     let title = if session.title.is_empty() { "Conversation" } else { &session.title };
     let mut text = format!("# {}\n", one_line(title));
@@ -46,7 +46,7 @@ fn write_call(text: &mut String, call: &ToolCall) {
     }
 }
 
-/// A code block whose fence is longer than any in the text.
+/// Returns a code block whose fence is longer than any in the text.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

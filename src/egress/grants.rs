@@ -1,4 +1,5 @@
-//! The commands that may use the proxy now, each with its own credentials and a list of the hosts it tried to reach.
+//! The commands that may currently use the proxy, each with its own credentials and a list of the hosts it tried to
+//! reach.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,37 +10,37 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::domain::{EgressAttempt, EgressAttempts, EgressGrant};
 
-/// The user name of every grant; the password tells them apart.
+/// User name of every grant; the passwords distinguish them.
 const USER: &str = "job";
-/// Hosts kept for each grant; nobody would read a longer list.
+/// Maximum hosts listed per grant; nobody would read a longer list.
 const HOSTS: usize = 200;
-/// Bytes kept of a host's name. No name has more; what a command asks for may.
+/// Maximum bytes kept of a host's name. No valid name is longer, but a command may request any.
 const NAME: usize = 260;
 
 type Digest32 = [u8; 32];
 
-/// All grants, by the digest of their credentials: the time of a lookup reveals nothing about a secret.
+/// All grants, keyed by the digest of their credentials, so that the time of a lookup reveals nothing about a secret.
 #[derive(Clone, Default)]
 pub struct EgressGrants {
     known: Arc<Mutex<HashMap<Digest32, Arc<GrantState>>>>,
 }
 
-/// What the proxy knows of a command.
+/// The proxy's state for one command.
 #[derive(Default)]
 pub struct GrantState {
-    /// Cancelled when the grant ends; absent while it is suspended.
+    /// Cancelled when the grant ends or is suspended; absent while it is suspended.
     grant: Mutex<Option<CancellationToken>>,
     asked: Mutex<AttemptLog>,
 }
 
-/// The hosts that a command asked for since the log was last taken.
+/// The hosts that a command requested since the log was last taken.
 #[derive(Default)]
 struct AttemptLog {
     hosts: BTreeMap<String, HostAttempts>,
     more: u64,
 }
 
-/// What became of the attempts to reach a host. One under way is neither.
+/// Results of the attempts to reach a host. Neither is set while the first attempt is in progress.
 #[derive(Clone, Copy, Default)]
 struct HostAttempts {
     connected: bool,
@@ -58,12 +59,12 @@ impl GrantState {
         Self { grant: Mutex::new(Some(CancellationToken::new())), ..Self::default() }
     }
 
-    /// The grant that is valid now: cancelled when it ends.
+    /// Returns the token of the grant, which is cancelled when the grant ends; `None` while it is suspended.
     pub fn grant(&self) -> Option<CancellationToken> {
         whole(&self.grant).clone()
     }
 
-    /// An attempt begins. It is in the list from now on, also when its grant ends before it does.
+    /// Records the start of an attempt, which is listed from then on, even if its grant ends first.
     pub fn begin(&self, host: &str) {
         let mut asked = whole(&self.asked);
         let host = short(host);
@@ -98,7 +99,7 @@ fn short(host: &str) -> &str {
     &host[..host.floor_char_boundary(NAME)]
 }
 
-/// Dropping it makes its credentials void and closes what it opened.
+/// An issued grant. Dropping it revokes its credentials and closes the connections opened with them.
 struct IssuedGrant {
     grants: EgressGrants,
     holder: Arc<GrantState>,
@@ -115,7 +116,7 @@ impl EgressGrants {
         Box::new(IssuedGrant { grants: self.clone(), holder, key, secret, port })
     }
 
-    /// Whose credentials these are, also while the grant is suspended.
+    /// Returns the holder of these credentials, also while the grant is suspended.
     pub fn holder(&self, credentials: &str) -> Option<Arc<GrantState>> {
         whole(&self.known).get(&digest(credentials)).cloned()
     }
@@ -156,7 +157,7 @@ fn digest(text: &str) -> Digest32 {
     Sha256::digest(text).into()
 }
 
-/// Maps and sets are whole between any two operations on them.
+/// Ignores poisoning: maps and sets are consistent between any two operations on them.
 fn whole<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grant_is_void_after_its_command_ended() {
+    fn grant_expires_with_its_command() {
         let grants = EgressGrants::default();
         let (one, other) = (grants.give(1), grants.give(1));
         let credentials = |pass: &dyn EgressGrant| {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_attempt_is_listed_and_the_list_is_bounded() {
+    fn attempts_are_listed_up_to_a_bound() {
         let grants = EgressGrants::default();
         let pass = grants.give(1);
         let holder = whole(&grants.known).values().next().unwrap().clone();
@@ -215,7 +216,7 @@ mod tests {
         let told: Vec<(usize, bool)> =
             pass.take_attempts().hosts.iter().map(|contact| (contact.host.len(), contact.refused)).collect();
         assert_eq!(told, [("cut.test".len(), true), ("no.test".len(), true), (NAME, true)]);
-        // One that ends after its list was taken is not in the next one.
+        // An attempt that ends after its list was taken is not in the next one.
         holder.end("cut.test", AttemptOutcome::Connected);
         assert!(pass.take_attempts().is_empty());
         (0..HOSTS + 7).for_each(|number| holder.begin(&format!("{number}.test")));

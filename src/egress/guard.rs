@@ -1,9 +1,9 @@
-//! The addresses that the agent may reach: public ones, by HTTP, and those listed in the configuration.
+//! The addresses that the agent may reach: public ones over HTTP, and those listed in the configuration.
 //!
 //! A page can name any address and the model follows it, so nothing on this machine or its network may be reachable:
-//! routers, databases, cloud metadata, miniclaw itself. Three checks are needed: of the URL (a client asks no resolver
-//! for literal addresses), of every address a name resolves to (the one that is checked is the one that is dialled), and
-//! both again at every redirect or new connection.
+//! routers, databases, cloud metadata, miniclaw itself. Three checks are needed: of the URL (a client does not resolve
+//! literal addresses), of every address that a name resolves to (the address that is checked is the one that is
+//! dialled), and both again at every redirect or new connection.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,15 +12,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use url::{Host, Url};
 
-/// Ports web servers use; others could be databases, mail or printers that take an HTTP request for commands.
+/// Ports that web servers use; others could be databases, mail servers or printers that take an HTTP request for
+/// commands.
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
-/// How a checked URL may be dialled.
+/// Which addresses may be dialled for a checked URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialTarget {
     /// Public addresses only.
     Public,
-    /// Listed by a person: any address.
+    /// Any address: a person listed the host.
     Allowed,
 }
 
@@ -38,7 +39,8 @@ pub enum Refused {
     Private(String),
 }
 
-/// `host` (any port) or `host:port`, where a name of a local machine or an address such as `127.0.0.1` may stand.
+/// Checks URLs against a list of allowed hosts: `host` (any port) or `host:port`, where a host may be the name of a
+/// local machine or an address such as `127.0.0.1`.
 #[derive(Clone, Debug)]
 pub struct Guard {
     allowed: Vec<(String, Option<u16>)>,
@@ -46,7 +48,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Entries that are no host are left out: they allow nothing.
+    /// Creates a guard that allows these hosts. Entries that are not a host are ignored.
     pub fn new(allow_hosts: &[String]) -> Self {
         let allowed = allow_hosts.iter().filter_map(|entry| {
             let url = Url::parse(&format!("http://{entry}/")).ok()?;
@@ -56,7 +58,7 @@ impl Guard {
         Self { allowed: allowed.collect(), own_port: None }
     }
 
-    /// No entry opens this port: miniclaw's own, where an agent could answer for the person.
+    /// Excludes this port from all entries: miniclaw's own, on which an agent could answer for the person.
     pub fn but_not(self, own_port: Option<u16>) -> Self {
         Self { own_port, ..self }
     }
@@ -65,7 +67,7 @@ impl Guard {
         Url::parse(text.trim()).map_err(|_| Refused::NotAUrl)
     }
 
-    /// Checks what can be known without asking a resolver.
+    /// Checks everything that needs no resolver.
     pub fn check(&self, url: &Url) -> Result<DialTarget, Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme(url.scheme().to_owned()));
@@ -93,7 +95,7 @@ impl Guard {
     }
 }
 
-/// In lower case and without the dot that may end a full name.
+/// Returns the host in lower case and without the dot that may end a fully qualified name.
 fn host_name(url: &Url) -> Option<String> {
     let name = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
     (!name.is_empty()).then_some(name)
@@ -106,7 +108,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Not one of the special-purpose blocks of RFC 6890 and its registry.
+/// Returns whether the address is in none of the special-purpose blocks of RFC 6890 and its registry.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     !(address.is_loopback()
@@ -116,27 +118,27 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast()
         || a == 0
         || a >= 240
-        || (a == 100 && (64..128).contains(&b)) // carrier-grade NAT; 100.100.100.200 is a cloud's metadata
+        || (a == 100 && (64..128).contains(&b)) // carrier-grade NAT; 100.100.100.200 is a cloud metadata service
         || (a, b, c) == (192, 0, 0)
         || (a, b, c) == (192, 88, 99)
         || (a == 198 && (b == 18 || b == 19)))
 }
 
-/// Global unicast (2000::/3) without its special blocks. NAT64 (64:ff9b::/96), unique local and link local addresses lie
-/// outside of it; 6to4 and Teredo carry an IPv4 address of anyone's choice.
+/// Returns whether the address is global unicast (2000::/3) and in none of its special blocks. NAT64 (64:ff9b::/96),
+/// unique local and link local addresses lie outside 2000::/3; 6to4 and Teredo embed an arbitrary IPv4 address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     if let Some(mapped) = address.to_ipv4_mapped() {
         return is_public_v4(mapped);
     }
     let [a, b, ..] = address.segments();
     (0x2000..0x4000).contains(&a)
-        && !(a == 0x2001 && b < 0x0200) // protocol assignments, Teredo among them
+        && !(a == 0x2001 && b < 0x0200) // protocol assignments, including Teredo
         && !(a == 0x2001 && b == 0x0db8) // documentation
         && a != 0x2002 // 6to4
         && !(a == 0x3fff && b < 0x1000) // documentation
 }
 
-/// Asks for the addresses of a name. Given from outside so that a test can play a hostile name server.
+/// Resolves a name to its addresses. Injected so that a test can simulate a hostile name server.
 pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 pub fn system_lookup() -> Lookup {
@@ -145,15 +147,15 @@ pub fn system_lookup() -> Lookup {
     })
 }
 
-/// The error of a name that leads only to places that may not be reached.
+/// Error for a name that leads only to addresses that may not be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is on this machine or a private network, which may not be reached from here")]
 pub struct NoPublicAddress(pub String);
 
-/// Of the addresses a name has, those that may be dialled.
+/// Returns the addresses of a name that may be dialled.
 ///
 /// # Errors
-/// When it has addresses and none of them may be dialled.
+/// Returns an error if the name has addresses and none of them may be dialled.
 pub fn dialable(name: &str, found: Vec<IpAddr>, reach: DialTarget) -> Result<Vec<IpAddr>, NoPublicAddress> {
     let there_are_some = !found.is_empty();
     let dialled: Vec<IpAddr> = found

@@ -1,5 +1,5 @@
-//! Egress control: which addresses the agent may reach, and the proxy for commands that were allowed the network. The sandbox
-//! lets a command connect to this proxy only.
+//! Egress control: which addresses the agent may reach, and the proxy for commands that are allowed the network. The
+//! sandbox lets such a command connect to this proxy only.
 
 mod grants;
 mod guard;

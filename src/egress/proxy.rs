@@ -1,6 +1,6 @@
-//! A small HTTP proxy on the loopback interface: tunnels (`CONNECT`) and plain `http://`, for holders of a pass, to
-//! addresses the guard allows. It looks names up itself and dials what it has checked, so a name that changes its address
-//! in between leads nowhere else.
+//! A small HTTP proxy on the loopback interface for holders of a grant: tunnels (`CONNECT`) and plain `http://`, to
+//! addresses that the guard allows. It resolves names itself and dials the addresses it has checked, so a name that
+//! changes its address in between leads nowhere else.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,12 +18,12 @@ use super::guard::{DialTarget, Guard, Lookup, dialable};
 use super::request::{self, Request};
 use crate::domain::{EgressGrant, EgressProxy};
 
-/// How long a client may take to say what it wants, and a server to take the connection.
+/// Timeout for a client to send its request, for a name to resolve, and for a server to accept the connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections at a time, of all commands together.
+/// Maximum simultaneous connections of all commands together.
 const CONNECTIONS: usize = 256;
 
-/// Gives passes. It listens for as long as the runtime it was started on.
+/// Issues grants. Listens as long as the runtime on which it was started.
 #[derive(Clone)]
 pub struct Proxy {
     port: u16,
@@ -46,7 +46,7 @@ impl Proxy {
     /// Listens on a free port of the loopback interface.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub async fn start(guard: Guard, lookup: Lookup) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
@@ -76,7 +76,7 @@ async fn receive(listener: TcpListener, office: Arc<ProxyServer>) {
                     drop(place);
                 });
             }
-            // Out of descriptors: the others must end first.
+            // Out of descriptors: other connections must end first.
             Err(error) => {
                 tracing::warn!(%error, "a command's connection could not be taken");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -140,7 +140,7 @@ impl ProxyServer {
         copy_bidirectional(&mut client, &mut server).await.map(|_| ())
     }
 
-    /// A connection to an address that was checked, or why there is none.
+    /// Connects to an address that was checked, or returns why it cannot.
     async fn dial(&self, url: &Url) -> Result<TcpStream, String> {
         let reach = self.guard.check(url).map_err(|why| why.to_string())?;
         let port = url.port_or_known_default().unwrap_or(443);
@@ -171,7 +171,7 @@ impl ProxyServer {
     }
 }
 
-/// The host, with its port where that is not the web's.
+/// Returns the host, with its port unless that is 80 or 443.
 fn shown(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
     match url.port_or_known_default() {

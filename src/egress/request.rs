@@ -1,4 +1,4 @@
-//! Reads the head of a proxy request, checks it, and rewrites it for the target server.
+//! Reads the head of a proxy request, validates it, and rewrites it for the target server.
 
 use std::io;
 
@@ -7,28 +7,28 @@ use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use url::Url;
 
-/// No request line with headers is longer.
+/// Maximum bytes of a request's head; no valid one is longer.
 const HEAD_LIMIT: usize = 64 << 10;
 
-/// What is meant only for the proxy, or for one connection.
+/// Headers that are meant only for the proxy, or for one connection.
 const NOT_PASSED_ON: [&str; 5] =
     ["proxy-authorization", "proxy-connection", "connection", "keep-alive", "proxy-authenticate"];
 
 #[derive(Debug)]
 pub struct Request {
     method: String,
-    /// `host:port` of a tunnel, or a whole URL.
+    /// `host:port` for a tunnel, otherwise a whole URL.
     target: String,
     version: String,
     headers: Vec<(String, String)>,
-    /// What came behind the head already.
+    /// Bytes that were received after the head.
     pub rest: Vec<u8>,
 }
 
-/// Reads a head. None when the client has closed without asking.
+/// Reads the head of a request. Returns `None` if the client closes the connection without sending one.
 ///
 /// # Errors
-/// When the connection breaks, or what comes is no head of an HTTP request.
+/// Returns an error if the connection breaks, or the bytes are not the head of an HTTP request.
 pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Request>> {
     let mut bytes = Vec::new();
     let end = loop {
@@ -48,7 +48,7 @@ pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Requ
 
 fn parse(head: &[u8], rest: Vec<u8>) -> Option<Request> {
     let head = std::str::from_utf8(head).ok()?;
-    // A lone control character would be a line end to some servers and none to others.
+    // Some servers treat a lone control character as a line end, and others do not.
     if head.replace("\r\n", "").contains(|c: char| c.is_control() && c != '\t') {
         return None;
     }
@@ -74,7 +74,7 @@ impl Request {
         self.method == "CONNECT"
     }
 
-    /// The credentials, as `user:password`.
+    /// Returns the credentials as `user:password`.
     pub fn credentials(&self) -> Option<String> {
         let given = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("proxy-authorization"));
         let (scheme, coded) = given?.1.split_once(' ')?;
@@ -82,19 +82,19 @@ impl Request {
         String::from_utf8(plain).ok()
     }
 
-    /// Where it wants to go, for the guard to judge.
+    /// Returns the requested destination, for the guard to check.
     pub fn destination(&self) -> Option<Url> {
         if !self.is_tunnel() {
             return Url::parse(&self.target).ok();
         }
-        // The whole target must be host and port: nothing of it may end up as a path or a user.
+        // The whole target must be host and port: no part of it may become a path or a user name.
         let has_more = self.target.contains(['/', '\\', '?', '#', '@']);
         let port = self.target.rsplit_once(':')?.1;
         let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         if has_more || !is_port { None } else { Url::parse(&format!("https://{}/", self.target)).ok() }
     }
 
-    /// The head for the server itself: the path alone, the host as the URL has it, nothing of the proxy's.
+    /// Returns the head for the target server: only the path, the host from the URL, and no headers for the proxy.
     pub fn for_server(&self, url: &Url) -> Vec<u8> {
         let mut path = url.path().to_owned();
         if let Some(query) = url.query() {
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rewritten_head_is_one_head_of_whole_lines(
+        fn rewritten_head_is_one_head_of_complete_lines(
             method in "GET|POST|CONNECT|[A-Z~]{1,5}|\\PC{0,4}",
             target in "http://(u:p@)?[a-z]{1,8}(\\.test)?(:[0-9]{1,6})?(/[ -~]{0,12})?|[ -~]{0,20}|\\PC{0,12}",
             headers in proptest::collection::vec(("Host|Connection|[A-Za-z-]{1,8}|[ -~]{0,6}", "[ -~]{0,12}|[\r\n\t a-z:]{0,8}"), 0..5),
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_request_bytes_are_handled(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             parse(&bytes, Vec::new());
         }
     }

@@ -1,4 +1,4 @@
-//! The task that owns one session: every change goes through it, in one order: journal, fold, publish.
+//! The task that owns one session. Every change goes through it, always in the order journal, fold, publish.
 
 mod answers;
 mod branches;
@@ -26,11 +26,11 @@ use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
 use crate::domain::{ErrorFields, Event, Outcome, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 
-/// A session that nobody touched for so long leaves memory; it comes back from disk.
+/// Time without a command after which a session leaves memory. It is loaded from disk again on demand.
 const IDLE: Duration = Duration::from_secs(600);
-/// Idempotency keys remembered a session.
+/// Number of idempotency keys kept in memory for each session.
 const KEYS: usize = 32;
-/// How long a stopped run may take to say goodbye.
+/// How long a stopped run may take to end before its task is aborted.
 const CLOSE_GRACE: Duration = Duration::from_secs(8);
 
 pub struct Actor {
@@ -38,16 +38,16 @@ pub struct Actor {
     tenant: Arc<Tenant>,
     running: Option<Running>,
     keys: VecDeque<(String, WorkStarted)>,
-    /// A work that has ended and waits for the session's title.
+    /// The work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
-    /// Said while a run was under way: run next, in this order.
+    /// Prompts that arrived while a run was under way, in the order in which they run next.
     said: VecDeque<QueuedPrompt>,
     timers: ApprovalTimers,
-    /// The server stops: what waits for a person is left as it is.
+    /// The server is stopping or the session leaves memory: questions that wait for a person stay open.
     suspending: bool,
-    /// A summary is being made: messages must stay as they are.
+    /// A summary is being made: the messages must not change.
     compressing: bool,
-    /// What a model made beside the run arrives here.
+    /// Channel for the results of model requests outside the run.
     errands: (mpsc::Sender<SideRequest>, mpsc::Receiver<SideRequest>),
 }
 
@@ -59,20 +59,20 @@ struct Running {
     task: JoinHandle<Result<RunEnd, String>>,
 }
 
-/// A prompt with those who wait for its work to begin.
+/// A prompt and the requesters that wait for its work to begin.
 struct QueuedPrompt {
     prompt: UserPrompt,
     key: Option<String>,
     replies: Vec<Reply<WorkStarted>>,
 }
 
-/// What came of asking a model for something beside a run.
+/// The result of a model request outside a run.
 enum SideRequest {
     Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
     Summary { count: usize, made: Result<(String, CompactedFile), EngineError>, reply: Reply<Compression> },
 }
 
-/// How a work ended, as far as its session's title is concerned.
+/// How a work ended, as far as the session's title is concerned.
 enum Ended {
     Answered,
     Stopped,
@@ -84,7 +84,7 @@ enum ActorWakeup {
     Command(Option<Command>),
     Entry(Option<Entry>),
     SideRequest(SideRequest),
-    /// Nobody answered this question in time.
+    /// This question was not answered in time.
     Expired(String),
     Idle,
 }
@@ -112,7 +112,7 @@ impl Actor {
     pub async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
         let waiting = self.ledger.session.waiting().map(|work| work.work_id.clone());
         if let Some(work_id) = waiting {
-            // Asked before the server stopped; the run asks again and goes on from there.
+            // The server stopped while questions were open; the run asks them again and continues from there.
             self.start_run(work_id, RunStart::Calls);
         }
         let closed = self.serve(&mut commands).await;
@@ -120,16 +120,17 @@ impl Actor {
             said.replies.into_iter().for_each(|reply| drop(reply.send(Err(EngineError::ShuttingDown))));
         }
         if let Some(work_id) = self.untitled.take() {
-            // Its title will not come any more; who waits for it need not.
+            // The title will not be made any more; do not keep subscribers waiting for it.
             self.ledger.publish(PublishedItem::Settled(work_id));
         }
         if let Some(reply) = closed {
-            // The asker may have gone; the session is closed all the same.
+            // The requester may have disconnected; the session is closed all the same.
             let _ = reply.send(Ok(()));
         }
     }
 
-    /// Until the session is closed (then who asked for it is told), unused for long, or its file is gone.
+    /// Serves commands until the session is closed, idle for [`IDLE`], or its file is gone. Returns the reply channel
+    /// of the close command, if there was one.
     async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Option<Reply<()>> {
         loop {
             let wake = tokio::select! {
@@ -151,7 +152,7 @@ impl Actor {
                     self.titled(title, settles, reply).await
                 }
                 ActorWakeup::SideRequest(SideRequest::Summary { count, made, reply }) => {
-                    // The asker may have gone; what was done stays done.
+                    // The requester may have disconnected; the compression is kept.
                     let _ = reply.send(self.compressed(count, made).await);
                 }
                 ActorWakeup::Command(Some(Command::Close { closing, reply })) => {
@@ -161,7 +162,8 @@ impl Actor {
                 }
                 ActorWakeup::Command(Some(command)) => {
                     if self.file_is_gone().await {
-                        // The asker finds the session closed and asks again, which tells what there is now.
+                        // The requester sees a closed channel and retries, which opens the session again or reports
+                        // that it is missing.
                         return None;
                     }
                     self.command(command).await;
@@ -169,7 +171,8 @@ impl Actor {
                 ActorWakeup::Command(None) | ActorWakeup::Idle => {
                     self.suspending = true;
                     self.stop().await;
-                    // What was said lately is kept for those who come back; after so long they load the history.
+                    // Recent publications are kept for clients that reconnect; after this long they load the history
+                    // instead.
                     self.tenant.hub.forget(&self.ledger.id);
                     return None;
                 }
@@ -177,7 +180,8 @@ impl Actor {
         }
     }
 
-    /// While nothing runs, a person may edit or remove the session's file: what they did counts.
+    /// Checks whether the session's file was deleted, and reloads a changed one. While nothing runs, a person may edit
+    /// or delete the file, and their version counts.
     async fn file_is_gone(&mut self) -> bool {
         if self.running.is_some() || self.compressing {
             return false;
@@ -197,7 +201,7 @@ impl Actor {
     }
 
     async fn command(&mut self, command: Command) {
-        // An asker who has gone away does not change what was done.
+        // A requester that has disconnected does not undo the command, so failed replies are ignored.
         match command {
             Command::Say { prompt, key, reply } => self.say(QueuedPrompt { prompt, key, replies: vec![reply] }).await,
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
@@ -243,7 +247,7 @@ impl Actor {
                 if let Some(question) = question.filter(|_| kept.is_ok()) {
                     self.noted(&question);
                 }
-                // A run that was cut off does not wait for the answer.
+                // An aborted run does not wait for the reply.
                 let _ = done.send(kept);
                 if self.running.as_ref().is_some_and(|running| running.stop_signal.cancel.is_cancelled())
                     && !self.suspending
@@ -254,12 +258,13 @@ impl Actor {
         }
     }
 
-    /// The run's task has let go of its recorder: record how it ended, write the snapshot, see to a title.
+    /// Called after the run's task has dropped its recorder: records how the run ended, writes the snapshot, and starts
+    /// making a title if there is none.
     async fn end_run(&mut self) {
         let Some(running) = self.running.take() else { return };
         let ended = running.task.await;
         if self.suspending && self.ledger.session.waiting().is_some() {
-            // The journal holds it all, and the next start goes on from there.
+            // The journal holds everything; the next start continues from there.
             self.tenant.runs.ended(&self.ledger.id);
             return;
         }
@@ -285,7 +290,7 @@ impl Actor {
         let content = self.ledger.session.work_text(&work_id).into();
         let event = Event::WorkFinished { work_id: work_id.clone(), outcome, content };
         if let Err(error) = self.ledger.fact(event.clone()).await {
-            // The disk refuses, but the person must still learn that it is over.
+            // The disk refuses the write, but clients must still learn that the work has ended.
             tracing::error!(session = %self.ledger.id, %error, "could not record the end of a run");
             self.ledger.preview(event);
         }
@@ -295,9 +300,9 @@ impl Actor {
         if self.ledger.session.title.is_empty() {
             match ended {
                 Ended::Answered => return self.retitle(Some(work_id), None),
-                // Nothing was answered that a model could name: the question's beginning must do.
+                // There is no answer for a model to name: use the beginning of the question.
                 Ended::Stopped => self.title_by_question().await,
-                // It will be asked again.
+                // The person will ask again.
                 Ended::Failed => {}
             }
         }
@@ -305,7 +310,8 @@ impl Actor {
     }
 
     async fn interrupt(&mut self) -> bool {
-        // First, so that the run learns that its calls were cancelled and not that nobody is there.
+        // Before cancelling the run, so that it learns that its questions were cancelled and not that the owner is
+        // gone.
         self.cancel_questions().await;
         if let Some(running) = &self.running {
             running.stop_signal.cancel.cancel();

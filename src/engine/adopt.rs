@@ -1,4 +1,4 @@
-//! New sessions that already have messages: imported, or branched off another session.
+//! New sessions with existing messages: imported, or branched off another session.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::store::SessionSummary;
 /// Where a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchEnd {
-    /// The message itself stays behind.
+    /// The new session ends before the message.
     Before,
-    /// The message comes along.
+    /// The new session includes the message.
     After,
 }
 
 /// Where the pictures of a session come from.
 enum Pictures {
     Brought(Vec<NewPicture>),
-    /// Another session has them.
+    /// Copied from another session.
     Of(SessionId),
 }
 
 impl Engine {
-    /// Takes over a session that came as a file, with its compacted messages and pictures, under a new id. It is content and does
-    /// nothing, whatever stands in it.
+    /// Imports a session from a file under a new id, with its compacted messages and pictures. Nothing in it is acted
+    /// on.
     pub async fn import(
         &self,
         session: Session,
@@ -38,7 +38,7 @@ impl Engine {
         self.adopt(session.adopted(&clock::new_id()), compacted, Pictures::Brought(pictures)).await
     }
 
-    /// Keeps a session under a new id, with the compacted messages and pictures that came with it.
+    /// Saves a session under a new id, with its compacted messages and pictures.
     async fn adopt(
         &self,
         mut session: Session,
@@ -68,14 +68,14 @@ impl Engine {
         Ok(SessionSummary::of(&id, &session))
     }
 
-    /// Puts everything from a message on aside; the branch `to`, put aside there before, takes its place.
+    /// Puts a message and all that follow aside as a branch, and restores the branch `to` in their place.
     pub async fn rewind(&self, id: &SessionId, from: &str, to: Option<&str>) -> Result<(), EngineError> {
         let (from, to) = (from.to_owned(), to.map(str::to_owned));
         self.ask(id, IfMissing::Fail, |reply| Command::Rewind { from: from.clone(), to: to.clone(), reply }).await
     }
 
-    /// A new session that has the past of another up to a message; it remembers where it comes from. `None` when there is no
-    /// such message.
+    /// Creates a session with the messages of another one up to a message, and records where it comes from. `None` if
+    /// there is no such message.
     pub async fn branch(
         &self,
         id: &SessionId,
@@ -93,7 +93,7 @@ impl Engine {
 fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
-    // Compacted messages stay with the session they were made for.
+    // Compacted messages stay with the session they belong to.
     branch.compacted.clear();
     branch.branches.clear();
     let kept = match cut {
@@ -107,7 +107,7 @@ fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session>
     Some(branch)
 }
 
-/// A work that runs, or waits for a person, does so where it began and not in its copy too.
+/// Ends works that are under way or wait for a person: they continue in the original session only.
 fn stop_copies(branch: &mut Session) {
     let open: Vec<WorkId> =
         branch.works.iter().filter(|work| work.finished_at.is_none()).map(|work| work.work_id.clone()).collect();

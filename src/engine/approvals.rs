@@ -1,4 +1,4 @@
-//! Which calls of all sessions wait for a person. A projection of what the sessions' own tasks record.
+//! The calls of all sessions that wait for a person. A projection of what the sessions' tasks record.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::domain::{Approval, Decision, SessionId};
 
-/// Answered ones that are remembered, so that a second answer is told what the first one was.
+/// Number of answered approvals remembered, so that a second answer is told the first decision.
 const ANSWERED: usize = 1_000;
 
 /// A person's response to an approval.
@@ -17,7 +17,7 @@ pub enum ApprovalResponse {
     /// With the person's own arguments, if they changed them.
     Approve(Option<Value>),
     Deny(Option<String>),
-    /// Approve, and do not ask about exactly this again.
+    /// Approves the call and every later one that is exactly the same.
     Always,
 }
 
@@ -61,20 +61,20 @@ impl Approvals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that wait, oldest first.
+    /// Returns the pending approvals, oldest first.
     pub fn list(&self) -> Vec<Approval> {
         self.known().waiting.clone()
     }
 
-    /// The sessions in which something waits.
+    /// Returns the sessions with a pending approval.
     pub fn sessions(&self) -> HashSet<String> {
         self.known().waiting.iter().map(|approval| approval.session_id.to_string()).collect()
     }
 
-    /// The session that must be told of an answer.
+    /// Returns the session that a pending approval belongs to.
     ///
     /// # Errors
-    /// When it does not wait (any more).
+    /// Returns an error if the approval is unknown, answered or expired.
     pub fn session_of(&self, id: &str) -> Result<SessionId, AnswerRefused> {
         let known = self.known();
         if let Some(approval) = known.waiting.iter().find(|approval| approval.id == id) {

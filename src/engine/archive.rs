@@ -1,20 +1,20 @@
-//! Archived sessions: out of the list, but not deleted. The next message in one unarchives it.
+//! Archived sessions: removed from the list, but not deleted. The next message in one unarchives it.
 
 use super::{Engine, EngineError, Notice};
 use crate::domain::SessionId;
 use crate::store::MarkedSessions;
 
 impl Engine {
-    /// Archives a session; answers the ids of all archived ones.
+    /// Archives a session. Returns the ids of all archived sessions.
     pub async fn archive(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
-        // Fails where there is no such session.
+        // Fails if there is no such session.
         self.view(id).await?;
         let all = self.tenant.log.enlist(self.tenant.claim, id, MarkedSessions::Archived).await?;
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         Ok(all)
     }
 
-    /// Puts a session back into the list; one that is not archived stays there. Answers the ids of all archived ones.
+    /// Unarchives a session; does nothing if it is not archived. Returns the ids of all archived sessions.
     pub async fn unarchive(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
         let log = &self.tenant.log;
         let before = log.listed(MarkedSessions::Archived).await?;

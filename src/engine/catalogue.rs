@@ -1,4 +1,4 @@
-//! The models that this process can ask: one catalogue, shared by all tenants, each of which chooses from it.
+//! The models available to this process: one catalogue, shared by all tenants, each of which chooses from it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
@@ -7,7 +7,7 @@ use super::model_status::{ModelCandidate, ModelStatus};
 use super::models::Models;
 use crate::provider::{Client, Endpoint, ProviderError};
 
-/// A model of a provider, with the client that asks it.
+/// A provider's model and its client.
 #[derive(Clone)]
 pub(super) struct RemoteModel {
     pub candidate: ModelCandidate,
@@ -15,11 +15,11 @@ pub(super) struct RemoteModel {
 }
 
 pub struct ModelCatalogue {
-    /// The first one answers where nothing was chosen.
+    /// The first one is the default.
     remote: RwLock<Vec<RemoteModel>>,
     local: Option<LocalModel>,
     fallback: OnceLock<String>,
-    /// The choices of the tenants, which change with the catalogue.
+    /// The tenants' model choices, which are notified when the catalogue changes.
     followers: Mutex<Vec<Weak<Models>>>,
 }
 
@@ -28,10 +28,11 @@ impl ModelCatalogue {
         Self { remote: RwLock::default(), local, fallback: OnceLock::new(), followers: Mutex::default() }
     }
 
-    /// Replaces the models of providers. The first one is the default; without any, the embedded model is.
+    /// Replaces the models of providers. The first one is the default; if there is none, the embedded model is.
     ///
     /// # Errors
-    /// When a client for the first endpoint cannot be made; nothing changes then. Others that cannot be used are left out.
+    /// Returns an error if no client can be created for the first endpoint; nothing changes then. Other endpoints
+    /// without a client are skipped.
     pub fn set(&self, endpoints: &[(Endpoint, String)]) -> Result<(), ProviderError> {
         let ids = ids(endpoints);
         let mut remote = Vec::new();
@@ -49,9 +50,8 @@ impl ModelCatalogue {
         Ok(())
     }
 
-    /// Names the model that is asked when another one does not answer, as it is sent, or
-    /// [`EMBEDDED`](super::models::EMBEDDED). It need not exist yet: models of this machine come and go. Only the first
-    /// call counts.
+    /// Sets the fallback model, by the name that is sent to the provider, or [`EMBEDDED`](super::models::EMBEDDED). It
+    /// need not exist yet, because models of this machine come and go. Only the first call has an effect.
     pub fn set_fallback(&self, model: String) {
         let _ = self.fallback.set(model);
     }
@@ -72,18 +72,18 @@ impl ModelCatalogue {
         self.local.as_ref()
     }
 
-    /// All models that can be chosen, the embedded one last.
+    /// Returns all models that can be chosen, the embedded one last.
     pub fn candidates(&self) -> Vec<ModelCandidate> {
         let remote = self.remote().into_iter().map(|model| model.candidate);
         remote.chain(self.local.as_ref().map(LocalModel::candidate)).collect()
     }
 
-    /// Tells these models of every change of the catalogue from now on.
+    /// Notifies `models` of every later change of the catalogue.
     pub(super) fn follow(&self, models: &Arc<Models>) {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(models));
     }
 
-    /// Tells every tenant for whom the embedded model answers how it is.
+    /// Sends the embedded model's status to every tenant that uses it by default.
     pub(super) fn tell_local_status(&self, status: &ModelStatus) {
         self.followers().iter().for_each(|models| models.local_status_changed(status));
     }
@@ -102,7 +102,8 @@ impl ModelCatalogue {
     }
 }
 
-/// `provider/model`; the address is added where two ids would be the same, so that an id does not depend on the order.
+/// Returns the ids: `provider/model`, with the address where two would be equal, so that an id does not depend on the
+/// order.
 fn ids(endpoints: &[(Endpoint, String)]) -> Vec<String> {
     let plain = |endpoint: &Endpoint| format!("{}/{}", endpoint.profile.kind.word(), endpoint.model);
     let all: Vec<String> = endpoints.iter().map(|(endpoint, _)| plain(endpoint)).collect();

@@ -1,5 +1,5 @@
-//! Compression as a proposal: what would be summarised, a summary that a person can edit, and then either nothing or exactly
-//! that. It can be undone.
+//! Compression as a proposal: a plan of what would be summarised, a summary that a person can edit, and then exactly
+//! that compression or none. It can be undone.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use super::{Compression, Engine, EngineError, IfMissing};
 use crate::agent::compress::share;
 use crate::domain::{Session, SessionId};
 
-/// What a compression would take away now.
+/// What a compression would remove from the conversation.
 pub struct Plan {
     pub session: Arc<Session>,
-    /// How many messages, from the first on.
+    /// Number of messages, counted from the first one.
     pub count: usize,
-    /// What a proposal is bound to.
+    /// Hash of the conversation that a proposal is bound to.
     pub hash: String,
 }
 
-/// A summary that a person has accepted, for the conversation that has this hash.
+/// A summary that a person has accepted, for the conversation with this hash.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     pub hash: String,
@@ -36,7 +36,7 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::Compress { accepted: Some(accepted.clone()), reply }).await
     }
 
-    /// What a compression would take away. Asks no model and changes nothing.
+    /// Returns what a compression would remove. Asks no model and changes nothing.
     pub async fn plan(&self, id: &SessionId) -> Result<Plan, EngineError> {
         let session = self.view(id).await?.session;
         if session.running().is_some() {
@@ -46,7 +46,8 @@ impl Engine {
         Ok(Plan { hash: session.fingerprint(), session, count })
     }
 
-    /// A summary of what [`Engine::plan`] showed under this hash. Changes nothing; dropping it stops the model.
+    /// Has the model summarise what [`Engine::plan`] returned with this hash. Changes nothing; dropping the future
+    /// cancels the model request.
     pub async fn propose(&self, id: &SessionId, hash: &str) -> Result<(Plan, String), EngineError> {
         let plan = self.plan(id).await?;
         if plan.hash != hash {
@@ -56,7 +57,7 @@ impl Engine {
         Ok((plan, summary))
     }
 
-    /// Puts compacted messages back where they stood; answers how many.
+    /// Restores compacted messages to their place. Returns their number.
     pub async fn bring_back(&self, id: &SessionId, archive: &str) -> Result<usize, EngineError> {
         let archive = archive.to_owned();
         self.ask(id, IfMissing::Fail, |reply| Command::BringBack { archive: archive.clone(), reply }).await

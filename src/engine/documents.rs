@@ -1,6 +1,6 @@
-//! The one way in which a file of the home is changed, by a person and by the agent. The order is always: trust, note the
-//! author, write, index, notify. Trust comes first, so that whoever sees a new version knows whether a person meant it;
-//! the author comes before the write, so that the watcher knows whose change it sees.
+//! The only way to change a file of the home, for a person and for the agent. The order is always: trust, note the
+//! author, write, index, notify. Trust comes first, so that every reader of a new version knows whether a person meant
+//! it; the author comes before the write, so that the watcher knows who made the change it sees.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Documents {
     listeners: Arc<Listeners>,
 }
 
-/// What must be told of a change.
+/// The components to update or notify after a change.
 pub struct Listeners {
     pub authors: Arc<FileAuthors>,
     /// memory/ and knowledge/.
@@ -37,7 +37,7 @@ pub struct Listeners {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileVersion {
     pub path: Place,
-    /// The hash of its content.
+    /// Hash of its content.
     pub etag: String,
 }
 
@@ -46,10 +46,10 @@ impl Documents {
         Self { store, listeners: Arc::new(listeners) }
     }
 
-    /// Writes a text as a person typed it. In skills/ it is trusted.
+    /// Writes a text that a person typed. A file in skills/ becomes trusted.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is not what `expect` says; nothing is written then.
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says; nothing is written then.
     pub async fn save(&self, path: &Place, text: Arc<str>, expect: Expect) -> Result<FileVersion, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
         to_the_end(async move {
@@ -66,10 +66,10 @@ impl Documents {
         .await
     }
 
-    /// Gives a file another name or folder. A version that was trusted stays trusted.
+    /// Renames or moves a file. A trusted version stays trusted.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when the path is taken; nothing is overwritten.
+    /// Returns [`StoreError::Exists`] if the new path exists; nothing is overwritten.
     pub async fn rename(&self, from: &Place, to: &Place, expect: Expect) -> Result<FileVersion, EngineError> {
         let (documents, from, to) = (self.clone(), from.clone(), to.clone());
         to_the_end(async move {
@@ -88,10 +88,10 @@ impl Documents {
         .await
     }
 
-    /// Moves a file to the trash; answers the name that brings it back.
+    /// Moves a file to the trash. Returns the name under which it can be restored.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is not what `expect` says.
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
     pub async fn delete(&self, path: &Place, expect: Expect) -> Result<String, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
         to_the_end(async move {
@@ -104,10 +104,10 @@ impl Documents {
         .await
     }
 
-    /// Brings a deleted file back to where it was.
+    /// Restores a deleted file to its old path.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is another by now.
+    /// Returns [`StoreError::Exists`] if another file is at that path.
     pub async fn restore(&self, trash: String) -> Result<FileVersion, EngineError> {
         let documents = self.clone();
         to_the_end(async move {
@@ -121,15 +121,15 @@ impl Documents {
         .await
     }
 
-    /// Deleted files that can be brought back, the one deleted last first.
+    /// Returns the deleted files that can be restored, most recently deleted first.
     pub async fn trashed(&self) -> Result<Vec<TrashedText>, EngineError> {
         Ok(self.store.tree.trashed().await?)
     }
 
-    /// Removes a deleted file for good.
+    /// Deletes a file from the trash permanently.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when it is not in the trash.
+    /// Returns [`StoreError::NotFound`] if it is not in the trash.
     pub async fn forget(&self, trash: String) -> Result<(), EngineError> {
         let OwnedHome { tree, claim, .. } = &self.store;
         Ok(tree.forget(*claim, trash).await?)
@@ -138,7 +138,7 @@ impl Documents {
     /// Trusts exactly this version of a file in skills/, because a person has looked at it.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is another by now.
+    /// Returns [`StoreError::Changed`] if the file has changed in the meantime.
     pub async fn trust(&self, seen: FileVersion) -> Result<(), EngineError> {
         let (bytes, _) = self.read(&seen.path).await?;
         let now = etag(&bytes);
@@ -149,7 +149,7 @@ impl Documents {
         self.reread_skills().await
     }
 
-    /// A file's content, and whether a person trusts it.
+    /// Returns a file's content and whether a person trusts it.
     async fn read(&self, path: &Place) -> Result<(Arc<[u8]>, bool), EngineError> {
         let (home, path) = (self.store.home.clone(), path.clone());
         blocking(move || {
@@ -166,12 +166,12 @@ impl Documents {
         Ok(tree.trust(*claim, content).await?)
     }
 
-    /// The watcher shall know that a person makes this version.
+    /// Tells the watcher in advance that a person makes this version.
     fn note(&self, path: &Place, etag: &str) {
         self.listeners.authors.note(path, etag, ChangedBy::Editor);
     }
 
-    /// Everybody who follows these files is told that they have changed.
+    /// Updates the indexes after a change of these files, and the list of skills if one of them is in skills/.
     async fn changed(&self, paths: &[&Place]) -> Result<(), EngineError> {
         let listeners = self.listeners.clone();
         let changed: Vec<Place> = paths.iter().map(|path| (*path).clone()).collect();
@@ -186,7 +186,8 @@ impl Documents {
         }
     }
 
-    /// What the agent's tools change files with. Skills are read again before the next request in any case.
+    /// Returns the editor for the agent's tools. It does not reread skills, which happens before the next request
+    /// anyway.
     pub fn editor(store: &OwnedHome, authors: &Arc<FileAuthors>, libraries: [&Arc<Library>; 2]) -> Editor {
         let (authors, libraries) = (authors.clone(), libraries.map(Arc::clone));
         Editor::new(store.clone(), move |path, stage| match stage {
@@ -195,7 +196,7 @@ impl Documents {
         })
     }
 
-    /// Reads the skills again at once; everybody is told where that changed something.
+    /// Rereads the skills at once. Notifies clients and the embedded model if something changed.
     async fn reread_skills(&self) -> Result<(), EngineError> {
         let (skills, home) = (self.listeners.skills.clone(), self.store.home.clone());
         if blocking(move || skills.scan(&home)).await? {
@@ -206,13 +207,13 @@ impl Documents {
     }
 }
 
-/// The next search finds what was changed.
+/// Updates the indexes, so that the next search finds the change.
 fn index(libraries: &[Arc<Library>], paths: &[Place]) {
     let changed = |library: &&Arc<Library>| paths.iter().any(|path| path.root() == library.root());
     libraries.iter().filter(changed).for_each(|library| library.follow_if_open());
 }
 
-/// A change that has begun is finished and told, also when the one who asked for it goes away.
+/// Runs a change to its end in its own task, even if the requester disconnects.
 async fn to_the_end<T: Send + 'static>(
     change: impl Future<Output = Result<T, EngineError>> + Send + 'static,
 ) -> Result<T, EngineError> {

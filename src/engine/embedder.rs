@@ -1,5 +1,5 @@
-//! Provides the embedder. It is loaded or connected when it is first needed: its weights take 66 or 90 MB, and a service
-//! is a request over the network.
+//! Provides the embedder. It is loaded or connected on first use: its weights take 66 or 90 MB, and connecting to a
+//! service takes a network request.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::domain::{EmbedError, Embedder, TokenEmbedder};
 use crate::provider::Embeddings;
 use crate::store;
 
-/// Reads the weights of a model below this folder of models.
+/// Loads a model from its folder below `models`.
 fn load(model: LocalModel, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
     Ok(match model {
         LocalModel::UseMultilingual => {
@@ -36,14 +36,14 @@ fn e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {
     Ok(Arc::new(E5Small::load(&read(LocalModel::E5Small, models, E5_FILE)?)?))
 }
 
-/// Most bytes of such a file: several times what they have.
+/// Maximum bytes of a weights file: several times the actual size.
 const MOST: u64 = 256 << 20;
-/// How long a failure counts before it is tried again.
+/// Time after a failure before the next attempt.
 const PAUSE: Duration = Duration::from_secs(60);
 
 pub struct Embedders {
     source: EmbeddingSource,
-    /// Where the model of late interaction is looked for.
+    /// Folder of models with the model for late interaction; `None` if late interaction is off.
     rerank: Option<PathBuf>,
     runtime: Handle,
     vectors: Mutex<State<dyn Embedder>>,
@@ -62,7 +62,7 @@ impl<T: ?Sized> Default for State<T> {
 }
 
 impl<T: ?Sized> State<T> {
-    /// What is ready, or what `make` makes; a failure counts for a while.
+    /// Returns the ready value, or creates it with `make`. A failure is returned again until [`PAUSE`] has passed.
     fn get(&mut self, make: impl FnOnce() -> Result<Option<Arc<T>>, EmbedError>) -> Result<Option<Arc<T>>, EmbedError> {
         if let Some(ready) = &self.ready {
             return Ok(Some(ready.clone()));
@@ -80,12 +80,12 @@ impl<T: ?Sized> State<T> {
 }
 
 impl Embedders {
-    /// `runtime` is where requests to a service run.
+    /// `runtime` runs the requests to a service.
     pub fn new(source: EmbeddingSource, runtime: Handle) -> Self {
         Self { source, rerank: None, runtime, vectors: Mutex::default(), tokens: Mutex::default() }
     }
 
-    /// With late interaction by multilingual-e5-small, which is looked for below this folder of models.
+    /// Turns late interaction by multilingual-e5-small on, whose weights are below this folder of models.
     pub fn with_rerank(self, models: Option<PathBuf>) -> Self {
         Self { rerank: models, ..self }
     }
@@ -94,17 +94,18 @@ impl Embedders {
         &self.source
     }
 
-    /// The embedder, loaded or connected if it is not yet; `None` where there is none. Blocks, the first time up to a
-    /// second for weights and 10 s for a service.
+    /// Returns the embedder, after loading or connecting it on first use; `None` if none is configured or found.
+    /// Blocks: on first use up to a second for weights, and 10 s for a service.
     ///
     /// # Errors
-    /// When there should be one and it cannot be used; the same for a minute, then it is tried again.
+    /// Returns an error if the configured embedder cannot be used. The same error is returned for a minute, then the
+    /// next call retries.
     pub fn get(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         self.vectors.lock().unwrap_or_else(PoisonError::into_inner).get(|| self.make())
     }
 
-    /// The model of late interaction, loaded if it is not yet; `None` where none is wanted. Blocks, the first time up to a
-    /// second.
+    /// Returns the model for late interaction, after loading it on first use; `None` if it is off. Blocks: on first use
+    /// up to a second.
     ///
     /// # Errors
     /// As [`Embedders::get`].
@@ -170,7 +171,7 @@ mod tests {
         assert!(matches!(error, EmbedError::Broken(_)), "{error}");
     }
 
-    /// Puts files there that are none of the model.
+    /// Writes files that are not valid weights.
     fn damaged(model: LocalModel, models: &Path) {
         let folder = models.join(model.name());
         std::fs::create_dir(&folder).unwrap();
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_come_later_are_found() {
+    fn weights_added_later_are_found() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let models = tempfile::tempdir().unwrap();
         let embedders =
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_connected_once_and_a_failure_is_remembered() {
+    fn service_connects_once_and_failure_is_cached() {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let asked = Arc::new(AtomicUsize::new(0));

@@ -1,8 +1,8 @@
 //! Publishes events to subscribers, in one order and without gaps.
 //!
-//! Every publication has a number, dense over the whole server, so one number resumes a stream of one session and a
-//! stream of all of them. What was published of late is kept for those who come back; who asks for more is told that
-//! there is a gap. A subscriber that does not read is dropped and comes back with its last number.
+//! Publications have one dense sequence of numbers for all sessions, so one number resumes a stream of one session or
+//! of all. Recent publications are kept for clients that reconnect; a client that asks for older ones is told that
+//! there is a gap. A subscriber that does not read is dropped and reconnects with its last number.
 
 mod recent;
 
@@ -17,15 +17,14 @@ use super::notice::Notice;
 use super::outgoing::Outgoing;
 use crate::domain::{Event, SessionId, WorkId};
 
-/// Bytes kept of what was published of late, over all sessions together: some 150,000 tokens, or a hundred long outputs of
-/// tools.
+/// Maximum bytes of recent publications, over all sessions: some 150,000 tokens, or a hundred long outputs of tools.
 const KEPT: usize = 4 << 20;
-/// How many more there may be until those beyond are dropped, so that not every publication looks at every session.
+/// Bytes above [`KEPT`] before the oldest are evicted, so that not every publication iterates over all sessions.
 const SWEPT_AT_ONCE: usize = 512 << 10;
-/// What a subscriber may leave unread before it is dropped.
+/// Maximum number of unread publications before a subscriber is dropped.
 const UNREAD: usize = 8_192;
 
-/// The name of a publication: the server's start and a number. Written `a1b2c3d4.17`.
+/// Id of a publication: the hub's boot id and a number, written `a1b2c3d4.17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventId {
     pub boot: String,
@@ -50,7 +49,7 @@ pub struct Publication {
     pub number: u64,
     pub session: Option<SessionId>,
     pub what: PublishedItem,
-    /// As those are sent it who follow its session, and as those who follow everything.
+    /// The encoded form for subscribers of the session; `to_all` is the one for subscribers of everything.
     pub to_session: Outgoing,
     pub to_all: Outgoing,
 }
@@ -58,9 +57,9 @@ pub struct Publication {
 #[derive(Debug)]
 pub enum PublishedItem {
     Event(Event),
-    /// Nothing more will come of this work: its end was told, and its title if there was one to make.
+    /// Nothing more will be published about this work: its end was, and its title if one had to be made.
     Settled(WorkId),
-    /// Not about one session's content.
+    /// Not about the content of one session.
     Notice(Notice),
 }
 
@@ -70,7 +69,7 @@ impl Publication {
         Self { number, session: session.cloned(), what, to_session, to_all }
     }
 
-    /// About how many bytes it takes: its own, and those of the texts it holds.
+    /// Returns the approximate size in bytes, including the texts.
     fn weight(&self) -> usize {
         let texts = match &self.what {
             PublishedItem::Event(event @ Event::WorkFinished { content, .. }) => json_length(event) + content.len(),
@@ -81,7 +80,7 @@ impl Publication {
     }
 }
 
-/// How long an event is as JSON, which nobody keeps.
+/// Returns the length of an event as JSON, without allocating it.
 fn json_length(event: &Event) -> usize {
     struct Length(usize);
     impl std::io::Write for Length {
@@ -94,17 +93,17 @@ fn json_length(event: &Event) -> usize {
         }
     }
     let mut length = Length(0);
-    // What cannot be JSON has no texts that could be long.
+    // An event that cannot be serialised contains no long texts.
     let _ = serde_json::to_writer(&mut length, event);
     length.0
 }
 
-/// What a new subscriber gets: what it missed, and a channel for what comes.
+/// What a new subscriber receives: what it missed, and a channel for what comes.
 pub struct Subscription {
-    /// Something it asked for is not kept any more; it must load the state afresh.
+    /// Some of the requested publications have been evicted; the client must reload the state.
     pub gap: bool,
     pub missed: Vec<Arc<Publication>>,
-    /// Of one session: the work that is under way, or waits for its title.
+    /// For one session: the work that is under way or waits for its title.
     pub unsettled: Option<WorkId>,
     pub live: mpsc::Receiver<Arc<Publication>>,
 }
@@ -117,13 +116,13 @@ pub struct Hub {
 #[derive(Default)]
 struct Inner {
     last: u64,
-    /// Of the last publications, in their order: what each of them weighs, and what all of them do.
+    /// Sizes of the most recent publications, in order; `weight` is their sum.
     weights: VecDeque<usize>,
     weight: usize,
     sessions: HashMap<SessionId, Log>,
     notices: Log,
     everything: Vec<mpsc::Sender<Arc<Publication>>>,
-    /// The highest number of what was forgotten together with its session's log.
+    /// The highest number that was dropped together with its session's log.
     forgotten: u64,
 }
 
@@ -138,10 +137,10 @@ struct Log {
 }
 
 impl Log {
-    /// Answers about how many bytes keeping it takes.
+    /// Adds a publication and sends it to the subscribers. Returns approximately how many bytes keeping it takes.
     fn push(&mut self, published: &Arc<Publication>) -> usize {
         match &published.what {
-            // After a start of the server, a work that waited for a person goes on with its question.
+            // After a restart, a work that waited for a person continues with its question.
             PublishedItem::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
                 self.unsettled = Some(work_id.clone());
             }
@@ -152,7 +151,7 @@ impl Log {
         self.kept.push(published)
     }
 
-    /// Drops what was published up to this number.
+    /// Drops the publications up to this number.
     fn drop_until(&mut self, number: u64) {
         if let Some(newest) = self.kept.drop_until(number) {
             self.dropped = newest;
@@ -173,8 +172,8 @@ impl Inner {
         self.weigh(weight);
     }
 
-    /// Keeps memory flat, however much is said in however many sessions: numbers are dense, so the oldest of all are known
-    /// by theirs.
+    /// Keeps memory bounded over all sessions. Numbers are dense, so the oldest publications are those with the lowest
+    /// numbers.
     fn weigh(&mut self, weight: usize) {
         self.weights.push_back(weight);
         self.weight += weight;
@@ -201,14 +200,14 @@ impl Hub {
         Self { boot, inner: Mutex::default() }
     }
 
-    /// Whether somebody follows a session, or all of them.
+    /// Whether anybody follows a session, or all of them.
     pub fn has_followers(&self) -> bool {
         let inner = self.inner();
         let follows = |subscriber: &mpsc::Sender<_>| !subscriber.is_closed();
         inner.everything.iter().any(follows) || inner.sessions.values().any(|log| log.subscribers.iter().any(follows))
     }
 
-    /// Names this start of the server.
+    /// Returns the random id of this hub, new for each start of the server and each opening of the tenant.
     pub fn boot(&self) -> &str {
         &self.boot
     }
@@ -221,7 +220,7 @@ impl Hub {
         EventId { boot: self.boot.clone(), number }
     }
 
-    /// Publishes to the session's subscribers and to those of everything; returns its number.
+    /// Publishes to the session's subscribers and to those of everything. Returns the publication's number.
     pub fn publish(&self, session: &SessionId, what: PublishedItem) -> u64 {
         let mut inner = self.inner();
         inner.publish(Some(session), what);
@@ -232,12 +231,12 @@ impl Hub {
         self.inner().publish(None, PublishedItem::Notice(notice));
     }
 
-    /// The number of the last publication of all.
+    /// Returns the number of the last publication.
     pub fn last(&self) -> u64 {
         self.inner().last
     }
 
-    /// Follows one session from `after` on; without it, from now.
+    /// Follows one session, from after the id `after`, or from the next publication if it is `None`.
     pub fn follow(&self, session: &SessionId, after: Option<&EventId>) -> Subscription {
         let (to, live) = mpsc::channel(UNREAD);
         let mut inner = self.inner();
@@ -255,8 +254,8 @@ impl Hub {
         Subscription { gap: false, missed: log.kept.after(after.number), unsettled, live }
     }
 
-    /// A work goes on that began before this start of the server: who follows until it is settled waits for it, also before
-    /// its first event.
+    /// Registers a work that began before this start of the server and continues, so that subscribers that follow until
+    /// it is settled wait for it even before its first event.
     pub fn resume(&self, session: &SessionId, work_id: &WorkId) {
         let mut inner = self.inner();
         let dropped = inner.forgotten;
@@ -264,7 +263,7 @@ impl Hub {
         log.unsettled = Some(work_id.clone());
     }
 
-    /// Follows everything from `after` on; without it, from now.
+    /// Follows everything, from after the id `after`, or from the next publication if it is `None`.
     pub fn follow_all(&self, after: Option<&EventId>) -> Subscription {
         let (to, live) = mpsc::channel(UNREAD);
         let mut inner = self.inner();
@@ -281,7 +280,7 @@ impl Hub {
         Subscription { gap: false, missed, unsettled, live }
     }
 
-    /// Ends the streams of a session that is no more, and forgets it.
+    /// Ends the streams of a deleted session and drops its log.
     pub fn remove(&self, session: &SessionId) {
         let mut inner = self.inner();
         if let Some(log) = inner.sessions.remove(session) {
@@ -290,7 +289,7 @@ impl Hub {
         }
     }
 
-    /// Forgets a session that nobody uses. Its followers, if any, stay.
+    /// Drops the log of a session that is not in memory. Its subscribers, if any, stay.
     pub fn forget(&self, session: &SessionId) {
         let mut inner = self.inner();
         let Some(log) = inner.sessions.get_mut(session) else { return };
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn resumed_follower_gets_exactly_what_it_missed() {
+    fn resumed_subscriber_gets_exactly_missed_events() {
         let hub = Hub::new();
         let (a, b) = (session("a"), session("b"));
         for name in ["1", "2", "3"] {
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_output_weighs_what_it_is_long() {
+    fn replay_weight_equals_output_length() {
         let weight = |what| Publication::new(1, None, what).weight();
         let work_id = crate::domain::WorkId::new("w");
         let (text, bytes) = ("x".repeat(5000), 5000);
@@ -423,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_survive_their_text() {
+    fn event_id_round_trips_through_text() {
         let id = EventId { boot: "ab12".to_owned(), number: 7 };
         assert_eq!(EventId::parse(&id.to_string()), Some(id));
         assert_eq!(EventId::parse("7"), None);

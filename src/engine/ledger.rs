@@ -1,4 +1,4 @@
-//! Keeps one session up to date in memory, on disk and for its subscribers. The order is always journal, fold, publish.
+//! Keeps one session consistent in memory, on disk and for its subscribers. The order is always journal, fold, publish.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ pub struct Ledger {
     claim: Claim,
     writer: SessionWriter,
     hub: Arc<Hub>,
-    /// The session's file as we know it; another one means that a person changed it.
+    /// Stamp of the session's file as last read or written; another one means that a person has changed the file.
     stamp: Option<Stamp>,
-    /// The file is another program's, and says something else than we took over from it.
+    /// The session was adopted from a file of another program, which still has other content: save it before appending.
     unsaved: bool,
 }
 
-/// Whether the session's file is still the one we know.
+/// Whether the session's file is still the one last read or written.
 pub enum OnDisk {
     AsKnown,
-    /// It was changed by another program and has been read again.
+    /// Another program changed it, and it has been reread.
     ReadAgain,
     Gone,
 }
@@ -47,7 +47,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the session may change.
+    /// Returns an error if the session must not change, because its file has a newer format.
     pub fn writable(&self) -> Result<(), EngineError> {
         match self.session.is_newer() {
             true => Err(StoreError::Newer { what: format!("session {}", self.id) }.into()),
@@ -55,7 +55,7 @@ impl Ledger {
         }
     }
 
-    /// Journals a fact, waits for the disk, folds it and tells everybody.
+    /// Journals a fact, waits until it is on disk, folds it and publishes it.
     pub async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
         self.writable()?;
         if self.unsaved || !self.writer.is_sound() {
@@ -68,13 +68,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Journals a mark without waiting for the disk, folds it and tells everybody.
+    /// Journals a mark without waiting for the disk, folds it and publishes it.
     pub async fn mark(&mut self, event: Event) {
         self.append(event.clone()).await;
         self.publish(PublishedItem::Event(event));
     }
 
-    /// Journals a piece of text without waiting for the disk. Nobody is told: previews said it already.
+    /// Journals a piece of text without waiting for the disk. It is not published, because previews already were.
     pub async fn piece(&mut self, event: Event) {
         self.append(event).await;
     }
@@ -83,7 +83,7 @@ impl Ledger {
         let fact = self.next_fact(event);
         match self.writer.append(std::slice::from_ref(&fact), Durability::Written).await {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
-            // It stays in memory, so the snapshot will hold it.
+            // The event stays in memory, so the next snapshot contains it.
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "could not journal a part of an answer");
                 Arc::make_mut(&mut self.session).apply(&fact.event, fact.at);
@@ -91,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// Folds an event in and tells everybody; a fact will say it again.
+    /// Folds an event and publishes it without journaling; a later fact repeats it.
     pub fn preview(&mut self, event: Event) {
         Arc::make_mut(&mut self.session).apply(&event, clock::now());
         self.publish(PublishedItem::Event(event));
@@ -101,22 +101,22 @@ impl Ledger {
         self.last = self.hub.publish(&self.id, what);
     }
 
-    /// Writes the snapshot and drops the journal. A failure keeps the journal, which holds everything. A file that a
-    /// person changed meanwhile is moved aside first, never overwritten.
+    /// Writes the snapshot and removes the journal. If that fails, the journal is kept, which holds everything. A file
+    /// that a person has changed in the meantime is moved aside first, never overwritten.
     pub async fn settle(&mut self) {
         if let Err(error) = self.renew().await {
             tracing::error!(session = %self.id, %error, "could not write the session's file; its journal is kept");
         }
     }
 
-    /// Everything to a new snapshot, and a new journal for what follows.
+    /// Writes a snapshot of everything and starts a new journal.
     async fn renew(&mut self) -> Result<(), EngineError> {
         let stamp = self.writer.checkpoint(self.session.clone(), self.stamp).await?;
         (self.stamp, self.unsaved) = (Some(stamp), false);
         Ok(())
     }
 
-    /// Looks whether the file is as we know it, and reads it again if not. Only while nothing runs.
+    /// Checks whether the file is unchanged, and rereads it if not. Only while nothing runs.
     pub async fn refresh(&mut self) -> Result<OnDisk, EngineError> {
         match self.log.reload(self.claim, &self.id, self.stamp).await? {
             Reread::Unchanged => Ok(OnDisk::AsKnown),
@@ -125,7 +125,7 @@ impl Ledger {
                 self.unsaved = loaded.unsaved;
                 Ok(OnDisk::ReadAgain)
             }
-            // What is in memory goes on.
+            // The state in memory is kept and saved again.
             Reread::Quarantined => {
                 self.stamp = None;
                 self.settle().await;

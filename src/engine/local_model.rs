@@ -1,4 +1,4 @@
-//! The embedded model's process: started on first use, started again when it died, stopped with the server.
+//! The embedded model's process: started on first use, restarted after it died, stopped with the server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::provider::local::LocalServer;
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind};
 use crate::sandbox::{Sandbox, Service, ServiceProcess};
 
-/// Where the embedded model is and how it is run.
+/// The files of the embedded model, and how it is run.
 #[derive(Clone, Debug)]
 pub struct LocalModelFiles {
     /// The program `miniclaw-llm`.
     pub program: PathBuf,
-    /// The weights (GGUF).
+    /// The weights file (GGUF).
     pub weights: PathBuf,
-    /// What it has read is kept here between starts.
+    /// Folder for the model's prompt cache, kept between starts.
     pub cache: PathBuf,
-    /// Zero leaves it to the program.
+    /// Number of threads; 0 lets the program decide.
     pub threads: u32,
-    /// Tokens.
+    /// Context window in tokens.
     pub context_window: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct LocalModel {
 #[derive(Default)]
 struct State {
     running: Option<Running>,
-    /// When it was started of late, to stop trying when it dies at once each time.
+    /// Recent start times, to stop restarting a model that dies at once each time.
     starts: Vec<Instant>,
     generation: u64,
 }
@@ -56,26 +56,26 @@ struct Running {
 pub struct Started {
     pub client: Arc<Client>,
     server: LocalServer,
-    /// Set by whoever first has the shared prompt read.
+    /// Set by the first caller that sends the shared prompt.
     prefix_sent: Arc<AtomicBool>,
-    /// Which start of the model this is.
+    /// Number of this start of the model.
     generation: u64,
 }
 
-/// How far a started model is.
+/// The state of a started model.
 pub enum Loading {
     Done,
-    /// The weights are being read; 0 to 1 where it is known.
+    /// The weights are being loaded; progress from 0 to 1, if known.
     Under(Option<f32>),
-    /// It will never be ready; says why.
+    /// Loading failed for good, for this reason.
     Failed(String),
-    /// It does not answer: it has died, or is about to.
+    /// The model does not respond: it has died, or is about to.
     NoProgress(String),
 }
 
-/// The address comes before the weights are read, so this is quick.
+/// Timeout for the line with the address. It is printed before the weights are loaded, so it comes quickly.
 const FIRST_LINE: Duration = Duration::from_secs(20);
-/// So many starts within [`START_WINDOW`] are a model that cannot live here.
+/// Maximum number of starts within [`START_WINDOW`]; a model that is started more often cannot run on this machine.
 const MAX_STARTS: usize = 3;
 const START_WINDOW: Duration = Duration::from_secs(60);
 
@@ -84,10 +84,10 @@ impl LocalModel {
         Self { files, sandbox, process: Mutex::default() }
     }
 
-    /// The running model, started if it is not.
+    /// Returns the running model, starting it if necessary.
     ///
     /// # Errors
-    /// A sentence for a person: what is missing or why it does not start.
+    /// Returns a sentence for a person: what is missing, or why it does not start.
     pub async fn ensure_started(&self) -> Result<Started, String> {
         let mut state = self.process.lock().await;
         if let Some(running) = &mut state.running {
@@ -114,7 +114,7 @@ impl LocalModel {
         Ok(handle)
     }
 
-    /// The running model, if it runs.
+    /// Returns the running model, if there is one.
     pub async fn running(&self) -> Option<Started> {
         let mut state = self.process.lock().await;
         let running = state.running.as_mut()?;
@@ -125,7 +125,7 @@ impl LocalModel {
         self.process.lock().await.running = None;
     }
 
-    /// Ends the model behind a handle that proved silent, unless another one runs in its place already.
+    /// Ends the model behind a handle that does not respond, unless another one has already replaced it.
     pub async fn discard(&self, silent: &Started) {
         let mut state = self.process.lock().await;
         if state.running.as_ref().is_some_and(|running| running.generation == silent.generation) {
@@ -188,13 +188,13 @@ impl LocalModel {
             label,
             from: "embedded".to_owned(),
             context_window: self.files.context_window,
-            // The server takes the switch; these models do not think.
+            // The server accepts the switch, but these models do not think.
             thinking: false,
             vision: false,
         }
     }
 
-    /// The status of a model that is there and was not started.
+    /// Returns the status that follows from the files alone: ready to start, or missing.
     pub fn status(&self) -> ModelStatus {
         let missing = self.check_files().err();
         ModelStatus {
@@ -210,7 +210,7 @@ impl LocalModel {
         }
     }
 
-    /// What a failed start means: the files are not there, or they are and it does not run.
+    /// Returns the state after a failed start: the files are missing, or the model does not run.
     pub fn absent_state(&self) -> ModelState {
         if self.check_files().is_err() { ModelState::Missing } else { ModelState::Failed }
     }
@@ -236,12 +236,12 @@ impl Running {
 }
 
 impl Started {
-    /// `true` once for each start of the model: to the one who has to have the shared prompt read.
+    /// Returns `true` once for each start of the model: to the caller that has to send the shared prompt.
     pub fn claim_prefix(&self) -> bool {
         !self.prefix_sent.swap(true, Ordering::Relaxed)
     }
 
-    /// How far it is.
+    /// Asks the model for its state.
     pub async fn state(&self) -> Loading {
         let health = match self.server.health().await {
             Ok(health) => health,
@@ -256,13 +256,14 @@ impl Started {
         }
     }
 
-    /// How much of the shared prompt was read, while it is being read.
+    /// Returns how much of the shared prompt has been processed, 0 to 1, while it is being processed.
     pub async fn reading(&self) -> Option<f32> {
         let health = self.server.health().await.ok()?;
         (health.prefix.state == "reading").then(|| health.prefix.progress.unwrap_or(0.0))
     }
 
-    /// Has the model read what all requests begin with; a failure only means that the first question takes longer.
+    /// Has the model process the prompt that all requests begin with. A failure only means that the first answer takes
+    /// longer.
     pub async fn read_prefix(&self, shared: &ModelRequest) {
         if let Err(error) = self.server.set_prefix(&self.client, shared).await {
             tracing::warn!(%error, "the embedded model did not take the shared prompt");

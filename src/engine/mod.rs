@@ -1,4 +1,4 @@
-//! The application: the runtime of the process, the tenants, and the sessions in memory with what can be done to each.
+//! The application: the runtime of the process, the tenants, and the sessions in memory with their operations.
 
 mod actor;
 mod adopt;
@@ -46,7 +46,7 @@ use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
 use crate::tools::files::{UndoError, Undone};
 
-/// Which sessions have a run under way.
+/// The sessions with a run under way.
 #[derive(Default)]
 pub struct Runs(Mutex<HashSet<SessionId>>);
 
@@ -64,7 +64,7 @@ impl Runs {
     }
 }
 
-/// Why an ask was refused or failed, by what the caller may do about it.
+/// Why a request was refused or failed, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("there is no session {0}")]
@@ -124,11 +124,12 @@ impl Engine {
         &self.tenant
     }
 
-    /// Closes what a crash left open in these sessions, and asks again what waited for a person. Called at the start.
+    /// Closes what a crash left open in these sessions, and asks open questions again. Called at the start. Returns how
+    /// many sessions it closed.
     pub async fn recover(&self, unsettled: Vec<SessionId>) -> Result<usize, EngineError> {
         let (mut closed, mut waiting) = (0, Vec::new());
         for id in unsettled {
-            // One session that cannot be read must not keep the others from people.
+            // An unreadable session must not block the others.
             match self.tenant.log.load(self.tenant.claim, &id).await {
                 Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
                 Ok(_) => closed += 1,
@@ -138,7 +139,7 @@ impl Engine {
             }
         }
         for id in &waiting {
-            // Its task asks the person again.
+            // The session's task asks the person again.
             self.open(id, IfMissing::Fail).await?;
         }
         Ok(closed)
@@ -151,7 +152,7 @@ impl Engine {
         Ok(SessionSummary::of(&id, &session))
     }
 
-    /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
+    /// Starts a work. An unknown session is created. A repeated idempotency key returns the first result.
     pub async fn say(
         &self,
         id: &SessionId,
@@ -166,28 +167,27 @@ impl Engine {
         Ok(started)
     }
 
-    /// A person says that the text from outside which the session has read does not count any more; `false` when it had read
-    /// none.
+    /// Clears the session's taint, on a person's request. Returns `false` if it had none.
     ///
     /// # Errors
-    /// While the session is at work.
+    /// Returns an error while a run is under way.
     pub async fn clear_taint(&self, id: &SessionId) -> Result<bool, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::ClearTaint { reply }).await
     }
 
-    /// Stops what runs; `false` when nothing did.
+    /// Stops the run; returns `false` if there is none.
     pub async fn interrupt(&self, id: &SessionId) -> Result<bool, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Interrupt { reply }).await
     }
 
-    /// A person's answer to a question; `hash` is that of what they were shown.
+    /// Records a person's answer to a question; `hash` is that of the approval they saw.
     pub async fn answer(&self, id: &str, hash: &str, wish: approvals::ApprovalResponse) -> Result<Answer, EngineError> {
         let session = self.tenant.approvals.session_of(id)?;
         let command = |reply| Command::Answer { id: id.to_owned(), hash: hash.to_owned(), wish: wish.clone(), reply };
         self.ask(&session, IfMissing::Fail, command).await
     }
 
-    /// Undoes the change of a file that a call made, or does it again.
+    /// Undoes the changes that a call made to files, or redoes them.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
     }
@@ -198,16 +198,16 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
-    /// Chooses a model, and whether it thinks, for what is said from now on.
+    /// Chooses a model, and whether it thinks, from the next message on.
     ///
     /// # Errors
-    /// When there is no such model.
+    /// Returns an error if there is no such model.
     pub async fn choose(&self, id: &SessionId, chosen: Chosen) -> Result<(), EngineError> {
         self.tenant.models.check(&chosen)?;
         self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), reply }).await
     }
 
-    /// Has the model make a title now.
+    /// Has the model make a title.
     pub async fn retitle(&self, id: &SessionId) -> Result<String, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Retitle { reply }).await
     }
@@ -223,7 +223,8 @@ impl Engine {
 
     /// Stops the session and moves its file to the deleted ones.
     pub async fn delete(&self, id: &SessionId) -> Result<(), EngineError> {
-        // Nobody opens it meanwhile, also when who asked goes away.
+        // Held until the file is moved, so that nobody opens the session in the meantime, even if the requester
+        // disconnects.
         let turn = self.turns.of(id).await;
         let running = self.lock().sessions.get(id).cloned();
         if let Some(handle) = running {
@@ -247,13 +248,14 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
-    /// Lets a deleted session go for good.
+    /// Deletes a deleted session permanently.
     pub async fn forget(&self, id: &SessionId) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
         if self.move_session(turn, id, Move::Forget).await? { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
 
-    /// Moves a session's record; `false` when there is none. The turn lasts until it is moved, also when who asked goes away.
+    /// Moves a session's record; returns `false` if there is none. Holds the lock until it is moved, even if the
+    /// requester disconnects.
     async fn move_session(&self, turn: OpeningLock, id: &SessionId, how: Move) -> Result<bool, EngineError> {
         let (log, claim, id) = (self.tenant.log.clone(), self.tenant.claim, id.clone());
         let moving = tokio::spawn(async move {
@@ -267,7 +269,7 @@ impl Engine {
         Ok(moving.await.map_err(|_| EngineError::Internal("the moving of a session was cut off"))??)
     }
 
-    /// Stops all runs and writes everything. New asks are refused from now on.
+    /// Stops all runs and writes everything to disk. Later requests are refused.
     pub async fn shut_down(&self) {
         let sessions = {
             let mut alive = self.lock();
@@ -284,7 +286,7 @@ impl Engine {
         missing: IfMissing,
         command: impl Fn(Reply<T>) -> Command,
     ) -> Result<T, EngineError> {
-        // An actor that has just gone idle drops what reaches it; the next one answers.
+        // An actor that has just become idle drops its commands; retry with the next one.
         for _ in 0..3 {
             let handle = self.open(id, missing).await?;
             let (reply, answer) = oneshot::channel();
@@ -297,18 +299,18 @@ impl Engine {
         Err(EngineError::ShuttingDown)
     }
 
-    /// Whether nobody would notice that the tenant is let go: no session is in memory, and nobody follows anything.
+    /// Whether the tenant can be closed unnoticed: no session is in memory, and nobody follows an event stream.
     pub(super) fn is_idle(&self) -> bool {
         self.lock().sessions.values().all(mpsc::Sender::is_closed) && !self.tenant.hub.has_followers()
     }
 
-    /// How many sessions are in memory.
+    /// Returns the number of sessions in memory.
     pub async fn live_sessions(&self) -> usize {
         self.lock().sessions.values().filter(|handle| !handle.is_closed()).count()
     }
 }
 
-/// Where a session's record goes.
+/// What happens to a session's record.
 #[derive(Clone, Copy)]
 enum Move {
     Delete,
@@ -319,12 +321,12 @@ enum Move {
 async fn close(handle: &mpsc::Sender<Command>, closing: Closing) {
     let (reply, closed) = oneshot::channel();
     if handle.send(Command::Close { closing, reply }).await.is_ok() {
-        // An actor that ended by itself in this moment answers by dropping the question.
+        // An actor that has just ended by itself drops the reply channel.
         let _ = closed.await;
     }
 }
 
-/// Runs file work off the runtime's threads.
+/// Runs blocking file operations on the thread pool for blocking tasks.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, EngineError> {

@@ -1,25 +1,25 @@
-//! A model as clients see it.
+//! Models as clients see them.
 
 use serde::Serialize;
 
-/// The model as the UI shows it.
+/// The current model and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct ModelStatus {
-    /// `deepseek`, `openai`, `ollama`, `local`, …
+    /// Name of the provider: `deepseek`, `openai`, `ollama`, `local`, …; `none` if there is no model.
     pub provider: String,
-    /// The model's id, as it is sent to the provider.
+    /// Id of the model that is sent to the provider; empty if there is no model.
     pub model: String,
-    /// A name for people.
+    /// Display name.
     pub label: String,
     pub state: ModelState,
-    /// 0 to 1 while starting or reading.
+    /// Progress from 0 to 1 while `starting` or `reading`; null if unknown or in other states.
     pub progress: Option<f32>,
-    /// A sentence: why it is in this state and what to do.
+    /// A sentence that says why the model is in this state and what to do; null if there is nothing to say.
     pub detail: Option<String>,
-    /// The embedded demo model: small, slow, often wrong.
+    /// Whether it is the embedded demo model: small, slow, often wrong.
     pub small: bool,
     pub context_window: u32,
-    /// It sees pictures: a person says so (`vision`, `vision_models`), or its server does.
+    /// Whether the model sees pictures, according to the configuration (`vision`, `vision_models`) or its server.
     pub vision: bool,
 }
 
@@ -28,29 +28,29 @@ pub struct ModelStatus {
 pub enum ModelState {
     /// No provider is configured or found, and there is no embedded model.
     None,
-    /// The embedded model is chosen, but its file or its program is not there.
+    /// The embedded model is chosen, but its weights or its program are missing.
     Missing,
-    /// The embedded model is being loaded.
+    /// The embedded model is loading its weights.
     Starting,
-    /// The embedded model reads the prompt that all sessions share.
+    /// The embedded model is processing the prompt that all sessions share.
     Reading,
     Ready,
     Failed,
 }
 
-/// A model that could be chosen.
+/// A model that can be chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct ModelCandidate {
-    /// What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same.
+    /// Id for choosing the model: `provider/model`, followed by `@address` if two would be equal.
     pub id: String,
     pub provider: String,
     pub model: String,
     pub label: String,
-    /// Where it was found: `.env`, `config.yml`, …
+    /// Where the model was configured or found: `.env`, `config.yml`, …
     pub from: String,
     pub context_window: u32,
-    /// It can be told to think, or not to.
+    /// Whether thinking can be switched on and off.
     pub thinking: bool,
-    /// It sees pictures.
+    /// Whether the model sees pictures.
     pub vision: bool,
 }

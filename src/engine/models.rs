@@ -1,5 +1,5 @@
-//! Which model of the catalogue answers a tenant: one of a configured provider, one found on this machine, or the embedded
-//! one, started on first use.
+//! Which model of the catalogue a tenant uses: one of a configured provider, one found on this machine, or the embedded
+//! one, which is started on first use.
 
 mod fallback;
 
@@ -18,12 +18,12 @@ use super::notice::Notice;
 use crate::domain::{Chosen, ErrorFields};
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
 
-/// Why there is no model to ask.
+/// Why no model can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error("{0}")]
     NoModel(String),
-    /// The session's own choice is none of the models there are.
+    /// The model that the session has chosen is not in the catalogue.
     #[error(
         "there is no model \"{0}\" here (any more): choose another one below the text field, or bring it back (config.yml, \
          .env, or start its server), and start miniclaw again"
@@ -49,7 +49,7 @@ impl ModelError {
         }
     }
 
-    /// What the sentence speaks of.
+    /// Returns the values that the error's sentence contains, by name.
     pub fn about(&self) -> ErrorFields {
         match self {
             ModelError::NoModel(_) => ErrorFields::new(),
@@ -59,19 +59,19 @@ impl ModelError {
     }
 }
 
-/// Who is told while the model starts.
+/// Receives progress while the embedded model starts.
 pub trait StartProgress: Send {
     fn told(&mut self, message: &str, progress: Option<f32>) -> impl Future<Output = ()> + Send;
 }
 
-/// Nobody is.
+/// Ignores the progress.
 pub struct NoProgress;
 
 impl StartProgress for NoProgress {
     async fn told(&mut self, _: &str, _: Option<f32>) {}
 }
 
-/// What a session's choice comes to.
+/// The model that a session's choice resolves to.
 enum Target {
     Default,
     Remote(RemoteModel),
@@ -84,7 +84,7 @@ enum Choice {
     Local,
 }
 
-/// What to say where there is nothing to ask.
+/// The error sentence when there is no model.
 pub const NO_MODEL: &str = "No model is connected. Connect a provider in the page, which works at once; or put \
 DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, into .env, run Ollama on this machine, or get the small embedded \
 model with `make model`, and start miniclaw again.";
@@ -95,11 +95,11 @@ pub struct Models {
     choice: RwLock<Choice>,
     status: RwLock<ModelStatus>,
     hub: Arc<Hub>,
-    /// The system prompt and tools that every session's request begins with.
+    /// Builds the system prompt and tools that every session's request begins with.
     shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
 }
 
-/// Polls of a starting model.
+/// Interval between polls of a starting model.
 const POLL: Duration = Duration::from_millis(250);
 
 impl Models {
@@ -124,7 +124,7 @@ impl Models {
         let (choice, status) = default_of(&self.catalogue);
         *write(&self.choice) = choice;
         if !self.set(status) {
-            // The same model answers, and there may be others to choose from.
+            // The default model is the same, but the choice of others may have changed.
             self.hub.notice(Notice::ModelChanged(self.status()));
         }
     }
@@ -133,7 +133,7 @@ impl Models {
         read(&self.status).clone()
     }
 
-    /// The model that would answer a session with this choice.
+    /// Returns the status of the model that would answer a session with this choice.
     pub fn status_of(&self, chosen: &Chosen) -> ModelStatus {
         match self.target(chosen) {
             Ok(Target::Default) => self.status(),
@@ -146,7 +146,7 @@ impl Models {
         }
     }
 
-    /// The exact body that `request` would be sent as.
+    /// Returns the exact body in which `request` would be sent.
     pub fn body(&self, chosen: &Chosen, request: &ModelRequest) -> Value {
         match self.remote(chosen) {
             Some(client) => thinking(client, chosen).body(request),
@@ -157,12 +157,12 @@ impl Models {
         }
     }
 
-    /// All that could be chosen.
+    /// Returns all models that can be chosen.
     pub fn candidates(&self) -> Vec<ModelCandidate> {
         self.catalogue.candidates()
     }
 
-    /// The id of the model that answers where nothing was chosen.
+    /// Returns the id of the default model; `None` if there is no model.
     pub fn default_id(&self) -> Option<String> {
         match &*read(&self.choice) {
             Choice::None(_) => None,
@@ -171,7 +171,7 @@ impl Models {
         }
     }
 
-    /// What a choice comes to, by the id or by the part of it before the address.
+    /// Resolves a choice, by the id or by the part of it before the address.
     fn target(&self, chosen: &Chosen) -> Result<Target, ModelError> {
         let Some(wanted) = &chosen.model else { return Ok(Target::Default) };
         let remote = self.catalogue.remote();
@@ -184,20 +184,20 @@ impl Models {
         if embedded { Ok(Target::Local) } else { Err(ModelError::Gone(wanted.clone())) }
     }
 
-    /// Whether a session may choose this now.
+    /// Checks that a session can choose this model.
     ///
     /// # Errors
-    /// [`ModelError::Gone`].
+    /// Returns [`ModelError::Gone`] if it is not in the catalogue.
     pub fn check(&self, chosen: &Chosen) -> Result<(), ModelError> {
         self.target(chosen).map(|_| ())
     }
 
-    /// Whether the model of a choice can be told to think, or not to.
+    /// Whether the chosen model's thinking can be switched on and off.
     pub fn can_switch_thinking(&self, chosen: &Chosen) -> bool {
         self.remote(chosen).is_some_and(|client| client.endpoint().profile.has_switch())
     }
 
-    /// Who is asked for this choice, unless that is the embedded model or nobody.
+    /// Returns the client of the chosen provider's model; `None` for the embedded model and if there is no model.
     fn remote(&self, chosen: &Chosen) -> Option<Arc<Client>> {
         match (self.target(chosen).ok()?, &*read(&self.choice)) {
             (Target::Remote(model), _) => Some(model.client),
@@ -206,7 +206,7 @@ impl Models {
         }
     }
 
-    /// The client to ask for a session with this choice, started if need be.
+    /// Returns the client for a session with this choice, starting the embedded model if necessary.
     pub async fn client(
         self: &Arc<Self>,
         chosen: &Chosen,
@@ -252,7 +252,7 @@ impl Models {
                         tokio::time::sleep(POLL).await;
                     }
                     Loading::Failed(reason) => return Err(self.not_started(local, reason)),
-                    // Another one is started in its place; how often is limited there.
+                    // The outer loop starts another process; `ensure_started` limits how often.
                     Loading::NoProgress(reason) => {
                         tracing::warn!(reason, "the embedded model is silent");
                         local.discard(&started).await;
@@ -272,7 +272,8 @@ impl Models {
         ModelError::NoModel(reason)
     }
 
-    /// Begins to start the embedded model, if it is the chosen one, so that it is warm when the first question comes.
+    /// Starts the embedded model in the background if it is the default, so that it is warm when the first question
+    /// comes.
     pub fn wake(self: &Arc<Self>) {
         if !matches!(&*read(&self.choice), Choice::Local) {
             return;
@@ -285,7 +286,8 @@ impl Models {
         });
     }
 
-    /// The files behind the system prompt changed: the embedded model, if it runs, reads the new one.
+    /// Called when the files behind the system prompt have changed: the embedded model, if it runs, processes the new
+    /// prompt.
     pub async fn prefix_changed(self: &Arc<Self>) {
         let Some(local) = self.catalogue.local() else { return };
         if let Some(started) = local.running().await {
@@ -295,7 +297,7 @@ impl Models {
         }
     }
 
-    /// Shows how the reading of the shared prompt is coming on, until it is done.
+    /// Publishes the progress of processing the shared prompt until it is done.
     async fn follow_prefix(&self) {
         let Some(local) = self.catalogue.local() else { return };
         let Some(started) = local.running().await else { return };
@@ -310,14 +312,14 @@ impl Models {
         self.catalogue.tell_local_status(&ModelStatus { state: ModelState::Ready, progress: None, ..local.status() });
     }
 
-    /// The embedded model's state concerns a tenant only while it answers by default.
+    /// Updates the status if the embedded model is this tenant's default.
     pub(super) fn local_status_changed(&self, status: &ModelStatus) {
         if matches!(&*read(&self.choice), Choice::Local) {
             self.set(status.clone());
         }
     }
 
-    /// Whether it was another one before.
+    /// Sets the status and notifies clients of a change. Returns whether it changed.
     fn set(&self, status: ModelStatus) -> bool {
         let mut current = write(&self.status);
         let changed = *current != status;
@@ -330,7 +332,7 @@ impl Models {
     }
 }
 
-/// The model that answers where nothing was chosen, and how it is.
+/// Returns the default model and its status.
 fn default_of(catalogue: &ModelCatalogue) -> (Choice, ModelStatus) {
     match (catalogue.first_remote(), catalogue.local()) {
         (Some(first), _) => {
@@ -350,7 +352,7 @@ fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The client as the session wants it.
+/// Returns the client with the session's choice of thinking.
 fn thinking(client: Arc<Client>, chosen: &Chosen) -> Arc<Client> {
     match chosen.thinking {
         None => client,

@@ -1,4 +1,4 @@
-//! Notices: what clients are told beside the events of sessions.
+//! Notices: what clients are told besides the events of sessions.
 
 use super::model_status::ModelStatus;
 pub use crate::domain::ChangedBy;
@@ -6,17 +6,18 @@ use crate::library::IndexProgress;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// A session was made, named, deleted, restored, or began or ended a work.
+    /// A session was created, renamed, deleted or restored, or a work began or ended.
     SessionsChanged {
         session_id: String,
     },
-    /// `etag` is null when the file is gone.
+    /// `etag` is `None` if the file was deleted.
     FileChanged {
         path: String,
         etag: Option<String>,
         by: ChangedBy,
     },
-    /// So many files in a folder changed at once that they are not named, or some that are not looked at one by one.
+    /// Too many files in a folder changed at once to name them, or files beyond the limit of a listing may have
+    /// changed.
     FolderChanged {
         path: String,
     },
@@ -25,7 +26,7 @@ pub enum Notice {
     ConfigChanged {
         rag_mode: bool,
     },
-    /// How far the index of memory/ or knowledge/ is.
+    /// Progress of the index of memory/ or knowledge/.
     IndexChanged {
         folder: &'static str,
         progress: IndexProgress,

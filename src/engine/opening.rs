@@ -1,4 +1,4 @@
-//! Loads sessions into memory. Each session is loaded once at a time, and none waits for another's file.
+//! Loads sessions into memory. Each session is loaded by one task at a time, and no session waits for another's file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::store::{Loaded, Stamp};
 #[derive(Default)]
 pub(super) struct OpenSessions {
     pub sessions: HashMap<SessionId, mpsc::Sender<Command>>,
-    /// The server stops: what is closed now must not be opened again.
+    /// The server is stopping: closed sessions must not be opened again.
     pub closing: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum IfMissing {
     Create,
 }
 
-/// One lock for each session: a session is opened, deleted or restored by one owner at a time.
+/// One lock for each session: only one task at a time opens, deletes or restores it.
 #[derive(Default)]
 pub(super) struct OpeningLocks(Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>);
 
@@ -37,7 +37,7 @@ impl OpeningLocks {
     pub async fn of(&self, id: &SessionId) -> OpeningLock {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody has or waits for.
+            // Remove the locks that nobody holds or waits for.
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             turns.entry(id.clone()).or_default().clone()
         };
@@ -46,7 +46,7 @@ impl OpeningLocks {
 }
 
 impl Engine {
-    /// The session's task; started, its file read, when it is not in memory.
+    /// Returns the channel to the session's task, after loading the session if it is not in memory.
     pub(super) async fn open(&self, id: &SessionId, missing: IfMissing) -> Result<mpsc::Sender<Command>, EngineError> {
         if let Some(handle) = self.alive(id)? {
             return Ok(handle);
@@ -56,7 +56,7 @@ impl Engine {
             return Ok(handle);
         }
         let (alive, tenant, id) = (self.alive.clone(), self.tenant.clone(), id.clone());
-        // A task of its own: who asked may go away, and the file must still have one owner until it is read.
+        // In a separate task: the requester may disconnect, but the lock must be held until the file is read.
         let opened = tokio::spawn(async move {
             let _turn = turn;
             tenant.hub.forget(&id);
@@ -74,7 +74,7 @@ impl Engine {
         opened.await.map_err(|_| EngineError::Internal("the opening of a session was cut off"))?
     }
 
-    /// The session's task, if there is one.
+    /// Returns the channel to the session's task, if the session is in memory.
     fn alive(&self, id: &SessionId) -> Result<Option<mpsc::Sender<Command>>, EngineError> {
         let alive = self.lock();
         match alive.closing {

@@ -1,17 +1,19 @@
-//! Bytes that many subscribers are sent, each at its own pace: kept once, and only while one of them still needs them.
+//! Encoded bytes for many subscribers, each of which sends them at its own pace. They are stored once, and only while
+//! one of them still needs them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 
-/// Shorter ones are made for each follower: sharing them would cost more than it saves.
+/// Minimum length of shared bytes. Shorter ones are encoded for each subscriber, because sharing would cost more than
+/// it saves.
 const LONG: usize = 4096;
 
-/// The bytes of one publication in one form.
+/// The bytes of one publication in one encoding.
 #[derive(Debug, Default)]
 pub struct Outgoing(Mutex<Weak<Vec<u8>>>);
 
-/// Holds the bytes for as long as a follower's connection has not sent them.
+/// Keeps the bytes alive until a subscriber's connection has sent them.
 struct QueuedBytes(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for QueuedBytes {
@@ -21,7 +23,8 @@ impl AsRef<[u8]> for QueuedBytes {
 }
 
 impl Outgoing {
-    /// The bytes that another follower still holds, or new ones. `make` makes the same ones every time, or none.
+    /// Returns the bytes that another subscriber still holds, or new ones. `make` must always return the same bytes, or
+    /// `None`.
     pub fn bytes(&self, make: impl FnOnce() -> Option<Vec<u8>>) -> Option<Bytes> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = kept.upgrade() {
@@ -58,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn short_ones_are_made_for_each() {
+    fn short_frames_are_made_per_subscriber() {
         let outgoing = Outgoing::default();
         let made = std::cell::Cell::new(0);
         let short = || {

@@ -1,5 +1,5 @@
-//! The tenants that are in memory. A tenant is opened when somebody asks for it, and let go when nobody has used it for a
-//! while; the owner of a server for one person stays.
+//! The tenants that are in memory. A tenant is opened on demand and closed after an idle time; the owner of a
+//! single-person server stays open.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,15 +14,15 @@ use super::tenant::Tenant;
 use super::{Engine, EngineError, blocking, starter};
 use crate::store::{Home, StoreError, is_unused};
 
-/// How long a tenant that nobody uses stays in memory.
+/// Idle time after which a tenant is closed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
-/// Names a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is the name of a folder everywhere.
+/// Id of a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is a valid folder name on every system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TenantId(String);
 
 impl TenantId {
-    /// The person of a server that serves one person.
+    /// Returns the id of the tenant of a single-person server.
     pub fn owner() -> Self {
         Self("owner".to_owned())
     }
@@ -41,20 +41,21 @@ impl fmt::Display for TenantId {
 
 /// Where the homes of the tenants are.
 pub enum Homes {
-    /// One home, which is the owner's.
+    /// One home, the owner's.
     Single(Home),
-    /// A folder with a home for each tenant, made from the starter files when the tenant is first opened.
+    /// A folder with a home for each tenant, created from the starter files when the tenant is first opened.
     Each(PathBuf),
 }
 
 pub struct TenantRegistry {
     runtime: Arc<Runtime>,
     homes: Homes,
-    /// One slot for each tenant that was asked for. The lock is never held across I/O.
+    /// One slot for each tenant that was requested. The lock is never held across I/O.
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
 }
 
-/// A place for one tenant. Its lock is held while the tenant is opened or let go, so that a home has one owner at a time.
+/// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
+/// time.
 #[derive(Default)]
 struct Slot {
     state: tokio::sync::Mutex<SlotState>,
@@ -62,7 +63,7 @@ struct Slot {
 
 #[derive(Default)]
 struct SlotState {
-    /// Opened once and kept, so that no other process can take the home of a tenant that was let go.
+    /// Opened once and kept, so that no other process can take the home of a closed tenant.
     home: Option<Home>,
     opened: Option<OpenTenant>,
 }
@@ -73,7 +74,7 @@ struct OpenTenant {
 }
 
 impl SlotState {
-    /// The tenant that is here, used now.
+    /// Returns the open tenant and updates the time of its last use.
     fn used(&mut self) -> Option<Arc<Engine>> {
         let opened = self.opened.as_mut()?;
         opened.used_at = Instant::now();
@@ -94,11 +95,12 @@ impl TenantRegistry {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tenant, opened when it is not in memory. Those who ask meanwhile wait for the same opening, and nobody waits for
-    /// that of another tenant.
+    /// Returns the tenant's engine, opening the tenant if it is not in memory. Concurrent requests wait for the same
+    /// opening, and never for that of another tenant.
     ///
     /// # Errors
-    /// [`EngineError::NoTenant`] for one that this server has no home for; otherwise when its home cannot be used.
+    /// Returns [`EngineError::NoTenant`] if this server has no home for it, and another error if its home cannot be
+    /// used.
     pub async fn open(self: &Arc<Self>, id: &TenantId) -> Result<Arc<Engine>, EngineError> {
         if matches!(self.homes, Homes::Single(_)) && *id != TenantId::owner() {
             return Err(EngineError::NoTenant(id.clone()));
@@ -110,7 +112,7 @@ impl TenantRegistry {
             return Ok(engine);
         }
         let (registry, id) = (self.clone(), id.clone());
-        // A task of its own: a client that disconnects must not stop an opening half-way.
+        // In a separate task: a client that disconnects must not stop an opening half-way.
         let opening = tokio::spawn(async move {
             let mut state = slot.state.lock().await;
             if let Some(engine) = state.used() {
@@ -142,14 +144,14 @@ impl TenantRegistry {
         .await
     }
 
-    /// The tenants that are in memory now.
+    /// Returns the tenants that are in memory.
     pub fn in_memory(&self) -> Vec<Arc<Engine>> {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let engines = slots.iter().filter_map(|slot| Some(slot.state.try_lock().ok()?.opened.as_ref()?.engine.clone()));
         engines.collect()
     }
 
-    /// Lets go who has been idle for long, from time to time, until the registry is dropped.
+    /// Closes idle tenants periodically until the registry is dropped.
     pub fn sweep_regularly(self: &Arc<Self>) {
         if matches!(self.homes, Homes::Single(_)) {
             return;
@@ -164,13 +166,13 @@ impl TenantRegistry {
         });
     }
 
-    /// Lets go the tenants that nobody has used for [`IDLE`]. One that somebody holds, has sessions in memory, or is followed
-    /// is in use.
+    /// Closes the tenants that have been idle for [`IDLE`]. A tenant is in use while a caller holds its engine, a
+    /// session is in memory, or a client follows its events.
     async fn sweep(&self) {
         let slots: Vec<(TenantId, Arc<Slot>)> =
             self.slots().iter().map(|(id, slot)| (id.clone(), slot.clone())).collect();
         for (id, slot) in slots {
-            // Who is being opened is in use.
+            // A tenant that is being opened is in use.
             let Ok(mut state) = slot.state.try_lock() else { continue };
             let is_over = |opened: &mut OpenTenant| {
                 opened.used_at.elapsed() >= IDLE && Arc::strong_count(&opened.engine) == 1 && opened.engine.is_idle()
@@ -182,11 +184,11 @@ impl TenantRegistry {
         }
     }
 
-    /// Stops all runs of all tenants and writes everything, then stops what the process shares.
+    /// Stops all runs of all tenants and writes everything to disk, then stops what the process shares.
     pub async fn shut_down(&self) {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let closing = slots.iter().map(|slot| async {
-            // The engine stays where it is: it refuses what comes from now on, and nobody opens the home again.
+            // The engine stays in its slot: it refuses later requests, and the home is not opened again.
             let engine = slot.state.lock().await.opened.as_ref().map(|opened| opened.engine.clone());
             if let Some(engine) = engine {
                 engine.shut_down().await;
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_tenant_is_let_go_and_opened_again() {
+    async fn idle_tenant_closes_and_reopens() {
         let folder = tempfile::tempdir().unwrap();
         let registry = registry(folder.path()).await;
         let ann = registry.open(&id("ann")).await.unwrap();

@@ -1,4 +1,4 @@
-//! The runtime: what the process has once, however many people it serves.
+//! The runtime: what the process has once, for any number of tenants.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::tokens::Counter;
 pub struct Runtime {
     pub config: Config,
     pub sandbox: Sandbox,
-    /// The Python that `python_repl` runs; absent where this machine has none.
+    /// The Python for `python_repl`; `None` if this machine has none.
     pub python: Option<Interpreter>,
     pub extractor: Extractor,
     pub embedders: Arc<Embedders>,
@@ -29,12 +29,12 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// `home` is the home of the server: the embedded model keeps its cache there.
+    /// Starts the runtime. `home` is the home of the server, in which the embedded model keeps its cache.
     ///
     /// # Errors
-    /// When the egress proxy cannot listen.
+    /// Returns an error if the egress proxy cannot listen.
     pub async fn start(config: Config, home: &Path, own_port: u16) -> io::Result<Arc<Self>> {
-        // Commands may reach nothing on this machine or its network, whatever fetch_url may reach.
+        // Commands must not reach this machine or its network, whatever `fetch_url` may reach.
         let egress_proxy = Proxy::start(Guard::new(&[]), system_lookup()).await?;
         let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox)).with_egress_proxy(Arc::new(egress_proxy));
         let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
@@ -54,7 +54,8 @@ impl Runtime {
         }))
     }
 
-    /// Fills the catalogue with the configured models, and looks meanwhile for those that run on this machine.
+    /// Fills the catalogue with the configured models, and searches for model servers on this machine in the
+    /// background.
     pub fn find_models(self: &Arc<Self>) {
         let config = &self.config;
         if let Some(model) = &config.fallback {

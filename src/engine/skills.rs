@@ -1,4 +1,4 @@
-//! The skills as they were last read, and the list of them for the model.
+//! The skills as last read, and the list of them for the model.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::store::{Home, SkillFiles, StoreError, Unlisted, UnlistedReason, Untru
 #[derive(Default)]
 pub struct Skills {
     known: Mutex<Known>,
-    /// Held while the folder is read and the list is written, so that an earlier reading never replaces a later one.
+    /// Held while the folder is read and the list is written, so that an older scan never replaces a newer one.
     reading: Mutex<()>,
 }
 
@@ -20,12 +20,12 @@ pub struct Skills {
 struct Known {
     skills: Vec<Skill>,
     files: Arc<SkillFiles>,
-    /// What SKILLS_SNAPSHOT.md holds.
+    /// Content of SKILLS_SNAPSHOT.md.
     snapshot: String,
 }
 
 impl Known {
-    /// A skill that the list tells the model of although nobody has trusted it as it is.
+    /// Returns a listed skill whose current version is not trusted, if there is one.
     fn listed_untrusted(&self) -> Option<&Place> {
         let listed = self.skills.iter().map(|skill| &skill.location);
         listed.into_iter().find(|location| self.files.untrusted.iter().any(|file| file.path == **location))
@@ -41,21 +41,21 @@ impl Skills {
         self.known().skills.clone()
     }
 
-    /// The files in skills/ that nobody has trusted as they are.
+    /// Returns the files in skills/ whose current version is not trusted.
     pub fn untrusted(&self) -> Vec<Untrusted> {
         self.known().files.untrusted.clone()
     }
 
-    /// Reads every SKILL.md and writes SKILLS_SNAPSHOT.md where it differs. `true` when the list changed.
+    /// Reads every SKILL.md and updates SKILLS_SNAPSHOT.md if it differs. Returns whether the list changed.
     ///
     /// # Errors
-    /// When the folder cannot be read, or the snapshot cannot be written.
+    /// Returns an error if the folder cannot be read or the snapshot cannot be written.
     pub fn scan(&self, home: &Home) -> Result<bool, StoreError> {
         let _one_reader = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         self.read(home, home.skill_files()?)
     }
 
-    /// The same where something has changed since the last reading; little work where nothing has.
+    /// Like [`Skills::scan`], but cheap if no file has changed since the last scan.
     ///
     /// # Errors
     /// As [`Skills::scan`].
@@ -96,7 +96,8 @@ impl Skills {
     }
 }
 
-/// A skill with something in its folder that cannot be told apart from other versions of it is not used.
+/// Marks a skill as failed whose folder contains an entry that cannot be listed: the versions of that entry cannot be
+/// told apart, so nobody can trust it.
 fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
     let path = &unlisted.path;
     let shown = visible(path);
@@ -117,7 +118,7 @@ fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
     }
 }
 
-/// A skill whose file says nothing that can be used.
+/// Returns a skill whose file has no usable content.
 fn broken(location: &Place, why: SkillMessage) -> Skill {
     let mut skill = Skill::unread(location);
     skill.fail(why);
@@ -135,7 +136,7 @@ fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
     }
 }
 
-/// The skill in whose folder a path lies.
+/// Returns the skill whose folder contains a path.
 fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
     let inside = |skill: &Skill| {
         let folder = skill.location.parent();
@@ -144,8 +145,8 @@ fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
     skills.iter_mut().filter(|skill| inside(skill)).max_by_key(|skill| skill.location.as_str().len())
 }
 
-/// Brings the list of skills up to date before a request is made with it. The skill whose description that request holds
-/// although nobody has trusted it as it is; none where all are trusted.
+/// Updates the list of skills before a request is made with it. Returns an untrusted skill whose description the
+/// request contains; `None` if all are trusted.
 pub fn refresh_before_request(tenant: &Tenant) -> Option<Taint> {
     match tenant.skills.refresh(&tenant.home) {
         Ok(true) => tenant.hub.notice(Notice::SkillsChanged),

@@ -1,4 +1,4 @@
-//! The files that a new home begins with, embedded in the program.
+//! The initial files of a home, embedded in the program.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::store::{PlacedFile, place};
 #[folder = "starter"]
 struct Starter;
 
-/// The files of the skills that come with the program.
+/// Returns the files of the built-in skills.
 pub fn skills() -> Vec<(Place, Vec<u8>)> {
     let files = Starter::iter().filter_map(|path| {
         let path = Place::parse(&path).ok().filter(|path| path.root().is_pinned())?;
@@ -22,10 +22,10 @@ pub fn skills() -> Vec<(Place, Vec<u8>)> {
     files.collect()
 }
 
-/// Puts the starter files into `home`, and never over a file that is there; returns how many were made.
+/// Writes the starter files into `home`, never over an existing file. Returns how many were written.
 ///
 /// # Errors
-/// When a file cannot be written; the error names it.
+/// Returns an error that names the file if one cannot be written.
 pub fn fill(home: &Path) -> io::Result<usize> {
     let mut made = 0;
     let mut put = |path: &str, bytes: &[u8]| -> io::Result<()> {

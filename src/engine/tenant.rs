@@ -33,11 +33,11 @@ pub struct Tenant {
     pub claim: Claim,
     pub hub: Arc<Hub>,
     pub models: Arc<Models>,
-    /// The tools that every session of this home has.
+    /// The tools of every session of this home.
     pub home_tools: ToolSet,
-    /// memory/, searched.
+    /// The index of memory/.
     pub memory: Arc<Library>,
-    /// knowledge/, searched.
+    /// The index of knowledge/.
     pub knowledge: Arc<Library>,
     pub policy: Arc<Policy>,
     pub editor: Editor,
@@ -52,10 +52,10 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// Puts everything together that works on a home, settles what a crash left open, and follows the files from now on.
+    /// Assembles everything that works on a home, repairs what a crash left open, and starts watching the files.
     ///
     /// # Errors
-    /// When the home belongs to another server by now, or its sessions cannot be read.
+    /// Returns an error if another server has taken over the home, or its sessions cannot be read.
     pub async fn open(runtime: Arc<Runtime>, home: Home) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
         let libraries = Libraries::of(&runtime, &home);
@@ -110,7 +110,7 @@ impl Tenant {
         Ok(engine)
     }
 
-    /// The tools of the next exchange of this session.
+    /// Returns the tools for the next exchange of this session.
     pub fn tools(&self, _: &Session) -> ToolSet {
         self.home_tools.clone()
     }
@@ -129,7 +129,8 @@ impl Tenant {
         .await
     }
 
-    /// Indexes memory, so that the first question finds it so and, in RAG mode, the embedding model loaded.
+    /// Indexes memory in the background, so that the first question finds it indexed and, in RAG mode, the embedding
+    /// model loaded. Removes old sent requests afterwards.
     fn index_memory(&self) {
         let (memory, home) = (self.memory.clone(), self.home.clone());
         tokio::task::spawn_blocking(move || {
@@ -145,7 +146,7 @@ impl Tenant {
     }
 }
 
-/// Makes the libraries of a home.
+/// Creates the libraries of a home.
 pub struct Libraries<'a> {
     pub config: &'a Config,
     pub home: &'a Home,
@@ -158,8 +159,8 @@ impl<'a> Libraries<'a> {
         Self { config: &runtime.config, home, embedders: &runtime.embedders, extractor: &runtime.extractor }
     }
 
-    /// The index of memory/ is made anew at each start, because memory/ is small and changes often; that of knowledge/ is
-    /// kept.
+    /// Creates the library of a root. The index of memory/ is rebuilt at each start, because memory/ is small and
+    /// changes often; that of knowledge/ is stored.
     pub fn of_root(&self, root: Root) -> Arc<Library> {
         let keep = if root == Root::Memory { IndexStorage::InMemory } else { IndexStorage::OnDisk };
         let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
@@ -178,7 +179,7 @@ impl<'a> Libraries<'a> {
 }
 
 fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> ToolSet {
-    // Commands may look at what read_file may, at documents only when they ask, and at nothing else of the home.
+    // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: Root| home.path().join(root.name());
     let environment = CommandEnvironment {
         sandbox: runtime.sandbox.clone(),
@@ -217,7 +218,7 @@ fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &ToolSet) -> Ar
     Models::new(runtime.models.clone(), hub.clone(), Box::new(shared_prefix))
 }
 
-/// What a person should know about this home and how commands run in it.
+/// Returns warnings about this home and how commands run in it.
 fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
     let mut problems = home.troubles();
     if runtime.sandbox.exposes(home.path()) {

@@ -1,5 +1,5 @@
-//! Watches the home: when files change, clients are notified, skills are read again, indexes are updated, and the embedded
-//! model reads the new prompt.
+//! Watches the home: when files change, notifies clients, rereads skills, updates indexes, and has the embedded model
+//! process the new prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,17 @@ use super::{Engine, blocking};
 use crate::domain::{Place, Root};
 use crate::store::{FileEntry, FolderScan, Home};
 
-/// A burst of changes (a checkout, a save by rename) is handled once, so long after its last event.
+/// A burst of changes (a checkout, a save by rename) is handled once, this long after its last event.
 const QUIET: Duration = Duration::from_millis(60);
-/// File systems without change events (network mounts) are looked at this often.
+/// Interval of full scans, for file systems without change events (network mounts).
 const SWEEP: Duration = Duration::from_secs(30);
-/// When more files of a root change at once, clients are told of the root and not of each.
+/// Maximum number of changed files of a root that are named. If more change at once, clients are told the root only.
 const MOST_NAMED: usize = 200;
-/// At the start so much of each root is read: a touched file that is still the same is no change.
+/// Maximum bytes of each root that are hashed at the start, so that a touched file with the same content is not
+/// reported as changed.
 const FIRST_BYTES: u64 = 16 << 20;
 
-/// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
+/// Watches the home until the engine is dropped. Periodic scans find changes for which there are no events.
 pub fn start(engine: &Arc<Engine>) {
     let (to, events) = mpsc::channel::<Vec<PathBuf>>(256);
     let tenant = engine.tenant();
@@ -34,15 +35,15 @@ pub fn start(engine: &Arc<Engine>) {
     tokio::spawn(state.run(events, watcher));
 }
 
-/// Who wrote which version of a file: those of people and runs are noted before they are written, so that the watcher does
-/// not announce them as another program's; those of other programs when they are seen.
+/// Who wrote which version of a file. Versions of people and runs are noted before they are written, so that the
+/// watcher does not attribute them to another program; versions of other programs are noted when they are seen.
 #[derive(Default)]
 pub struct FileAuthors {
     ours: Mutex<Versions>,
     others: Mutex<Versions>,
 }
 
-/// By path: the hash of a version, and who wrote it. A file that is gone has no hash.
+/// By path: the hash of a version, and who wrote it. The hash of a deleted file is empty.
 type Versions = BTreeMap<String, (String, ChangedBy)>;
 
 impl FileAuthors {
@@ -50,12 +51,13 @@ impl FileAuthors {
         put(&self.ours, path, (etag.to_owned(), by));
     }
 
-    /// Who wrote the version of a file that has this hash. `None` for what was there before this start of the server.
+    /// Returns who wrote the version of a file with this hash. `None` for versions from before this start of the
+    /// server.
     pub fn known(&self, path: &Place, etag: &str) -> Option<ChangedBy> {
         find(&self.ours, path, etag).or_else(|| find(&self.others, path, etag))
     }
 
-    /// Whose the change is that was seen on disk.
+    /// Returns who made a change that was seen on disk. A version that nobody noted is recorded as another program's.
     fn author(&self, path: &Place, etag: Option<&str>) -> ChangedBy {
         let etag = etag.unwrap_or_default();
         find(&self.ours, path, etag).unwrap_or_else(|| {
@@ -77,10 +79,10 @@ fn find(versions: &Mutex<Versions>, path: &Place, etag: &str) -> Option<ChangedB
 fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::RecommendedWatcher> {
     let handler = move |event: notify::Result<notify::Event>| {
         if let Ok(event) = event
-            // Our own reads are events too.
+            // Our own reads cause events too.
             && !event.kind.is_access()
         {
-            // When the queue is full a look at everything is due anyway: the sweep does it.
+            // If the queue is full, the next sweep finds the change.
             let _ = to.try_send(event.paths);
         }
     };
@@ -94,15 +96,15 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     Some(watcher)
 }
 
-/// Size and time of a file as last seen, and its hash if it was read.
+/// By path: size and time of a file as last seen, and its hash if it was read.
 type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
 
-/// What differs from what was seen before.
+/// Differences from the last scan.
 #[derive(Debug, Default, PartialEq)]
 struct Changes {
-    /// With their hashes; `None` for a file that is gone.
+    /// Changed files with their hashes; `None` for a deleted file.
     files: Vec<(Place, Option<String>)>,
-    /// In these, more than [`MOST_NAMED`] files changed, or files beyond those that a listing has may have.
+    /// Roots in which more than [`MOST_NAMED`] files changed, or files beyond the limit of a listing may have changed.
     roots: BTreeSet<Root>,
 }
 
@@ -124,7 +126,7 @@ impl Follow {
     async fn run(mut self, mut events: mpsc::Receiver<Vec<PathBuf>>, watcher: Option<notify::RecommendedWatcher>) {
         self.look(Look::First).await;
         if let Some(engine) = self.engine.upgrade() {
-            // What came in between the first reading of the skills and this look would never be seen to change.
+            // Catches changes between the first reading of the skills and this scan, which no later scan would report.
             self.read_skills(&engine).await;
         }
         loop {
@@ -157,7 +159,7 @@ impl Follow {
         paths.iter().filter_map(|path| inside(path)).collect()
     }
 
-    /// Compares the folders with what was seen before.
+    /// Compares the folders with the last scan.
     async fn look(&mut self, look: Look) -> Changes {
         let home = self.home.clone();
         let mut seen = std::mem::take(&mut self.seen);
@@ -203,11 +205,11 @@ impl Follow {
     }
 }
 
-/// Why the folders are looked at.
+/// Why the folders are scanned.
 enum Look {
-    /// Nothing was seen before.
+    /// At the start: only records what is there.
     First,
-    /// Events told of changes in these.
+    /// Events reported changes in these roots.
     After(BTreeSet<Root>),
     Sweep,
 }
@@ -250,7 +252,7 @@ impl Look {
             let (path, known) = (file.path, before.and_then(|(_, _, hash)| hash));
             let hash = match same {
                 true => known,
-                // Thousands of files are not read to say which of them are the same as before.
+                // Do not hash thousands of files only to find those with unchanged content.
                 false if !named => None,
                 false => {
                     let hash = home.hash(&path).ok();
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_at_once_name_their_root_only() {
+    fn bulk_change_names_only_its_root() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let mut seen = Seen::new();
@@ -315,7 +317,7 @@ mod tests {
         write(&home, "knowledge/one.md", "x");
         let only_root = |changes: Changes| (changes.roots.into_iter().collect::<Vec<_>>(), changes.files.len());
         assert_eq!(only_root(Look::Sweep.at(&home, &mut seen)), (vec![Root::Workspace], 1));
-        // A single change among them is named again.
+        // After that, a single change is named again.
         write(&home, "workspace/project/7", "changed");
         assert_eq!(only_root(Look::Sweep.at(&home, &mut seen)), (vec![], 1));
         all().for_each(|name| std::fs::remove_file(home.path().join(name)).unwrap());

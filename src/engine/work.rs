@@ -1,4 +1,4 @@
-//! What runs beside a session's task: the works, and requests to a model for titles and summaries.
+//! What runs beside a session's task: the works, and model requests for titles and summaries.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress,
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 use crate::store::CompactedFile;
 
-/// What a run begins with.
+/// Where a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStart {
-    /// The person's question.
+    /// At the person's question.
     Question,
-    /// Calls that waited for a person when the server stopped.
+    /// At calls that waited for a person when the server stopped.
     Calls,
 }
 
-/// One work, from finding the model to its outcome.
+/// Runs one work, from finding the model to its outcome.
 pub async fn work(
     tenant: Arc<Tenant>,
     session_id: SessionId,
@@ -42,7 +42,7 @@ pub async fn work(
     };
     let mut first = 0;
     if begin == RunStart::Calls {
-        // No model is needed, and none may be there, until a person has answered.
+        // Until a person has answered, no model is needed, and none may be available.
         if let Some(ending) = finish_calls(&tasks, &mut recorder).await.map_err(|error| error.0)? {
             return Ok(ending);
         }
@@ -77,21 +77,21 @@ pub async fn work(
     run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
 }
 
-/// Tells the session's followers how the start of the model is coming on.
+/// Sends the progress of the model's start to the session's subscribers.
 struct Progress<'a>(&'a Recorder);
 
 impl StartProgress for Progress<'_> {
     async fn told(&mut self, message: &str, progress: Option<f32>) {
-        // Nobody follows any more: the start goes on all the same.
+        // The start continues even if the session's task is gone.
         let _ = self.0.send_status(StatusKind::StartingModel, message.to_owned(), progress, None).await;
     }
 }
 
-/// A title for a session, from its first exchange. Falls back to the beginning of the question.
+/// Makes a title for a session from its first question and last answer. Falls back to the beginning of the question.
 pub async fn make_title(tenant: &Tenant, session: &Session) -> String {
     let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.words().is_empty());
     let question = said(Role::User).next().map(|m| m.words()).unwrap_or_default();
-    // What was said last is the answer; before it often stands only what the model is about to do.
+    // The last message is the answer; earlier ones often only announce what the model is about to do.
     let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();
     match tenant.models.client(&session.chosen, &mut NoProgress).await {
         Ok(client) => title::make(&client, &question, answer).await,
@@ -99,7 +99,7 @@ pub async fn make_title(tenant: &Tenant, session: &Session) -> String {
     }
 }
 
-/// What stands for `older`, made by the model that the session has chosen.
+/// Has the model that the session has chosen summarise `older`.
 pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]) -> Result<String, EngineError> {
     let client = tenant.models.client(chosen, &mut NoProgress).await?;
     let summary = compress::summarise(&client, older).await?;
@@ -109,7 +109,7 @@ pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]
     Ok(summary)
 }
 
-/// Keeps `older`; the file's name.
+/// Stores `older` in a file of compacted messages. Returns its name and hash.
 pub async fn compact(tenant: &Tenant, id: &SessionId, older: Vec<Arc<Message>>) -> Result<CompactedFile, EngineError> {
     Ok(tenant.log.compact(tenant.claim, id, older).await?)
 }

@@ -1,5 +1,5 @@
-//! The reader: this program as a helper process, which turns one document after the other into text until it is let go or
-//! one of them ends it.
+//! The reader: this program as a helper process, which converts one document after the other to text until the server stops
+//! it or a document crashes it.
 
 use std::io;
 use std::panic::catch_unwind;
@@ -14,16 +14,17 @@ use super::{PAGE, READ, REFUSED, TIME_IS_UP, page};
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::helper_output;
 
-/// Parsers recurse: what a document may nest, in bytes of stack.
+/// Stack size in bytes. Parsers recurse, so it limits how deeply a document may be nested.
 const STACK: usize = 64 << 20;
-/// Processor time for one document. Not the time that passes: on a loaded machine a good document would be marked unreadable.
+/// Maximum CPU time for one document. It is not wall-clock time: on a loaded machine a good document would be marked
+/// unreadable.
 const TIME: Duration = Duration::from_secs(10);
-/// How often it is looked at.
+/// Interval between two checks of the CPU time.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves until the server goes away. Answers the process's exit code.
+/// Serves requests until the server closes standard input. Returns the process's exit code.
 pub fn serve() -> i32 {
-    // What a parser's panic says is of no use to anybody: the reply is that the document is damaged.
+    // Nobody needs the message of a parser's panic: the reply is that the document is damaged.
     std::panic::set_hook(Box::new(|_| {}));
     let watch = Arc::new(Watch::default());
     let watching = watch.clone();
@@ -74,10 +75,10 @@ fn refused(why: &Unreadable) -> ReplyFrame {
     ReplyFrame { tag: REFUSED, first: why, second: Vec::new() }
 }
 
-/// Ends the process when a document takes too long: no parser can be asked to stop.
+/// Ends the process when a document takes too long, because parsers cannot be cancelled.
 #[derive(Default)]
 struct Watch {
-    /// The processor time at which it is over.
+    /// The process's CPU time at which the current document times out.
     over: Mutex<Option<Duration>>,
     begun: Condvar,
 }
@@ -108,7 +109,7 @@ impl Watch {
     }
 }
 
-/// Processor time of this process.
+/// Returns the CPU time of this process.
 fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))

@@ -1,8 +1,8 @@
-//! HTML as Markdown: the main text of a page, with links that lead somewhere, without what a reader does not see.
+//! Converts HTML to Markdown: the main text of a page, with absolute links and without text that a person does not see.
 //!
 //! The converters recurse over the page's tree, and a hostile page can be deep enough to overflow any stack. So this runs
-//! only in a helper process ([`crate::extraction`]), and the page is measured first, in one pass: what is too deep gets
-//! a plainer conversion.
+//! only in a helper process ([`crate::extraction`]), and one pass measures the page first: a page that is too deep gets a
+//! simpler conversion.
 
 use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
@@ -12,11 +12,11 @@ use url::Url;
 use crate::retrieval::extract::html::{strip, tidy};
 use crate::retrieval::extract::{Depth, measure};
 
-/// An extracted article shorter than this is taken for a failure of the extraction.
+/// Minimum length of an extracted article; a shorter one counts as a failed extraction.
 const ARTICLE: usize = 200;
-/// Beyond this many elements the extraction takes too long.
+/// Maximum number of elements for the extraction; with more of them it takes too long.
 const ELEMENTS: usize = 60_000;
-/// Not text of the page.
+/// Elements that are not text of the page.
 const SKIPPED: [&str; 14] = [
     "script", "style", "nav", "footer", "aside", "template", "svg", "noscript", "iframe", "button", "select", "input",
     "head", "object",
@@ -28,7 +28,7 @@ pub struct Page {
     pub text: String,
 }
 
-/// To be called in a helper process only.
+/// Converts a page. Call this only in a helper process.
 pub fn convert(html: &str, url: &Url) -> Page {
     let page = std::panic::catch_unwind(|| match measure(html) {
         Depth::Normal => markdown(html, url).unwrap_or_else(|| plain(html)),
@@ -45,7 +45,7 @@ fn markdown(html: &str, url: &Url) -> Option<Page> {
     complete_links(&readability, url);
     let title = readability.get_article_title().trim().to_owned();
     let title = (!title.is_empty()).then_some(title);
-    // The extraction takes the tree apart.
+    // The extraction modifies the tree.
     let whole = readability.doc.html();
     let article = readability.parse().ok().filter(|article| article.length >= ARTICLE);
     let main = article.map_or_else(|| whole.to_string(), |article| article.content.to_string());
@@ -61,7 +61,7 @@ fn markdown(html: &str, url: &Url) -> Option<Page> {
     Some(Page { title, text: tidy(text) })
 }
 
-/// A page's own first heading that says what the title says is left out: the title stands on top anyway.
+/// Removes the first heading if it repeats the title, which is shown above the text anyway.
 fn without_repeated_title<'a>(text: &'a str, title: Option<&str>) -> &'a str {
     let (first, rest) = text.trim_start().split_once('\n').unwrap_or((text.trim_start(), ""));
     match (first.trim_start_matches('#').trim(), title) {
@@ -70,7 +70,7 @@ fn without_repeated_title<'a>(text: &'a str, title: Option<&str>) -> &'a str {
     }
 }
 
-/// Text a reader does not see is where instructions to a model are hidden.
+/// Removes text that a person does not see: attackers hide instructions to a model there.
 fn remove_hidden(page: &Readability) {
     page.doc.select("[hidden], [aria-hidden=true], template").remove();
     for node in page.doc.select("[style]").iter() {
@@ -91,7 +91,8 @@ fn remove_hidden(page: &Readability) {
     }
 }
 
-/// Links and pictures with their full address; those that lead to no page (`javascript:`, `data:`) lose it.
+/// Makes the addresses of links and pictures absolute. Removes addresses that lead to no page (`javascript:`, `data:`), and
+/// pictures without an address.
 fn complete_links(page: &Readability, url: &Url) {
     let base = page.doc.select("base[href]").attr("href").and_then(|href| url.join(&href).ok());
     let base = base.unwrap_or_else(|| url.clone());
@@ -107,7 +108,7 @@ fn complete_links(page: &Readability, url: &Url) {
     page.doc.select("img:not([src])").remove();
 }
 
-/// The simpler converter, which does not recurse.
+/// Converts a page with the simpler converter, which does not recurse.
 fn plain(html: &str) -> Page {
     let text = html2text::from_read(html.as_bytes(), 100).unwrap_or_else(|_| strip(html));
     Page { title: None, text: tidy(&text) }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// That of a reader.
+    /// Stack size of a reader, in bytes.
     const STACK: usize = 64 << 20;
 
     fn page(html: &str) -> Page {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_text_becomes_markdown_with_complete_links() {
+    fn main_text_becomes_markdown_with_absolute_links() {
         let paragraph = "This is a paragraph of the article, long enough to be taken for its text. ".repeat(4);
         let page = page(&format!(
             "<html><head><title>The Title</title></head><body><nav><a href='/home'>Home</a></nav><article><h1>The Title</h1>\
@@ -157,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn short_pages_and_tables_are_kept_whole() {
+    fn short_pages_and_tables_are_kept() {
         let page = page("<h1>Prices</h1><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>");
         assert!(page.text.contains("| a") && page.text.contains("| 1"), "{}", page.text);
     }
 
     #[test]
-    fn hostile_pages_neither_overflow_nor_take_for_ever() {
+    fn hostile_pages_neither_overflow_nor_hang() {
         let nested = |tag: &str, count: usize| {
             format!("{}deep{}", format!("<{tag}>").repeat(count), format!("</{tag}>").repeat(count))
         };

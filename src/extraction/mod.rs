@@ -1,10 +1,10 @@
 //! Extracts text from documents in a sandboxed helper process.
 //!
-//! PDF, HTML and office files come from anywhere, and a parser that meets a hostile one may overflow its stack, never end or
-//! take all memory there is. No thread survives that, so they are read by a **reader**: this program as a helper process
-//! ([`Sandbox::helper`]), confined as a command is, with a limit on its memory, on the time of each document and on its text.
-//! One reader serves many documents, one after the other, and is let go after a while without any. A document that ends it
-//! is answered with the reason, and the next one gets a fresh reader.
+//! PDF, HTML and office files come from anywhere, and a hostile one can make a parser overflow its stack, never finish or
+//! use all memory. No thread survives that, so a **reader** parses them: this program as a helper process
+//! ([`Sandbox::helper`]), confined like a command, with limits on its memory, on the time of each document and on its text.
+//! One reader serves many documents, one after the other, and is stopped when it is idle for a while. If a document crashes
+//! its reader, the reply is the reason, and the next document gets a new reader.
 
 mod child;
 mod html;
@@ -26,29 +26,29 @@ use crate::sandbox::Sandbox;
 
 pub use self::html::Page;
 
-/// The argument that makes the program a reader.
+/// The command-line argument that starts the program as a reader.
 const ARGUMENT: &str = "__read_documents";
-/// Beside the kinds of documents: a page of the web.
+/// Tag of a request with a web page; the other tags are the kinds of documents.
 const PAGE: u8 = 100;
 const READ: u8 = 0;
 const REFUSED: u8 = 1;
-/// How a reader exits whose document takes too long.
+/// Exit code of a reader whose document takes too long.
 const TIME_IS_UP: i32 = 3;
 
-/// Readers at one time: one for each library, and one more for pages.
+/// Maximum number of concurrent readers: one for each library, and one more for web pages.
 const MOST: usize = 3;
-/// A reader is let go after so long without a document.
+/// Idle time after which a reader is stopped.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// If this process was started as a reader, does that work and never returns. To be called early in `main`, before any
-/// thread exists.
+/// Runs the reader and never returns, if this process was started as one. Call this early in `main`, before any thread
+/// exists.
 pub fn read_documents_if_asked() {
     if std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT) {
         std::process::exit(child::serve());
     }
 }
 
-/// In the reader: a page of the web.
+/// Converts a web page; runs in the reader. Returns the title and the text.
 fn page(url: &[u8], html: &[u8]) -> Result<(String, String), Unreadable> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Unreadable::NotUtf8);
     let url: Url = text(url)?.parse().map_err(|_| Unreadable::Damaged)?;
@@ -56,7 +56,7 @@ fn page(url: &[u8], html: &[u8]) -> Result<(String, String), Unreadable> {
     Ok((title.unwrap_or_default(), text))
 }
 
-/// Has documents read. Cheap to clone; nothing is started before the first document.
+/// Extracts text with readers. Cheap to clone; starts nothing before the first document.
 #[derive(Clone)]
 pub struct Extractor {
     sandbox: Sandbox,
@@ -74,24 +74,24 @@ impl Extractor {
         Self { sandbox, idle: IDLE, requests: Arc::default() }
     }
 
-    /// With another time after which a reader without work is let go.
+    /// Sets the idle time after which a reader is stopped.
     pub fn with_idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
     }
 
-    /// The text of a document as Markdown. Blocks: not to be called by an asynchronous task.
+    /// Returns the text of a document as Markdown. Blocks, so an async task must not call it.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Returns the reason why the document has no text.
     pub fn read(&self, kind: DocumentKind, bytes: Vec<u8>) -> Result<String, Unreadable> {
         let reply = self.send(ReplyFrame { tag: kind as u8, first: Vec::new(), second: bytes });
         reply.blocking_recv().unwrap_or_else(|_| Err(gone())).map(|(_, text)| text)
     }
 
-    /// The text of a page of the web. Who no longer waits for it stops the reading.
+    /// Returns the text of a web page. Dropping the future cancels the extraction.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Returns the reason why the page has no text.
     pub async fn page(&self, url: &Url, html: String) -> Result<Page, Unreadable> {
         let reply = self.send(ReplyFrame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
         let (title, text) = reply.await.unwrap_or_else(|_| Err(gone()))?;
@@ -105,7 +105,7 @@ impl Extractor {
             *requests = start(self.sandbox.clone(), self.idle).ok();
         }
         if let Some(requests) = requests.as_ref() {
-            // Where nobody serves any more, the receiver learns it.
+            // If the serving thread has ended, the receiver gets an error.
             let _ = requests.send(Request { frame, reply });
         }
         receiver
@@ -116,8 +116,8 @@ fn gone() -> Unreadable {
     Unreadable::NoReader("the thread for it could not be started".to_owned())
 }
 
-/// A thread with a runtime of its own: documents are read for callers that block as well as for tasks, also while the server's
-/// runtime ends.
+/// Starts a thread with its own runtime, which serves blocking callers as well as async tasks, even while the server's
+/// runtime shuts down.
 fn start(sandbox: Sandbox, patience: Duration) -> std::io::Result<mpsc::UnboundedSender<Request>> {
     let (sender, requests) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -126,10 +126,10 @@ fn start(sandbox: Sandbox, patience: Duration) -> std::io::Result<mpsc::Unbounde
     Ok(sender)
 }
 
-/// Until no [`Extractor`] is left.
+/// Serves requests until the last [`Extractor`] is dropped.
 async fn serve(sandbox: Sandbox, patience: Duration, mut requests: mpsc::UnboundedReceiver<Request>) {
     let (back, mut returned) = mpsc::unbounded_channel::<Option<Reader>>();
-    // Used last, taken first: the others get their time to be let go.
+    // The reader used last is taken first, so that the others can reach their idle timeout.
     let mut idle: Vec<(Reader, Instant)> = Vec::new();
     let mut busy = 0;
     loop {
@@ -155,7 +155,7 @@ async fn serve(sandbox: Sandbox, patience: Duration, mut requests: mpsc::Unbound
     }
 }
 
-/// Answers a request, but first gives the reader back where it can go on: who gets the answer and asks again meets it.
+/// Answers a request. First gives the reader back if it can continue, so that the caller's next request finds it.
 async fn answer(sandbox: &Sandbox, reader: Option<Reader>, request: Request, give_back: impl FnOnce(Option<Reader>)) {
     let Request { frame, mut reply } = request;
     tokio::select! {

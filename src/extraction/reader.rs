@@ -1,4 +1,4 @@
-//! The server's side of one reader. Its answers are trusted no more than the document it reads.
+//! The server's side of one reader. Its replies are as untrusted as the document that it reads.
 
 use std::io;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::{ARGUMENT, READ, REFUSED, TIME_IS_UP};
 use crate::retrieval::extract::Unreadable;
 use crate::sandbox::{Exit, Helper, Sandbox};
 
-/// Address space of a reader; of it, 64 MB are stack and some 100 the program itself.
+/// Maximum address space of a reader in bytes; 64 MB of it are stack, and about 100 MB the program itself.
 const MEMORY: u64 = 512 << 20;
-/// How long one document may take by the clock, for a reader that no longer counts its own time.
+/// Maximum wall-clock time for one document, in case a reader does not enforce its own CPU time limit.
 const WALL: Duration = Duration::from_secs(60);
-/// What a parser keeps for good ends with its process.
+/// Maximum number of documents per reader: memory that parsers leak is freed with the process.
 const DOCUMENTS: u32 = 500;
 
 pub struct Reader {
@@ -24,10 +24,10 @@ pub struct Reader {
 
 type Read = Result<(String, String), Unreadable>;
 
-/// Has a document read, by a new reader where there is none. The reader is given back if it is fit for another one.
+/// Reads a document with the given reader, or with a new one. Returns the reader if it can read another document.
 ///
-/// A reader that has served before and dies is no proof against the document: what was read before may have left it short
-/// of memory. Then it is read once more by a fresh one.
+/// If a reader that has served before crashes, the document need not be the cause: earlier documents may have left the
+/// reader short of memory. A new reader then retries the document once.
 pub async fn read(sandbox: &Sandbox, reader: Option<Reader>, request: &ReplyFrame) -> (Read, Option<Reader>) {
     let mut waiting = reader;
     loop {
@@ -84,13 +84,13 @@ impl Reader {
     }
 }
 
-/// What ended a reader. Rust says on standard error why it aborts, and aborts for nearly everything.
+/// Determines why a reader ended. Rust aborts in nearly all cases, and prints the reason to standard error.
 fn reason(exit: Exit, said: &str) -> Unreadable {
     match exit {
         Exit::Code(TIME_IS_UP) => Unreadable::TimeLimit,
         _ if said.contains("has overflowed its stack") => Unreadable::TooDeep,
         _ if said.contains("memory allocation of") => Unreadable::MemoryLimit,
-        // Nobody but the kernel does this, when memory is short.
+        // Only the kernel sends this signal, when memory is short.
         Exit::Signal(libc::SIGKILL) => Unreadable::MemoryLimit,
         Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => Unreadable::Damaged,
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_is_what_ended_the_reader() {
+    fn failure_reason_is_how_reader_ended() {
         let abort = Exit::Signal(libc::SIGABRT);
         for (exit, said, reason_expected) in [
             (Exit::Code(TIME_IS_UP), "", Unreadable::TimeLimit),

@@ -1,12 +1,13 @@
-//! What the server and a reader say to each other: frames of a tag and two parts. The server sends a request and gets one reply.
+//! The protocol between the server and a reader: frames of a tag and two parts. The server sends a request and gets one
+//! reply.
 //!
-//! Neither side believes a length before the bytes are there, and each has a limit.
+//! Neither side allocates memory for a length before the bytes arrive, and every length has a limit.
 
 use std::io::{self, Read, Write};
 
-/// The tag, and the lengths of both parts as little-endian numbers of 32 bits.
+/// Length of a header in bytes: the tag, and the lengths of both parts as little-endian 32-bit numbers.
 pub const HEAD: usize = 9;
-/// The largest frame in bytes: a file of 10 MB, or a text of 8 MB with its title.
+/// Maximum size of both parts of a frame in bytes: enough for a file of 10 MB, or a text of 8 MB with its title.
 pub const LIMIT: usize = 12 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct ReplyFrame {
     pub second: Vec<u8>,
 }
 
-/// The beginning of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHead {
     pub tag: u8,
@@ -25,7 +26,7 @@ pub struct ReplyHead {
 }
 
 impl ReplyHead {
-    /// `None` for a frame that is too large.
+    /// Parses a header; `None` if the frame is too large.
     pub fn parse(bytes: [u8; HEAD]) -> Option<Self> {
         let [tag, a, b, c, d, e, f, g, h] = bytes;
         let [first, second] = [[a, b, c, d], [e, f, g, h]].map(|length| u32::from_le_bytes(length) as usize);
@@ -34,7 +35,7 @@ impl ReplyHead {
 }
 
 impl ReplyFrame {
-    /// `None` when it would be too large.
+    /// Returns the header of the frame; `None` if the frame is too large.
     pub fn head(&self) -> Option<[u8; HEAD]> {
         let lengths = [&self.first, &self.second].map(|part| u32::try_from(part.len()).map(u32::to_le_bytes));
         let [Ok([a, b, c, d]), Ok([e, f, g, h])] = lengths else { return None };
@@ -42,10 +43,10 @@ impl ReplyFrame {
         ReplyHead::parse(head).map(|_| head)
     }
 
-    /// The next frame; `None` where the stream ends before one.
+    /// Reads the next frame; `None` at the end of the stream.
     ///
     /// # Errors
-    /// When the stream ends within a frame, or one is too large.
+    /// Returns an error if the stream ends within a frame, or if a frame is too large.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let mut head = [0; HEAD];
         if from.read(&mut head[..1])? == 0 {
@@ -61,8 +62,10 @@ impl ReplyFrame {
         Ok(Some(Self { tag, first: part(first)?, second: part(second)? }))
     }
 
+    /// Writes the frame.
+    ///
     /// # Errors
-    /// When it is too large, or nobody reads.
+    /// Returns an error if the frame is too large, or if the other side does not read.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.head().ok_or(io::ErrorKind::InvalidData)?)?;
         to.write_all(&self.first)?;
@@ -78,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_arrive_as_they_were_sent(
+        fn frames_round_trip(
             frames in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..300), prop::collection::vec(any::<u8>(), 0..300)), 0..5),
         ) {
             let frames: Vec<ReplyFrame> = frames.into_iter().map(|(tag, first, second)| ReplyFrame { tag, first, second }).collect();

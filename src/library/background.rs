@@ -1,4 +1,4 @@
-//! The background tasks of a library, each in its own thread, and their state.
+//! The background tasks of a library, each on its own thread, and their state.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::{IndexProgress, Library};
 use crate::domain::EmbedError;
 
-/// After a failure a model is not asked again for so long.
+/// How long a model is not used again after a failure.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Work that is done beside searches. At most one of each is under way.
+/// Work that runs in the background. At most one task of each kind runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     BuildIndex,
@@ -28,7 +28,7 @@ impl Task {
     }
 }
 
-/// What the tasks say of themselves, under one lock.
+/// State of the background tasks, under one lock.
 #[derive(Default)]
 pub(super) struct Background {
     state: Mutex<BackgroundState>,
@@ -39,13 +39,13 @@ pub(super) struct Background {
 pub(super) struct BackgroundState {
     running: Vec<Task>,
     pub progress: IndexProgress,
-    /// Files beyond those that are indexed, at the last look.
+    /// Number of files that the last scan left out because there are too many.
     pub left_out: usize,
-    /// Why there was no embedding model the last time.
+    /// The last failure to load or use the embedding model.
     pub no_model: Option<ModelFailure>,
 }
 
-/// What did not work, and when.
+/// The error of a model, and when it occurred.
 pub(super) struct ModelFailure {
     at: Instant,
     pub error: EmbedError,
@@ -56,7 +56,7 @@ impl ModelFailure {
         Self { at: Instant::now(), error }
     }
 
-    /// It is not tried again yet.
+    /// Whether the failure is too recent to try again.
     pub fn is_recent(&self) -> bool {
         self.at.elapsed() < PAUSE
     }
@@ -71,12 +71,12 @@ impl Background {
         self.state().running.contains(&task)
     }
 
-    /// Why the embedding model is not asked now.
+    /// Returns the recent failure because of which the embedding model is not used yet, if there is one.
     pub fn recent_failure(&self) -> Option<EmbedError> {
         self.state().no_model.as_ref().filter(|failure| failure.is_recent()).map(|failure| failure.error.clone())
     }
 
-    /// Waits until the task is not under way; false when that takes longer than `most`.
+    /// Waits until the task is not running; returns false if that takes longer than `most`.
     pub fn wait(&self, task: Task, most: Duration) -> bool {
         let is_running = |state: &mut BackgroundState| state.running.contains(&task);
         let waited = self.ended.wait_timeout_while(self.state(), most, is_running);
@@ -93,7 +93,7 @@ impl Background {
     }
 }
 
-/// A task that is under way until this is dropped, also by a panic.
+/// Guard of a running task: marks it as ended when dropped, also on a panic.
 pub(super) struct RunningTask {
     library: Arc<Library>,
     task: Task,
@@ -108,7 +108,8 @@ impl Drop for RunningTask {
 }
 
 impl Library {
-    /// Does `work` in a thread of its own, unless the task is under way. False when no thread can be had.
+    /// Runs `work` on a thread of its own, unless the task is already running. Returns false if the thread cannot be
+    /// started.
     pub(super) fn beside(
         self: &Arc<Self>,
         task: Task,

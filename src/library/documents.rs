@@ -1,4 +1,5 @@
-//! The documents of a library. A helper process reads them one by one; one that cannot be read is not tried again.
+//! Indexes the documents of a library. A helper process reads them one by one; an unreadable one is not retried until
+//! it changes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,20 +15,21 @@ use crate::retrieval::extract::{Document, DocumentKind, Unreadable, VERSION};
 use crate::retrieval::index::{IndexUpdate, fingerprint};
 use crate::store::{Home, StoreError};
 
-/// How long a question waits for new documents. After that it is answered from what there is, and reading goes on.
+/// How long a search waits for new documents. After that it uses what is indexed, and reading goes on.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// How much may be read again after a crash.
+/// Interval between commits: bounds the work that is repeated after a crash.
 const COMMIT: Duration = Duration::from_secs(1);
 
-/// What is found unreadable, by fingerprint. Kept beside the index, which is made anew when it is in memory or damaged: a
-/// document that took all its time or memory is not tried again before it changes.
+/// The documents found unreadable, by fingerprint. Kept beside the index, which is rebuilt if it is in memory or
+/// damaged: a document that exceeded its time or memory limit is not retried until it changes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Refused {
     version: u32,
     files: BTreeMap<String, Unreadable>,
 }
 
-/// What is text, and the documents, smallest first: of those that are waited for, as many as can be.
+/// Splits a plan into text files and documents. The documents are sorted smallest first, so that as many as possible
+/// are read while the search waits.
 pub fn apart(plan: IndexUpdate) -> (IndexUpdate, Vec<Listed>) {
     let (mut documents, read): (Vec<_>, Vec<_>) =
         plan.read.into_iter().partition(|file| DocumentKind::of(&file.path).is_some());
@@ -35,7 +37,7 @@ pub fn apart(plan: IndexUpdate) -> (IndexUpdate, Vec<Listed>) {
     (IndexUpdate { read, gone: plan.gone }, documents)
 }
 
-/// The content of a file, or why it cannot be had.
+/// Reads the content of a file; the error says why it cannot be read.
 pub fn bytes(home: &Home, path: &RelPath) -> Result<Vec<u8>, Unreadable> {
     let place = Place::try_from(path.clone()).map_err(|bad| Unreadable::NotOpened(bad.to_string()))?;
     home.read_bytes(&place).map_err(|error| match error {
@@ -45,10 +47,11 @@ pub fn bytes(home: &Home, path: &RelPath) -> Result<Vec<u8>, Unreadable> {
 }
 
 impl Library {
-    /// Reads documents into the index; others may use it meanwhile. `tell` learns how many are read.
+    /// Reads documents into the index, which stays usable meanwhile. Calls `tell` with the number of documents read so
+    /// far.
     pub(super) fn read_documents(&self, documents: &[Listed], tell: impl Fn(u32)) -> Result<(), LibraryError> {
         let mut changed = false;
-        // Bytes since memory was given back.
+        // Bytes read since freed memory was last returned to the system.
         let mut taken = 0;
         let mut committed = Instant::now();
         for (done, file) in (1..).zip(documents) {
@@ -117,7 +120,7 @@ impl Library {
         Ok(())
     }
 
-    /// As it was at the first use: what is found later, the index knows.
+    /// Returns the list as it was at its first use; the index knows the documents found unreadable later.
     fn refused(&self) -> &Refused {
         self.refused.get_or_init(|| {
             let text = self.home.caches().text(&self.refused_name()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Runs a folder's retrieval tests and says what got better and what got worse since the last time.
+//! Runs a folder's retrieval tests and reports what got better and what got worse since the last run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::domain::{Hit, Place};
 use crate::retrieval::cases::{Problem, TestCase, parse};
 use crate::store::StoreError;
 
-/// How far a hit is looked for; beyond it a test counts as not found.
+/// Number of hits searched for the right one; a test whose right hit ranks lower counts as not found.
 const DEPTH: usize = 20;
 
 /// One run of a folder's tests.
@@ -26,7 +26,7 @@ pub struct TestReport {
     pub cases: u32,
     /// Share of the questions whose answer is among the first `k` hits.
     pub recall_at_k: f64,
-    /// Mean of 1/rank of the first right hit, 0 where none is.
+    /// Mean of 1/rank of the first right hit; 0 for a question without one.
     pub mrr: f64,
     pub latency_ms: Latency,
     pub results: Vec<CaseResult>,
@@ -46,11 +46,11 @@ pub struct Latency {
 pub struct CaseResult {
     pub line: u32,
     pub query: String,
-    /// What should be found.
+    /// The expected hit, in one line.
     pub expected: String,
-    /// Of the first right hit; null when none is.
+    /// 1-based rank of the first right hit; null if there is none.
     pub rank: Option<u32>,
-    /// The first hits.
+    /// The first `k` hits.
     pub found: Vec<FoundPassage>,
 }
 
@@ -62,7 +62,7 @@ pub struct FoundPassage {
     pub score: f64,
 }
 
-/// The run before.
+/// Summary of the previous run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PreviousRun {
     pub at: f64,
@@ -70,7 +70,7 @@ pub struct PreviousRun {
     pub mrr: f64,
 }
 
-/// A question whose right hit stands elsewhere than before.
+/// A question whose first right hit has another rank than in the previous run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RankChange {
     pub line: u32,
@@ -80,10 +80,10 @@ pub struct RankChange {
 }
 
 impl Library {
-    /// The folder's tests, and the lines that are none.
+    /// Returns the folder's tests, and the lines that are not valid tests.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// Returns an error if the file exists and cannot be read.
     pub fn cases(&self) -> Result<(Vec<TestCase>, Vec<Problem>), LibraryError> {
         let Ok(path) = Place::parse(&self.tests_path()) else { return Ok(Default::default()) };
         match self.home.read_text(&path) {
@@ -97,10 +97,10 @@ impl Library {
         format!("{}/{TESTS}", self.folder())
     }
 
-    /// Asks every question, compares with the run before and remembers this one.
+    /// Runs all tests, compares the results with the previous run and stores them.
     ///
     /// # Errors
-    /// When the tests or the folder cannot be read.
+    /// Returns an error if the tests or the folder cannot be read.
     pub fn examine(self: &Arc<Self>, k: usize) -> Result<TestReport, LibraryError> {
         let (cases, _) = self.cases()?;
         let before = self.last_report();
@@ -145,7 +145,7 @@ impl Library {
         Ok(report)
     }
 
-    /// The last run, where there was one.
+    /// Returns the report of the last run, if there is one.
     pub fn last_report(&self) -> Option<TestReport> {
         serde_json::from_str(&self.home.caches().text(&self.report_name())?).ok()
     }
@@ -166,7 +166,7 @@ impl FoundPassage {
 }
 
 impl TestReport {
-    /// A question that was asked before and now has its right hit at another place is better or worse.
+    /// Adds the changes since `before`: questions of both runs whose right hit has another rank are better or worse.
     fn compared(mut self, before: Option<&TestReport>) -> Self {
         let Some(before) = before else { return self };
         self.before = Some(PreviousRun { at: before.at, recall_at_k: before.recall_at_k, mrr: before.mrr });

@@ -1,4 +1,4 @@
-//! Keeping the index in step with the folder.
+//! Keeps the index in sync with the folder.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::retrieval::index::IndexUpdate;
 use crate::retrieval::{FolderIndex, Listed};
 use crate::store::FolderScan;
 
-/// More new bytes than this are read beside, while searches go on: a second's work.
+/// More new bytes than this are indexed in the background, while searches go on: a second's work.
 const AT_ONCE: u64 = 4 << 20;
-/// How many bytes are read between two commits.
+/// Bytes read between two commits.
 const BATCH: u64 = 4 << 20;
-/// After reading so many bytes, memory is given back that it took for a moment.
+/// Number of bytes read after which freed memory is returned to the system.
 pub(super) const MUCH: u64 = 256 << 10;
 
 impl Library {
-    /// Brings the index in step with the files: at once, or beside when much is new.
+    /// Updates the index from the files: at once, or in the background if much is new.
     ///
     /// # Errors
-    /// When the folder cannot be listed or the index not be written.
+    /// Returns an error if the folder cannot be listed or the index cannot be written.
     pub fn follow(self: &Arc<Self>) -> Result<(), LibraryError> {
         if self.background.is_running(Task::BuildIndex) {
             return Ok(());
@@ -73,8 +73,8 @@ impl Library {
         Ok(())
     }
 
-    /// After a change of a file that somebody noticed. An index that nobody asked for yet is not built for it. Failures
-    /// are logged: the next question meets them again.
+    /// Updates the index after a file change was noticed; does nothing if no search has opened the index yet. Failures
+    /// are logged: the next search meets them again.
     pub fn follow_if_open(self: &Arc<Self>) {
         if self.lock(&self.index).is_none() {
             return;
@@ -92,8 +92,8 @@ impl Library {
             .collect()
     }
 
-    /// An index on disk that cannot be used is a cache: it is made anew. Where it cannot be kept (a full disk), it is
-    /// made in memory.
+    /// Opens the index. The index on disk is a cache: it is rebuilt if it cannot be used. If it cannot be stored (a
+    /// full disk), it is built in memory.
     fn open(&self) -> Result<FolderIndex, LibraryError> {
         let limits = self.settings.limits;
         if self.settings.keep == IndexStorage::InMemory {
@@ -145,7 +145,7 @@ impl Library {
         });
     }
 
-    /// Text first: it is quick, and documents may be anything but.
+    /// Indexes text files before documents: text is quick, while documents may take long.
     fn build(self: &Arc<Self>, plan: IndexUpdate, documents: &[Listed]) -> Result<(), LibraryError> {
         let total = (plan.read.len() + documents.len()) as u32;
         let mut done = 0;
@@ -174,7 +174,7 @@ impl Library {
         })
     }
 
-    /// Makes the index's last commit what searches see.
+    /// Makes the index's last commit visible to searches.
     pub(super) fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
         let snapshot = Arc::new(index.snapshot()?);
         let store = self.view().store.clone();

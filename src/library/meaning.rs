@@ -14,18 +14,18 @@ use crate::retrieval::chunk_index::key;
 use crate::retrieval::vectors::QueryVector;
 use crate::retrieval::{Snapshot, Vectors};
 
-/// How many texts are embedded between two looks at the clock.
+/// Number of texts per call of the embedder; progress is reported between calls.
 const BATCH: usize = 16;
-/// How often progress is shown.
+/// Minimum interval between progress reports.
 pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
-/// How long a question waits for the model to be loaded.
+/// How long a search waits for the model to load.
 const SOON: Duration = Duration::from_millis(700);
-/// With fewer of the chunks embedded, the vector retriever does not answer yet.
+/// Share of embedded chunks below which the vector retriever is not used.
 const ENOUGH: f64 = 0.9;
-/// Vectors of texts that are gone are dropped when they are more than these and more than those that are wanted.
+/// Stale vectors are dropped if the cache has more than twice as many vectors as there are chunks, plus this number.
 pub(super) const GARBAGE: usize = 256;
 
-/// A model and the vectors it made.
+/// An embedding model and its vectors.
 pub struct Store {
     pub model: ModelName,
     pub embedder: Arc<dyn Embedder>,
@@ -52,7 +52,7 @@ impl Store {
 }
 
 impl Library {
-    /// Loads the model and makes the vectors that are missing, so that the first question finds them.
+    /// Loads the model and computes the missing vectors, so that they are ready for the first search.
     pub fn warm(self: &Arc<Self>) {
         if let Err(error) = self.follow() {
             tracing::warn!(folder = self.folder(), %error, "the folder cannot be indexed");
@@ -60,7 +60,7 @@ impl Library {
         self.prepare();
     }
 
-    /// Opens what is configured, and makes beside what is missing.
+    /// Opens the configured models and computes missing vectors in the background.
     pub(super) fn prepare(self: &Arc<Self>) {
         let vectors = self.store().is_ok();
         let pieces = self.piece_store().is_some();
@@ -69,7 +69,7 @@ impl Library {
         }
     }
 
-    /// The question as a vector, or why words alone decide.
+    /// Returns the question as a vector, or the reason why the search goes by words alone.
     pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<QueryVector, WeightReason> {
         let store = self.loaded()?;
         self.embed_missing();
@@ -87,7 +87,8 @@ impl Library {
         vector.into_iter().next().map(QueryVector::new).ok_or(WeightReason::EmbeddingFailed)
     }
 
-    /// The model and its vectors, if they are there soon: loading goes on beside, and words answer until then.
+    /// Returns the model and its vectors if they are ready soon. Loading goes on in the background; searches go by
+    /// words until then.
     fn loaded(self: &Arc<Self>) -> Result<Arc<Store>, WeightReason> {
         let reason = |error: &EmbedError| match error {
             EmbedError::Missing(_) => WeightReason::NoModel,
@@ -114,7 +115,7 @@ impl Library {
         self.view().store.clone().ok_or_else(failed)
     }
 
-    /// The model and its vectors, opened the first time.
+    /// Returns the model and its vectors, opening them on the first call.
     pub(super) fn store(&self) -> Result<Arc<Store>, EmbedError> {
         let mut opened = self.lock(&self.store);
         if let Some(store) = opened.as_ref() {
@@ -153,14 +154,14 @@ impl Library {
         error
     }
 
-    /// After a change of files: only where the model is in use already, so that a save does not load it.
+    /// Embeds after a change of files, but only if a model is already in use, so that a save does not load it.
     pub(super) fn embed_if_used(self: &Arc<Self>) {
         if self.lock(&self.store).is_some() || self.uses_pieces() {
             self.embed_missing();
         }
     }
 
-    /// Makes missing vectors beside, of texts and then of their pieces, if that is not under way.
+    /// Computes missing vectors in the background, of texts and then of their pieces, unless that is already running.
     pub(super) fn embed_missing(self: &Arc<Self>) {
         let view = self.view();
         let (embedded, is_there) = (view.embedded(), view.store.is_some());
@@ -180,7 +181,7 @@ impl Library {
         });
     }
 
-    /// Until nothing is missing, also of what changes meanwhile.
+    /// Embeds until nothing is missing, including what changes meanwhile.
     fn embed(&self, store: &Arc<Store>) {
         loop {
             let Some(snapshot) = self.view().snapshot.clone() else { return };
@@ -227,7 +228,8 @@ impl Library {
         Ok(())
     }
 
-    /// Nobody can be comparing rows meanwhile: searches hold the view whose rows are replaced with the file.
+    /// Replaces the vector file by one without stale vectors. Safe during searches: a search holds a view, and rows and
+    /// file are replaced together by a new view.
     fn drop_garbage(&self, store: &Arc<Store>) -> Result<(), Box<dyn std::error::Error>> {
         let Some(snapshot) = self.view().snapshot.clone() else { return Ok(()) };
         let kept = store.read().len();

@@ -1,7 +1,7 @@
 //! A searchable folder of documents. Every search first updates the index from the files that changed.
 //!
-//! Everything here blocks and is called where blocking is allowed. What takes long (many new files, many new vectors) is
-//! done by a thread beside; searches answer from what there is until then, and say so.
+//! All functions block; call them only where blocking is allowed. Long work (many new files, many new vectors) runs on
+//! background threads; until it is done, searches answer from what is indexed, and report that.
 
 mod background;
 mod documents;
@@ -33,27 +33,27 @@ use documents::Refused;
 use meaning::Store;
 use pieces::Pieces;
 
-/// Gives the embedding model, loading it the first time.
+/// Returns the embedding model, loading it on the first call.
 pub type LoadEmbedder = Arc<dyn Fn() -> Result<Arc<dyn Embedder>, EmbedError> + Send + Sync>;
 
-/// Gives the model of late interaction, loading it the first time; `None` where none is wanted.
+/// Returns the model of late interaction, loading it on the first call; `None` if none is configured.
 pub type LoadTokenEmbedder = Arc<dyn Fn() -> Result<Option<Arc<dyn TokenEmbedder>>, EmbedError> + Send + Sync>;
 
-/// The questions about a folder (`miniclaw eval`): no document of it.
+/// The file with a folder's retrieval tests (`miniclaw eval`); not indexed as a document.
 pub const TESTS: &str = "tests.jsonl";
 
-/// How many of the next best are explained beside the hits.
+/// Number of next-best results that are explained in addition to the hits.
 const NEAR_MISSES: usize = 3;
 
 /// Where an index is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexStorage {
-    /// Made anew at each start.
+    /// Rebuilt at each start.
     InMemory,
     OnDisk,
 }
 
-/// Everything a library is made with.
+/// The settings and models of a library.
 pub struct LibrarySettings {
     /// One of the home's folders.
     pub root: Root,
@@ -62,7 +62,7 @@ pub struct LibrarySettings {
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
     pub tokens: LoadTokenEmbedder,
-    /// Reads what is no text.
+    /// Reads the documents that are not plain text.
     pub extractor: Extractor,
 }
 
@@ -70,7 +70,7 @@ pub struct LibrarySettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexState {
-    /// Nothing was asked yet.
+    /// The index has not been opened yet.
     #[default]
     NotBuilt,
     Building,
@@ -78,7 +78,7 @@ pub enum IndexState {
     Ready,
 }
 
-/// How far it is with that: files while building, chunks while embedding.
+/// Progress in a state: counts files while building, chunks while embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexProgress {
     pub state: IndexState,
@@ -96,45 +96,45 @@ pub enum LibraryError {
     Search(#[from] SearchError),
 }
 
-/// One of the home's folders, searchable.
+/// One of the home's folders, made searchable.
 pub struct Library {
     home: Home,
     settings: LibrarySettings,
-    /// [`LARGE`], but for tests.
+    /// [`LARGE`]; tests set it to other values.
     large: usize,
     analyser: Analyser,
     /// Locked before `index`.
     seen: Mutex<FolderState>,
-    /// Opened with the first look at the folder.
+    /// Opened by the first scan of the folder.
     index: Mutex<Option<FolderIndex>>,
     view: RwLock<Arc<View>>,
     store: Mutex<Option<Arc<Store>>>,
     pieces: Mutex<Pieces>,
-    /// What is found unreadable, by fingerprint.
+    /// The documents found unreadable, by fingerprint.
     refused: OnceLock<Refused>,
-    /// While this is locked, nothing else is.
+    /// Innermost lock: no other lock is taken while this one is held.
     background: Background,
     tell: OnceLock<Box<dyn Fn(IndexProgress) + Send + Sync>>,
 }
 
-/// The folder at the last look.
+/// The folder as of the last scan.
 #[derive(Default)]
 struct FolderState {
     look: FolderScan,
-    /// The index holds what was seen then.
+    /// Whether the index holds everything that the scan found.
     indexed: bool,
 }
 
-/// What searches see until the next change.
+/// What searches use until the next change replaces it.
 #[derive(Default)]
 struct View {
     snapshot: Option<Arc<Snapshot>>,
     store: Option<Arc<Store>>,
-    /// Each chunk that has a vector, with its row.
+    /// Each chunk that has a vector, with the vector's row.
     rows: Vec<(Address, u32)>,
 }
 
-/// With so many chunks, looking for changed files is done beside searching.
+/// Number of chunks from which on the scan for changed files runs in parallel with the search.
 const LARGE: usize = 20_000;
 
 impl View {
@@ -144,14 +144,14 @@ impl View {
     }
 }
 
-/// What a question may add to itself.
+/// Options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchOptions {
-    /// How many hits.
+    /// Number of hits.
     pub k: usize,
-    /// How many of the next best are explained.
+    /// Number of next-best results that are explained.
     pub near_misses: usize,
-    /// Overrules the choice of weights.
+    /// Overrides the automatic choice of weights.
     pub vector_weight: Option<f64>,
 }
 
@@ -161,15 +161,15 @@ impl SearchOptions {
     }
 }
 
-/// A library as a person looks at it.
+/// The state of a library, for display.
 pub struct Overview {
     pub files: Vec<FileState>,
-    /// Files beyond as many as are indexed.
+    /// Number of files that are not indexed because there are too many.
     pub left_out: usize,
     pub embedded: Embedded,
     pub progress: IndexProgress,
     pub model: Option<ModelName>,
-    /// Why there is no model, when one was looked for.
+    /// Why there is no model, if loading or using it failed.
     pub no_model: Option<EmbedError>,
     pub bytes_on_disk: u64,
 }
@@ -196,25 +196,26 @@ impl Library {
         self.settings.root
     }
 
-    /// The name of the root.
+    /// Returns the name of the root.
     pub fn folder(&self) -> &'static str {
         self.settings.root.name()
     }
 
-    /// Who is told how far it is; set once.
+    /// Sets the callback for progress; only the first call has an effect.
     pub fn on_progress(&self, tell: impl Fn(IndexProgress) + Send + Sync + 'static) {
         let _ = self.tell.set(Box::new(tell));
     }
 
-    /// The best pieces, of the files as they are now.
+    /// Returns the best hits, after updating the index from changed files.
     ///
     /// # Errors
-    /// When the folder or its index cannot be read.
+    /// Returns an error if the folder or its index cannot be read.
     pub fn search(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<Search, LibraryError> {
         let started = Instant::now();
         let look = || self.follow().map(|()| started.elapsed().as_micros() as u64);
         let (looked, ahead) = if self.view().snapshot.as_ref().is_some_and(|all| all.len() >= self.large) {
-            // Looking takes about as long as searching: both are begun, and the answer counts if nothing has changed.
+            // The scan takes about as long as the search: both run in parallel, and the answer counts if nothing has
+            // changed.
             std::thread::scope(|scope| {
                 let looking = scope.spawn(look);
                 let ahead = self.answer(query, options);
@@ -232,12 +233,12 @@ impl Library {
         Ok(found)
     }
 
-    /// The best pieces of what is indexed, and what that was.
+    /// Searches what is indexed; also returns the view that was searched.
     fn answer(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<(Search, Arc<View>), LibraryError> {
         let wanted = options.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
         let mut found = self.ask(query, options, wanted)?;
         if found.0.hits.is_empty() && wanted.is_some() && options.k > 0 {
-            // The very words stand nowhere: then what is near in meaning is better than nothing.
+            // No chunk contains the exact words: hits near in meaning are better than none.
             found = self.ask(query, options, None)?;
         }
         Ok(found)
@@ -260,7 +261,7 @@ impl Library {
         let quoted = words_only == Some(WeightReason::Quoted) || options.vector_weight.is_some();
         let pieces = if quoted { None } else { self.pieces(query) };
         let embed = started.elapsed().as_micros() as u64;
-        // Taken after the model was looked for: that may have brought the vectors.
+        // Read after the model was requested, because loading it may have added the vectors.
         let view = self.view();
         let (pieces, piece_store) = pieces.unzip();
 
@@ -310,18 +311,18 @@ impl Library {
         Ok((search, view))
     }
 
-    /// The `k` best pieces.
+    /// Returns the `k` best hits.
     ///
     /// # Errors
-    /// As [`Library::search`].
+    /// Returns an error in the same cases as [`Library::search`].
     pub fn best(self: &Arc<Self>, query: &str, k: usize) -> Result<Vec<Hit>, LibraryError> {
         Ok(self.search(query, SearchOptions { k, near_misses: 0, vector_weight: None })?.hits)
     }
 
-    /// The chunks of a file, in its order, and whether each has its vector.
+    /// Returns the chunks of a file in order, and whether each has its vector.
     ///
     /// # Errors
-    /// As [`Library::search`].
+    /// Returns an error in the same cases as [`Library::search`].
     pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<(StoredChunk, bool)>, LibraryError> {
         self.follow()?;
         let view = self.view();
@@ -347,15 +348,15 @@ impl Library {
         }
     }
 
-    /// How many files are not indexed because there are too many, at the last look.
+    /// Returns how many files the last scan left out of the index because there are too many.
     pub fn left_out(&self) -> usize {
         self.background.state().left_out
     }
 
-    /// Waits until everything is indexed and embedded; for programs that measure.
+    /// Waits until everything is indexed and embedded; for measurements.
     ///
     /// # Errors
-    /// As [`Library::search`].
+    /// Returns an error in the same cases as [`Library::search`].
     pub fn settle(self: &Arc<Self>) -> Result<(), LibraryError> {
         self.follow()?;
         self.background.wait(Task::BuildIndex, Duration::MAX);
@@ -368,7 +369,7 @@ impl Library {
         self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A panic in between leaves a cache that the next look at the folder brings in step again.
+    /// Locks a mutex, ignoring poisoning: after a panic, the next scan of the folder brings the cache up to date.
     fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }

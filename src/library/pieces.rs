@@ -9,7 +9,7 @@ use super::{IndexProgress, IndexState, Library};
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 use crate::retrieval::{Snapshot, TokenVectors, late};
 
-/// A model and the vectors it made.
+/// A late-interaction model and its vectors.
 pub struct PieceStore {
     embedder: Arc<dyn TokenEmbedder>,
     pub tokens: RwLock<TokenVectors>,
@@ -18,7 +18,7 @@ pub struct PieceStore {
 #[derive(Default)]
 pub(super) struct Pieces {
     store: Option<Arc<PieceStore>>,
-    /// Why there was none the last time.
+    /// The last failure of the model or its cache.
     failed: Option<ModelFailure>,
 }
 
@@ -31,7 +31,7 @@ impl PieceStore {
 }
 
 impl Library {
-    /// The question's pieces and what they are compared with, where late interaction is configured.
+    /// Returns the question's pieces and the store to compare them with, if late interaction is configured and works.
     pub(super) fn pieces(self: &Arc<Self>, query: &str) -> Option<(Vec<TokenVector>, Arc<PieceStore>)> {
         let store = self.piece_store()?;
         self.embed_missing();
@@ -44,7 +44,7 @@ impl Library {
         }
     }
 
-    /// The model and its vectors, opened the first time.
+    /// Returns the model and its vectors, opening them on the first call.
     pub(super) fn piece_store(&self) -> Option<Arc<PieceStore>> {
         let mut pieces = self.lock(&self.pieces);
         if pieces.store.is_some() || pieces.failed.as_ref().is_some_and(ModelFailure::is_recent) {
@@ -81,7 +81,7 @@ impl Library {
         self.lock(&self.pieces).store.is_some()
     }
 
-    /// Whether some are missing and can be made.
+    /// Whether vectors are missing and can be computed.
     pub(super) fn lacks_pieces(&self) -> bool {
         let pieces = self.lock(&self.pieces);
         let pausing = pieces.failed.as_ref().is_some_and(ModelFailure::is_recent);
@@ -90,7 +90,7 @@ impl Library {
         self.view().snapshot.as_ref().is_some_and(|snapshot| store.lacks(snapshot))
     }
 
-    /// Until nothing is missing, also of what changes meanwhile.
+    /// Computes vectors until nothing is missing, including what changes meanwhile.
     pub(super) fn make_pieces(&self) {
         while self.lacks_pieces() {
             let (Some(store), Some(snapshot)) = (self.piece_store(), self.view().snapshot.clone()) else { return };

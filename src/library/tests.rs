@@ -1,4 +1,4 @@
-//! What a library answers while its files change.
+//! Tests of searches while the files change.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn search_sees_changes_without_waiting_for_the_scan() {
 }
 
 #[test]
-fn failed_scan_is_not_taken_for_no_change() {
+fn failed_scan_is_not_treated_as_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let library = library(folder.path(), usize::MAX);
     let (knowledge, aside) = (folder.path().join("knowledge"), folder.path().join("aside"));

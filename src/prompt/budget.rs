@@ -1,4 +1,4 @@
-//! Decides what to leave out when a conversation is longer than the model's context.
+//! Decides what to leave out if a conversation is longer than the model's context.
 
 use crate::provider::ChatMessage;
 
@@ -6,24 +6,25 @@ use crate::provider::ChatMessage;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub context_window: usize,
-    /// System prompt and tool descriptions.
+    /// System prompt, tool descriptions and retrieved passages.
     pub fixed: usize,
-    /// Kept free for the answer.
+    /// Reserved for the answer.
     pub answer: usize,
 }
 
-/// Each message costs a few tokens beyond its text: role, separators.
+/// Tokens that each message costs beyond its text: role, separators.
 const MESSAGE_OVERHEAD: usize = 4;
 
-/// Drops the oldest exchanges (a question with everything up to the next one) until the rest fits. The newest question and
-/// what follows it always stays. Returns how many messages were dropped.
+/// Drops the oldest exchanges (a question with everything up to the next one) until the rest fits. Always keeps the
+/// newest question and what follows it. Returns how many messages were dropped.
 pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) -> usize) -> usize {
     let room = budget.context_window.saturating_sub(budget.fixed + budget.answer);
-    // A token is at least a byte, so a history of few bytes fits without counting.
+    // A token is at least one byte, so a short history fits without counting.
     if history.iter().map(|m| bytes(m) + MESSAGE_OVERHEAD).sum::<usize>() <= room {
         return 0;
     }
-    // From the newest exchange back, so that what is left out is not counted: a long session costs what its window holds.
+    // Goes from the newest exchange back, so that dropped messages are not counted: the cost of a long session depends
+    // only on its window.
     let (mut kept, mut total) = (history.len(), 0);
     while kept > 0 {
         let start = history[..kept].iter().rposition(|m| m.is_asked()).unwrap_or(0);
@@ -48,12 +49,12 @@ fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
     std::iter::once(main.as_str()).chain(calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]))
 }
 
-/// Those of pictures count as bytes too: at least what they cost.
+/// Returns an upper bound of a message's tokens: the bytes of its texts plus the tokens of its pictures.
 fn bytes(message: &ChatMessage) -> usize {
     texts(message).map(str::len).sum::<usize>() + pictures(message)
 }
 
-/// Tokens of a message's pictures.
+/// Returns the tokens of a message's pictures.
 pub fn pictures(message: &ChatMessage) -> usize {
     match message {
         ChatMessage::Pictured { pictures, .. } => pictures.iter().map(|seen| seen.picture.tokens()).sum(),
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn oldest_exchanges_are_dropped_whole_and_newest_kept() {
+    fn oldest_exchanges_are_dropped_whole() {
         let budget = Budget { context_window: 60, fixed: 10, answer: 10 };
         let mut history =
             vec![user(&"a".repeat(20)), said(&"b".repeat(20)), user("c"), said("d"), user("the question")];
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_history_is_not_even_counted() {
+    fn short_history_is_not_counted() {
         let budget = Budget { context_window: 1000, fixed: 0, answer: 0 };
         let mut history = vec![user("hi")];
         assert_eq!(fit(&mut history, budget, &|_| panic!("counted")), 0);

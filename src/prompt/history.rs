@@ -1,7 +1,7 @@
-//! The messages of a session as a provider accepts them (`load_session_for_agent` of the document).
+//! Converts the messages of a session to what a provider accepts (`load_session_for_agent` of the document).
 //!
-//! Whatever stands in the file, what comes out is well formed: every call has exactly one result right behind it, call
-//! ids are unique, and consecutive assistant texts are one message.
+//! The result is well formed whatever the file contains: every call has exactly one result directly after it, call ids
+//! are unique, and consecutive assistant texts are one message.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
 const RETRIEVED_HEAD: &str = "[记忆检索结果]";
 const CANNOT_SEE: &str = "this model cannot see pictures";
 
-/// Whether the model that is asked sees pictures.
+/// Whether the model sees pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisionSupport {
     Sees,
@@ -29,7 +29,7 @@ impl VisionSupport {
     }
 }
 
-/// The history of a session, oldest first, its summary (if any) in front.
+/// Returns the history of a session, oldest first, after its summary (if any).
 pub fn transcript(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
     let mut builder = Builder::default();
     if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
@@ -39,15 +39,15 @@ pub fn transcript(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
         match message.role {
             Role::User => builder.out.push(asked(message, sight)),
             Role::Assistant => builder.assistant(message),
-            // A system message in a file is somebody's note; the system prompt comes from the workspace alone.
+            // A system message in a file is somebody's note; the system prompt comes only from the files of the home.
             Role::System => {}
         }
     }
     builder.out
 }
 
-/// What a person said, behind the files they sent along: a question about a long text is answered best after it.
-/// Pictures are named in front of everything, so that no text can pose as one of them.
+/// Converts a person's message. Attached files come before its text, because a question about a long text is answered
+/// best after it. The labels of pictures come first, so that no text can imitate one.
 fn asked(message: &Message, sight: VisionSupport) -> ChatMessage {
     if message.attachments.is_empty() {
         return ChatMessage::User(message.content.clone());
@@ -74,7 +74,7 @@ fn asked(message: &Message, sight: VisionSupport) -> ChatMessage {
     if pictures.is_empty() { ChatMessage::User(content) } else { ChatMessage::Pictured { content, pictures } }
 }
 
-/// What was retrieved, as the model reads it; empty when there is nothing.
+/// Returns the retrieved passages as the model reads them; empty if there are none.
 pub fn retrieved_text(hits: &[Hit]) -> String {
     if hits.is_empty() {
         return String::new();
@@ -86,7 +86,7 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
     text
 }
 
-/// Puts what was retrieved in front of the question it was retrieved for. For this request only.
+/// Inserts the retrieved passages before the question they were retrieved for, in this request only.
 pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
     let text = retrieved_text(hits);
     if text.is_empty() {
@@ -94,7 +94,7 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
     }
     let question = history.iter().rposition(ChatMessage::is_asked).unwrap_or(history.len());
     match question.checked_sub(1).map(|before| &mut history[before]) {
-        // Two assistant messages in a row are refused by some chat templates.
+        // Some chat templates refuse two assistant messages in a row.
         Some(ChatMessage::Assistant { content, calls, .. }) if calls.is_empty() => {
             content.push_str("\n\n");
             content.push_str(&text);
@@ -160,7 +160,8 @@ impl Builder {
     }
 }
 
-/// Providers parse the arguments of earlier calls, so what was not a JSON object is wrapped in one.
+/// Returns a call's arguments as a JSON object. Providers parse the arguments of earlier calls, so anything else is
+/// wrapped in one.
 fn arguments(call: &ToolCall) -> String {
     match &call.arguments {
         Some(object @ Value::Object(_)) => object.to_string(),
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_different_dialogues_are_different_requests() {
+    fn calls_of_each_dialogue_are_one_request() {
         let history = blind(&session(json!({"messages": [{"role": "assistant", "content": "", "tool_calls": [
             {"tool": "a", "id": "x", "dialogue": 0, "arguments": {}, "output": "1"},
             {"tool": "b", "id": "x", "dialogue": 0, "arguments": "{oops", "output": "2"},
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn retrieved_memory_stands_before_the_question() {
+    fn retrieved_memory_precedes_question() {
         let mut history = vec![ChatMessage::User("when?".to_owned())];
         let hit = Hit {
             text: "On Monday.".to_owned(),

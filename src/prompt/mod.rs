@@ -1,4 +1,4 @@
-//! Assembles requests: the system prompt from files, the history from messages, and what is left out of it.
+//! Assembles requests: the system prompt from files, the history from messages, within the limit of the context.
 
 pub mod budget;
 pub mod history;

@@ -8,24 +8,24 @@ use crate::domain::Picture;
 use crate::domain::picture::{Media, head};
 use crate::provider::{ChatMessage, SeenPicture};
 
-/// The most pictures of one request; of more the newest are sent.
+/// Maximum pictures in one request; if there are more, the newest are sent.
 pub const MOST_SENT: usize = 12;
 const MISSING: &str = "its file is missing or is not what was sent";
 const TOO_MANY: &str = "not sent again, newer pictures take its place";
 const MARKER: &str = "picture:";
 
-/// How the words of a message call its picture.
+/// Returns the label that refers to a picture in its message's text.
 pub fn label(number: usize, name: &str) -> String {
     format!("[picture {number}: {name}]")
 }
 
-/// What stands for a picture's bytes: its type, size and hash.
+/// Returns the marker that stands for a picture's bytes: its type, size and hash.
 pub fn marker(picture: &Picture) -> String {
     let Picture { media_type, hash, width, height, .. } = picture;
     format!("{MARKER}{};{width}x{height};{hash}", media_type.name())
 }
 
-/// The picture that a marker stands for; its bytes are not counted in one.
+/// Parses a marker into its picture. `bytes` is 0, because a marker does not contain it.
 pub fn marked(marker: &str) -> Option<Picture> {
     let mut parts = marker.strip_prefix(MARKER)?.split(';');
     let (kind, size, hash) = (parts.next()?, parts.next()?, parts.next()?);
@@ -39,14 +39,14 @@ pub fn marked(marker: &str) -> Option<Picture> {
     })
 }
 
-/// The bytes as an address; `None` where they are no picture.
+/// Returns the bytes as a data URL; `None` if they are not a picture.
 pub fn data_url(bytes: &[u8]) -> Option<String> {
     let kind = head(bytes)?.media.name();
     Some(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
 }
 
-/// Puts the bytes of the newest pictures in, read by their hash. One that cannot be read, or is one too many, is told of in
-/// the words of its message instead.
+/// Loads the bytes of the newest pictures by their hashes. A picture that cannot be read, or exceeds the limit, is
+/// removed, and its label in the message's text says why.
 pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>) {
     let mut left = MOST_SENT;
     for message in history.iter_mut().rev() {
@@ -71,7 +71,7 @@ pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>)
     }
 }
 
-/// All pictures of a request.
+/// Returns all pictures of a request.
 pub fn of(messages: &[ChatMessage]) -> Vec<SeenPicture> {
     let pictures = messages.iter().filter_map(|message| match message {
         ChatMessage::Pictured { pictures, .. } => Some(pictures),
@@ -82,20 +82,20 @@ pub fn of(messages: &[ChatMessage]) -> Vec<SeenPicture> {
     pictures.flatten().cloned().collect()
 }
 
-/// The addresses of the pictures in a message's JSON.
+/// Returns the URLs of the pictures in a message's JSON.
 pub fn addresses(message: &mut Value) -> impl Iterator<Item = &mut Value> {
     let parts = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     parts.filter_map(|part| part.get_mut("image_url")?.get_mut("url"))
 }
 
-/// Tokens of the pictures in a message's JSON, as its record has it.
+/// Returns the tokens of the pictures in a message's JSON as recorded, with markers.
 pub fn tokens(message: &Value) -> usize {
     let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
     let pictures = parts.filter_map(|part| marked(part.get("image_url")?.get("url")?.as_str()?));
     pictures.map(|picture| picture.tokens()).sum()
 }
 
-/// A message's JSON with markers in the place of the bytes.
+/// Replaces the bytes of the pictures in a message's JSON with markers.
 pub fn without_bytes(message: &mut Value, pictures: &[SeenPicture]) {
     for address in addresses(message) {
         let known = address.as_str().and_then(|url| pictures.iter().find(|seen| *seen.url == *url));
@@ -105,7 +105,7 @@ pub fn without_bytes(message: &mut Value, pictures: &[SeenPicture]) {
     }
 }
 
-/// The bytes in the place of the markers again; `None` where one is missing or is not what it was.
+/// Replaces the markers in a message's JSON with the bytes; `None` if a picture is missing or has changed.
 pub fn with_bytes(mut message: Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Value> {
     for address in addresses(&mut message) {
         if let Some(picture) = address.as_str().and_then(marked) {

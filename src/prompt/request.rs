@@ -1,4 +1,5 @@
-//! The next request of a session: the system prompt, its history and what was retrieved, within the model's context.
+//! Assembles the next request of a session: the system prompt, its history and the retrieved passages, within the
+//! model's context.
 //!
 //! [`NextRequest::assemble`] is the only place that builds one. A run sends it; `GET /api/prompt` shows it.
 
@@ -12,7 +13,7 @@ use crate::provider::{ChatMessage, ModelRequest};
 use crate::store::Home;
 use crate::tokens::Counter;
 
-/// The share of the context kept free for the answer, and its most.
+/// Divisor that gives the share of the context reserved for the answer, and the maximum of that share, in tokens.
 const ANSWER_SHARE: usize = 4;
 const ANSWER_MOST: usize = 4096;
 /// Tokens for a hit's number, source and lines.
@@ -22,7 +23,7 @@ const HIT_OVERHEAD: usize = 30;
 pub struct NextRequest {
     pub request: ModelRequest,
     pub system: SystemPrompt,
-    /// Messages of the history that did not fit and were left out.
+    /// Number of messages of the history that did not fit and were left out.
     pub dropped: usize,
 }
 
@@ -32,11 +33,11 @@ pub struct RequestSources<'a> {
     pub home: &'a Home,
     /// `None` for the first request of a new session.
     pub session: Option<&'a Session>,
-    /// What memory says about the question; `None` when memory is not searched and stands in the system prompt.
+    /// Passages of memory for the question; `None` if memory is not searched and is part of the system prompt.
     pub hits: Option<&'a [Hit]>,
 }
 
-/// What a request depends on besides its sources: the model's abilities, and the tools it is offered.
+/// What a request depends on besides its sources: the model's abilities, and the tools offered to it.
 #[derive(Clone)]
 pub struct RequestLimits<'a> {
     /// In tokens.
@@ -47,7 +48,8 @@ pub struct RequestLimits<'a> {
 }
 
 impl NextRequest {
-    /// Builds a request afresh from files and messages. Pictures are named in it; their bytes are read before it is sent.
+    /// Builds a request from the current files and messages. It only names pictures; their bytes are read before it is
+    /// sent.
     pub fn assemble(sources: RequestSources<'_>, limits: &RequestLimits<'_>) -> Self {
         let mode = if sources.hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
         let system = assemble(sources.home, mode);
@@ -55,7 +57,8 @@ impl NextRequest {
         let mut history = sources.session.map(|session| transcript(session, limits.sight)).unwrap_or_default();
         let window = limits.context_window as usize;
         let count = |text: &str| limits.tokens.count_cached(text);
-        // What was retrieved is for this very question: it has its room before the history is fitted in.
+        // The retrieved passages are for this very question, so their space is reserved before the history is fitted
+        // in.
         let retrieved: usize = hits.iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
         let budget = Budget {
             context_window: window,
@@ -75,7 +78,7 @@ impl NextRequest {
 }
 
 impl RequestLimits<'_> {
-    /// An upper bound in tokens of what every request carries; bytes are counted where they surely fit.
+    /// Returns an upper bound of the tokens that every request needs; counts bytes if they certainly fit.
     fn fixed(&self, system: &str) -> usize {
         let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
         let bytes = system.len() + tools;

@@ -9,21 +9,22 @@ use crate::store::etag;
 
 const MESSAGES: &str = "messages";
 const TOOLS: &str = "tools";
-/// Between the parts of a system prompt.
+/// Separator between the parts of a system prompt.
 pub const BETWEEN_PARTS: &str = "\n\n";
 
-/// A request that is sent.
+/// A request that is about to be sent.
 pub struct Sending<'a> {
-    /// Exactly what goes out.
+    /// Exactly what is sent.
     pub body: Value,
     pub system: &'a SystemPrompt,
-    /// What was retrieved, as the model reads it; empty where nothing was.
+    /// The retrieved passages as the model reads them; empty if there are none.
     pub retrieved: &'a str,
-    /// The pictures in it: the record names them, and their files beside the session hold them.
+    /// Pictures in the request: the record names them, and their files beside the session hold the bytes.
     pub pictures: &'a [SeenPicture],
 }
 
-/// The record of a request, still without where and when it was sent, and the texts it stands for.
+/// Splits a request into its record, which does not say yet where and when it was sent, and the texts that the record
+/// refers to.
 pub fn take_apart(sending: Sending<'_>) -> (SentRequest, Vec<SentText>) {
     let Sending { mut body, system, retrieved, pictures } = sending;
     let whole = body.to_string();
@@ -77,7 +78,7 @@ pub fn take_apart(sending: Sending<'_>) -> (SentRequest, Vec<SentText>) {
     (request, texts)
 }
 
-/// It ends the message before the question, or is that message.
+/// Finds the retrieved text, which ends the message before the question or is that message.
 fn find_retrieved(messages: &[Value], retrieved: &str) -> Option<SentRetrieval> {
     if retrieved.is_empty() {
         return None;
@@ -90,7 +91,7 @@ pub fn content(message: &Value) -> &str {
     message["content"].as_str().unwrap_or_default()
 }
 
-/// The whole body again; `None` when a text is missing or something else than was sent would come out.
+/// Rebuilds the whole body; `None` if a text is missing or the result differs from what was sent.
 pub fn put_together(
     request: &SentRequest,
     text: impl Fn(&str) -> Option<String>,
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_files_tools_or_memory_is_a_request_too() {
+    fn minimal_request_is_recorded() {
         let sent = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
         let system = SystemPrompt::default();
         let (request, texts) =

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::domain::{Place, Root};
 use crate::store::{Home, StoreError};
 
-/// Each part's limit in characters (Unicode scalar values).
+/// Maximum characters (Unicode scalar values) of each part.
 pub const PART_LIMIT: usize = 20_000;
 const TRUNCATED: &str = "\n...[truncated]";
 
@@ -21,37 +21,37 @@ const PARTS: [(&str, &str); 6] = [
 const MEMORY_LABEL: &str = "Long-term Memory";
 const MEMORY_FILE: &str = "memory/MEMORY.md";
 
-/// Takes MEMORY.md's place in RAG mode.
+/// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
 [记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, cite it \
 as [memory/MEMORY.md:12-20] with the file and lines given, and say so when nothing there answers it.";
 
-/// One part of the prompt, or the reason it is not there.
+/// One part of the prompt, or the reason for its absence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     pub label: &'static str,
-    /// The file it came from; none for the text that RAG mode puts in.
+    /// The file it came from; `None` for the text that RAG mode inserts.
     pub file: Option<&'static str>,
-    /// Where it stands in the prompt, in bytes, its label included; empty when absent.
+    /// Byte range in the prompt, including the label; empty if the part is absent.
     pub start: usize,
     pub end: usize,
-    /// Of the text taken from the file.
+    /// Number of characters taken from the file.
     pub characters: usize,
     pub truncated: bool,
-    /// Why it is not there.
+    /// Why the part is absent.
     pub absent: Option<String>,
-    /// It is not there though there is something in its place: nothing may be sent without it.
+    /// Whether the part is absent although its file exists: nothing may be sent without it.
     pub unreadable: bool,
-    /// First and last line of the file that are in.
+    /// First and last line of the file that are included.
     pub lines: Option<(u32, u32)>,
     /// Hash of the whole file.
     pub etag: Option<String>,
 }
 
-/// What of a file goes into the prompt.
+/// The part of a file that goes into the prompt.
 struct Body {
     text: String,
-    /// The line of the file at which it begins, from 1.
+    /// First line of the file that is included, 1-based.
     line: u32,
     etag: String,
 }
@@ -63,28 +63,28 @@ pub struct SystemPrompt {
     pub parts: Vec<Part>,
 }
 
-/// Whether memory is in the prompt or retrieved for each question.
+/// Whether memory is part of the prompt or is retrieved for each question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryMode {
     Whole,
     Retrieved,
 }
 
-/// How a file gets to the model.
+/// How a file reaches the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// It is part of each request.
+    /// Part of each request.
     Each,
-    /// Its name and description are; the rest is read when it is needed.
+    /// Its name and description are part of each request; the rest is read on demand.
     Named,
-    /// Passages of it are, where they fit a question, or when the agent looks for them.
+    /// Passages of it, if they fit a question or the agent searches for them.
     Found,
-    /// Only when the agent reads it.
+    /// Only if the agent reads it.
     Read,
 }
 
-/// How the file of that path gets to the model.
+/// Returns how the file with that path reaches the model.
 pub fn share(path: &str, rag_mode: bool) -> Share {
     let is_part = PARTS.iter().any(|(_, file)| *file == path);
     match path.split('/').next().and_then(Root::parse) {
@@ -95,8 +95,8 @@ pub fn share(path: &str, rag_mode: bool) -> Share {
     }
 }
 
-/// What a part's text would be in the prompt, its label included, and whether it is cut; `None` for what is no part or is
-/// left out.
+/// Returns the text that a part would have in the prompt, including its label, and whether it is truncated; `None` if
+/// the path is not a part or the part is left out.
 pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
     let (label, file) = PARTS.into_iter().find(|(_, file)| *file == path)?;
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -109,8 +109,8 @@ pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
     Some((prompt.text, truncated))
 }
 
-/// Reads all parts now. A part that is missing or empty is left out. One that is there and cannot be read is not there
-/// either, and [`SystemPrompt::unreadable`] names it: what is sent to a model must not lack it in silence.
+/// Reads all parts from disk. A part that is missing or empty is left out. A part that exists and cannot be read is
+/// also left out, and [`SystemPrompt::unreadable`] names it: a request must not lack it silently.
 pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     for (label, file) in PARTS {
@@ -180,7 +180,7 @@ impl SystemPrompt {
         self.parts.push(Part { label, file, start, end, characters, truncated, absent, unreadable, lines, etag });
     }
 
-    /// The first part that is there and could not be read.
+    /// Returns the first part that exists and could not be read.
     pub fn unreadable(&self) -> Option<&Part> {
         self.parts.iter().find(|part| part.unreadable)
     }
@@ -206,7 +206,7 @@ impl SystemPrompt {
     }
 }
 
-/// The first [`PART_LIMIT`] characters, and whether there were more.
+/// Returns the first [`PART_LIMIT`] characters, and whether there were more.
 fn cap(text: &str) -> (&str, bool) {
     // A text of at most that many bytes cannot have more characters.
     if text.len() <= PART_LIMIT {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_stand_in_the_documented_order_under_their_labels() {
+    fn parts_have_documented_order_and_labels() {
         let (folder, home) = home();
         for (_, file) in PARTS {
             std::fs::write(folder.path().join(file), format!("text of {file}\n")).unwrap();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_on_disk_is_in_the_very_next_prompt() {
+    fn disk_edit_is_in_next_prompt() {
         let (folder, home) = home();
         let soul = folder.path().join("workspace/SOUL.md");
         std::fs::write(&soul, "one").unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_capped_by_characters_not_bytes() {
+    fn part_is_capped_by_characters() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("workspace/SOUL.md"), "字".repeat(PART_LIMIT)).unwrap();
         std::fs::write(folder.path().join("workspace/USER.md"), "字".repeat(PART_LIMIT + 1)).unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_says_which_lines_of_its_file_are_in() {
+    fn part_states_included_lines() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("workspace/SOUL.md"), "\u{feff}\n\n  one\ntwo\n\n").unwrap();
         std::fs::write(folder.path().join("workspace/USER.md"), "x\n".repeat(PART_LIMIT)).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn rag_mode_puts_a_guide_in_the_place_of_memory() {
+    fn rag_mode_replaces_memory_by_guide() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/MEMORY.md"), "a secret of the heart").unwrap();
         let prompt = assemble(&home, MemoryMode::Retrieved);

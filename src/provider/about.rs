@@ -1,11 +1,12 @@
-//! The values in an error's sentence, by name. With the error's code they are all that a page needs to translate it.
+//! The parameters of an error's message, by name. A page needs only them and the error's code to translate the message.
 
 use super::error::{ConnectionFailure, Key, Phase, ProviderError};
 use crate::domain::ErrorFields;
 
 impl ProviderError {
-    /// `provider`, and by code: `key` and `setting`; `said`, the provider's own words; `model`; `limit` in tokens; `after` and
-    /// `waited` in seconds; `status`; `address`; `trouble` or `phase`, a stable word; `cause`. Absent is what is not known.
+    /// Returns `provider` (except for a context overflow), and depending on the code: `key` and `setting`; `said`, the
+    /// provider's own words; `model`; `limit` in tokens; `after` and `waited` in seconds; `status`; `address`;
+    /// `trouble` or `phase`, a stable word; `cause`. Unknown values are absent.
     pub fn about(&self) -> ErrorFields {
         let mut about = ErrorContext::default();
         match self {
@@ -84,7 +85,7 @@ impl Phase {
 }
 
 impl ConnectionFailure {
-    /// The stable word, and what is told beside it.
+    /// Returns the stable word, and the text of `cause`.
     fn word(&self) -> (&'static str, &str) {
         match self {
             Self::BadAddress(why) => ("bad_address", why),
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn error_parameters_match_the_message_exactly() {
+    fn error_parameters_match_message() {
         let provider = || "DeepSeek".to_owned();
         let auth = ProviderError::Auth {
             provider: provider(),

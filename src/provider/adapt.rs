@@ -1,11 +1,12 @@
-//! A provider may refuse a field that its profile took for accepted: models change faster than tables. Where it names
-//! the field and the answer can do without, the request is made again without it, and so are all later ones.
+//! Adapts requests to a provider that refuses a field although its profile lists the field as accepted: models change
+//! faster than tables. If the error names the field and the field is optional, this request is repeated without it, and
+//! all later ones omit it.
 
 use serde_json::{Value, json};
 
 use super::error::ProviderError;
 
-/// Fields that an answer can do without. `max_tokens` is not among them: without it an answer may cost anything.
+/// Optional fields. `max_tokens` is not among them: without it an answer may cost any amount.
 const DISPENSABLE: &[&str] = &[
     "stream_options",
     "temperature",
@@ -23,20 +24,20 @@ const EFFORT: &str = "reasoning_effort";
 const OLD_LIMIT: &str = "max_tokens";
 const NEW_LIMIT: &str = "max_completion_tokens";
 
-/// What to make otherwise.
+/// A change to the request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Adjustment {
     Without(&'static str),
-    /// Tools are taken only from a model that is told not to reason (OpenAI's newer models).
+    /// Turns reasoning off in requests with tools: OpenAI's newer models accept tools only without reasoning.
     NoEffort,
-    /// `max_tokens` is now called `max_completion_tokens`, or the other way round.
+    /// Renames `max_tokens` to `max_completion_tokens`, or the other way round.
     Limit {
         old: &'static str,
         new: &'static str,
     },
 }
 
-/// The change that an error asks for, of those that would change this body.
+/// Returns the change that an error asks for, if it would change this body.
 pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Adjustment> {
     let ProviderError::Refused { status: 400 | 422, words, .. } = error else { return None };
     let words = words.to_lowercase();
@@ -67,7 +68,7 @@ pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Adjustment> 
     DISPENSABLE.iter().copied().find(|field| refused(field)).map(Adjustment::Without)
 }
 
-/// Whether the words name the field as a word of its own: `reasoning` is not `reasoning_effort`.
+/// Whether the text names the field as a whole word: `reasoning` is not `reasoning_effort`.
 fn names(words: &str, field: &str) -> bool {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     words
@@ -82,7 +83,7 @@ impl Adjustment {
             Self::Without(field) => {
                 fields.shift_remove(field);
             }
-            // A request without tools may reason as it was told.
+            // A request without tools keeps its reasoning effort.
             Self::NoEffort => {
                 if fields.contains_key("tools") {
                     fields.insert(EFFORT.to_owned(), json!("none"));
@@ -96,12 +97,12 @@ impl Adjustment {
         }
     }
 
-    /// Whether making both in one turn would go round in circles.
+    /// Whether applying both changes in one turn would loop.
     pub fn repeats(self, before: Self) -> bool {
         self == before || matches!((self, before), (Self::Limit { .. }, Self::Limit { .. }))
     }
 
-    /// For the person who waits.
+    /// Returns the status message for the person who waits.
     pub fn message(self, provider: &str) -> String {
         match self {
             Self::Without(field) => format!("{provider} does not take \"{field}\", asking again without it"),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_given_up_only_when_it_is_named_and_refused() {
+    fn field_is_dropped_only_when_refused_by_name() {
         assert_eq!(
             asked(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."

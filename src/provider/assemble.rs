@@ -1,5 +1,5 @@
-//! From the events of one response to the chunks of a turn, and to the verdict on how it ended. Pure: bytes and clocks
-//! are its caller's.
+//! Turns the events of one response into the chunks of a turn, and decides how the response ended. Pure: the caller
+//! handles bytes and timeouts.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::wire::{self, StreamItem};
 use super::{Finish, StreamChunk};
 use crate::domain::{StatusKind, Usage};
 
-/// Unreadable events that are skipped before the stream is given up.
+/// Number of malformed events that are skipped; one more fails the stream.
 const BAD_EVENTS: u32 = 3;
 
-/// Whether more of the response is to be read.
+/// Whether to read more of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadFlow {
     More,
-    /// The provider said that this was all.
+    /// The provider marked the end of the stream.
     Done,
 }
 
@@ -31,17 +31,17 @@ pub(super) struct Assembler {
     calls: Calls,
     usage: Option<Usage>,
     finish: Option<String>,
-    /// White space before the first word: shown with it, and nothing without it.
+    /// White space before the first word: sent together with it, and dropped if no word follows.
     blank: String,
     bad_events: u32,
     processed: u64,
     queue: Option<u64>,
     refused: bool,
-    /// Something a person or an agent would act on was handed out, so this response may not be replaced by another.
+    /// Whether output was sent that a person or an agent may act on; then the response must not be replaced by a retry.
     shown: bool,
-    /// The last event brought the answer forward.
+    /// Whether the last event advanced the answer.
     progressed: bool,
-    /// Chunks to hand out, in order.
+    /// Chunks to send, in order.
     out: Vec<StreamChunk>,
 }
 
@@ -64,7 +64,7 @@ impl Assembler {
         }
     }
 
-    /// Takes one event of the stream.
+    /// Processes one event of the stream.
     pub fn event(&mut self, event: Event) -> Result<ReadFlow, ProviderError> {
         self.progressed = false;
         let (name, data) = match event {
@@ -85,7 +85,7 @@ impl Assembler {
         }
     }
 
-    /// Takes a whole JSON document: a chunk, or a completion that was not streamed.
+    /// Processes a whole JSON document: a chunk, or a completion that was not streamed.
     pub fn document(&mut self, document: &Value) -> Result<ReadFlow, ProviderError> {
         for said in wire::read(document) {
             self.say(said)?;
@@ -93,8 +93,8 @@ impl Assembler {
         Ok(ReadFlow::More)
     }
 
-    /// The response ended. `Ok` leaves usage and finish as the last chunks; `stated` is whether the provider itself said
-    /// that this was the end.
+    /// Ends the response. On `Ok`, usage and finish are the last chunks; `stated` is whether the provider itself marked
+    /// the end.
     pub fn end(&mut self, stated: ReadFlow) -> Result<(), ProviderError> {
         self.flush();
         let finish = match (self.finish.as_deref(), stated) {
@@ -105,7 +105,7 @@ impl Assembler {
         };
         match finish {
             Finish::Stop | Finish::ToolCalls if self.blank_only() => return Err(self.subject.empty()),
-            // A limit or a refusal explains the silence.
+            // A limit or a refusal explains an empty answer.
             Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Refusal => {}
         }
         self.out.extend(self.usage.map(StreamChunk::Usage));
@@ -113,7 +113,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Hands out what was held back because it could have become a tag: no more is coming.
+    /// Emits the text that was held back as the possible beginning of a tag, because nothing follows.
     pub fn flush(&mut self) {
         if let Some(mut splitter) = self.splitter.take() {
             let rest = splitter.finish();
@@ -133,7 +133,7 @@ impl Assembler {
         self.progressed
     }
 
-    /// The model said why it stopped: only usage can still come.
+    /// Whether the model has said why it stopped: only usage can follow.
     pub fn finished(&self) -> bool {
         self.finish.is_some()
     }
@@ -141,7 +141,7 @@ impl Assembler {
     fn say(&mut self, said: StreamItem) -> Result<(), ProviderError> {
         match said {
             StreamItem::Error(error) => {
-                // After the model's own end, a fault of the line no longer matters.
+                // After the finish reason, an error no longer matters.
                 if self.finish.is_some() { Ok(()) } else { Err(self.subject.stream_error(&error)) }
             }
             StreamItem::PromptProgress { total, processed } => {
@@ -233,12 +233,12 @@ impl Assembler {
         }
     }
 
-    /// Whether the answer has words; `blank` keeps its beginning from then on.
+    /// Whether the answer has words; from then on, `blank` keeps its beginning.
     fn said_words(&self) -> bool {
         !self.blank.trim().is_empty()
     }
 
-    /// Whether neither words nor calls were said: white space or thoughts at most.
+    /// Whether the answer has neither words nor calls: white space or thoughts at most.
     fn blank_only(&self) -> bool {
         !self.said_words() && !self.calls.any()
     }

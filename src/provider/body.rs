@@ -1,4 +1,4 @@
-//! The request's JSON: the conversation in the OpenAI chat format, bent to what the profile says.
+//! Builds the request's JSON: the conversation in the OpenAI chat format, adapted to the profile.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use super::profile::{Echo, Profile};
 use super::{ChatMessage, ModelRequest, SeenPicture};
 use crate::domain::ToolSpec;
 
-/// The whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking models refuse
-/// the field.
+/// Returns the whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking
+/// models refuse the field.
 pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
@@ -38,7 +38,7 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     Value::Object(body)
 }
 
-/// The shortest decimal that is the same `f32`: 0.7, not 0.699999988079071.
+/// Returns the shortest decimal that parses to the same `f32`: 0.7, not 0.699999988079071.
 fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number))
 }
@@ -62,14 +62,14 @@ fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
             ChatMessage::Tool { call_id, content } => {
                 Some(json!({"role": "tool", "tool_call_id": call_id, "content": content}))
             }
-            // It says nothing, and several providers refuse a message without content.
+            // The message is empty, and several providers refuse a message without content.
             ChatMessage::Assistant { content, calls, .. } if content.is_empty() && calls.is_empty() => None,
             ChatMessage::Assistant { .. } => Some(assistant(profile, message, with_calls)),
         })
         .collect()
 }
 
-/// A picture that could not be read is told in the words, and is not there.
+/// Builds a user message. A picture that could not be read is mentioned in the text and missing from `pictures`.
 fn pictured(content: &str, pictures: &[SeenPicture]) -> Value {
     if pictures.is_empty() {
         return json!({"role": "user", "content": content});
@@ -79,7 +79,7 @@ fn pictured(content: &str, pictures: &[SeenPicture]) -> Value {
     json!({"role": "user", "content": parts})
 }
 
-/// For each message: whether tools were called anywhere between the user messages around it.
+/// Returns for each message whether its exchange, from one user message to the next, contains tool calls.
 fn mark_exchanges(messages: &[ChatMessage]) -> Vec<bool> {
     let calls = |message: &ChatMessage| match message {
         ChatMessage::Assistant { calls, .. } => !calls.is_empty(),
@@ -97,7 +97,7 @@ fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool
     let ChatMessage::Assistant { content, thinking, calls } = message else { return Value::Null };
     let mut fields = Map::new();
     fields.insert("role".into(), json!("assistant"));
-    // "" and not null beside calls: chat templates of self-hosted models join it with other text.
+    // With calls, "" and not null: chat templates of self-hosted models concatenate it with other text.
     fields.insert("content".into(), json!(content));
     match profile.echo {
         Echo::Never => {}
@@ -123,8 +123,8 @@ fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool
     Value::Object(fields)
 }
 
-/// Arguments as they go back to the provider. Self-hosted servers parse them and refuse the whole conversation when they
-/// are no JSON object, so broken ones are shown to the model inside one.
+/// Returns arguments as they are sent back to the provider. Self-hosted servers parse them and refuse the whole
+/// conversation if they are not a JSON object, so invalid ones are wrapped in an object.
 fn replayable(arguments: &str) -> String {
     if arguments.trim().is_empty() {
         return "{}".to_owned();

@@ -1,11 +1,11 @@
-//! Tool calls arrive in pieces that say in different ways which call they belong to. This joins them and gives every call
-//! a dense index and an id of its own.
+//! Joins the pieces of tool calls, which identify their call in different ways, and gives every call a dense index and
+//! a unique id.
 
 use serde_json::Value;
 
 use super::StreamChunk;
 
-/// A piece of a call as it came over the wire; any part may be missing.
+/// A piece of a call as received; any field may be missing.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct CallPiece {
     pub index: Option<u64>,
@@ -16,13 +16,13 @@ pub(super) struct CallPiece {
 
 #[derive(Debug)]
 struct Call {
-    /// What the provider calls it by; several of these may be missing or lie.
+    /// Index and id as the provider sent them; either may be missing or wrong.
     wire_index: Option<u64>,
     wire_id: Option<String>,
     id: String,
-    /// Its place among the calls that were announced, which needs a name.
+    /// Position among the announced calls; a call is announced once its name is known.
     index: Option<u32>,
-    /// All arguments so far; what came before the name is sent after it.
+    /// All arguments so far; those received before the name are emitted after it.
     arguments: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Takes a piece and appends what can be said of it.
+    /// Adds a piece and appends the resulting chunks.
     pub fn push(&mut self, piece: CallPiece, out: &mut Vec<StreamChunk>) {
         let at = self.find(&piece).unwrap_or_else(|| self.open(&piece));
         let announced = self.calls.iter().filter(|call| call.index.is_some()).count() as u32;
@@ -52,20 +52,20 @@ impl Calls {
         }
     }
 
-    /// Whether a call was announced.
+    /// Whether any call was announced.
     pub fn any(&self) -> bool {
         self.calls.iter().any(|call| call.index.is_some())
     }
 
-    /// Whether every announced call has arguments that parse, so that nothing seems to be cut off.
+    /// Whether the arguments of every announced call parse, so that none appear truncated.
     pub fn complete(&self) -> bool {
         self.calls.iter().filter(|call| call.index.is_some()).all(|call| {
             call.arguments.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok()
         })
     }
 
-    /// By index, else by id, else the last call. Two servers' habits are seen through: all parallel calls under index 0
-    /// but with ids of their own, and whole calls with neither index nor id.
+    /// Finds the call by index, else by id, else takes the last one. Handles two quirks of servers: all parallel calls
+    /// under index 0 but with different ids, and whole calls with neither index nor id.
     fn find(&self, piece: &CallPiece) -> Option<usize> {
         let by_id = |id: &String| self.calls.iter().position(|call| call.wire_id.as_ref() == Some(id));
         match (piece.index, &piece.id) {
@@ -106,7 +106,7 @@ impl Calls {
     }
 }
 
-/// Arguments as text: most servers send a string, some an object.
+/// Returns arguments as text: most servers send a string, some an object.
 pub(super) fn arguments_text(arguments: Option<&Value>) -> String {
     match arguments {
         None | Some(Value::Null) => String::new(),
@@ -124,7 +124,7 @@ mod tests {
         CallPiece { index, id: some(id), name: some(name), arguments: arguments.to_owned() }
     }
 
-    /// `(id, name, arguments)` of each call.
+    /// Returns `(id, name, arguments)` of each call.
     fn joined(pieces: impl IntoIterator<Item = CallPiece>) -> Vec<(String, String, String)> {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         for piece in pieces {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_find_their_call_by_index_then_id_then_order() {
+    fn deltas_match_calls_by_index_then_id_then_order() {
         assert_eq!(
             joined([
                 piece(Some(0), "a", "read", ""),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_without_index_or_id_are_different_calls() {
+    fn complete_calls_without_index_or_id_are_separate() {
         assert_eq!(
             joined([piece(None, "", "read", "{}"), piece(None, "", "read", "{\"a\":1}")]),
             expect(&[("call_0", "read", "{}"), ("call_1", "read", "{\"a\":1}")])
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_calls_that_all_claim_index_0_are_told_apart_by_id() {
+    fn parallel_calls_with_index_0_are_split_by_id() {
         assert_eq!(
             joined([piece(Some(0), "a", "read", "{"), piece(Some(0), "a", "", "}"), piece(Some(0), "b", "list", "{}")]),
             expect(&[("a", "read", "{}"), ("b", "list", "{}")])
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_name_is_not_another_call_and_ids_are_unique() {
+    fn repeated_name_continues_call_and_ids_are_unique() {
         assert_eq!(
             joined([piece(Some(0), "x", "read", "{"), piece(Some(0), "x", "read", "}")]),
             expect(&[("x", "read", "{}")])
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_before_the_name_wait_for_it() {
+    fn arguments_before_name_are_buffered() {
         assert_eq!(
             joined([piece(Some(0), "x", "", "{\"a\""), piece(Some(0), "", "read", ":1"), piece(Some(0), "", "", "}")]),
             expect(&[("x", "read", "{\"a\":1}")])

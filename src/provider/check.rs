@@ -1,4 +1,4 @@
-//! Checks an address and a key by asking the provider for its models, once and with a short timeout.
+//! Checks an address and a key by requesting the provider's list of models, once and with a short timeout.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use super::turn::failed;
 
 const MODELS: &str = "/models";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a list of models.
+/// Maximum bytes of a list of models.
 const MOST: usize = 4 << 20;
-/// Names that are handed on.
+/// Maximum number of names returned.
 const MOST_MODELS: usize = 500;
 
-/// The names of the models there are, as the provider sorts them.
+/// Returns the names of the available models, in the provider's order.
 ///
 /// # Errors
-/// When the provider cannot be reached, refuses the key, or answers something else than a list of models.
+/// Returns an error if the provider cannot be reached, refuses the key, or sends something other than a list of models.
 pub async fn list_models(endpoint: Endpoint) -> Result<Vec<String>, ProviderError> {
     let shared = Shared::new(endpoint, MODELS)?;
     let provider = shared.subject.provider.clone();

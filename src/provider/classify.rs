@@ -7,34 +7,34 @@ use serde_json::Value;
 
 use super::error::{ConnectionFailure, Key, ProviderError};
 
-/// Longest quotation of a provider's words, in characters.
+/// Maximum length of a quotation from a provider, in characters.
 const WORDS: usize = 300;
 
-/// Whom the errors of one client are about.
+/// What the errors of one client refer to.
 pub(super) struct ErrorSource {
     pub provider: String,
     pub model: String,
     /// Without credentials and query.
     pub address: String,
-    /// What a person must check when the key is wrong.
+    /// The setting to check if the key is wrong.
     pub setting: String,
-    /// Only to take it out of the provider's words.
+    /// Used only to redact it from the provider's words.
     pub key: Option<SecretString>,
 }
 
-/// A failed answer: an HTTP response, or an error inside a stream.
+/// A failed response: an HTTP error, or an error inside a stream.
 pub(super) struct Failure<'a> {
     pub status: u16,
     /// `code` and `type` of the error object.
     pub code: String,
     pub words: String,
     pub after: Option<Duration>,
-    /// The text everything was read from.
+    /// The text that the other fields were parsed from.
     pub text: &'a str,
 }
 
 impl ErrorSource {
-    /// An HTTP response that is not a success.
+    /// Classifies an HTTP response that is not a success.
     pub fn response(&self, status: u16, text: &str, after: Option<Duration>) -> ProviderError {
         let document: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         let error = match &document {
@@ -49,7 +49,7 @@ impl ErrorSource {
         self.classify(Failure { status, code, words, after, text })
     }
 
-    /// An error object inside a stream that began well.
+    /// Classifies an error object inside a stream that started successfully.
     pub fn stream_error(&self, error: &Value) -> ProviderError {
         let number = |name: &str| match error.get(name) {
             Some(Value::Number(number)) => number.as_u64(),
@@ -118,7 +118,7 @@ impl ErrorSource {
         ProviderError::Empty { provider: self.provider.clone(), model: self.model.clone() }
     }
 
-    /// A request that could not be sent, or whose answer's head did not come.
+    /// Classifies the failure to send a request or to receive the response headers.
     pub fn transport(&self, error: &reqwest::Error) -> ProviderError {
         let causes = causes(error);
         let says = |parts: &[&str]| parts.iter().any(|part| causes.to_lowercase().contains(part));
@@ -139,7 +139,7 @@ impl ErrorSource {
         self.unreachable(trouble)
     }
 
-    /// A provider's words as they may be shown: one line, not too long, without the key.
+    /// Returns a provider's words for display: one line, truncated, without the key.
     pub fn quote(&self, words: &str) -> String {
         let mut line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some(key) = self.key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) {
@@ -152,7 +152,7 @@ impl ErrorSource {
     }
 }
 
-/// The error with all its causes; the address is left out, it may hold credentials.
+/// Returns the causes of the error; its address is left out because it may contain credentials.
 fn causes(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut next = std::error::Error::source(error);
@@ -166,7 +166,7 @@ fn causes(error: &reqwest::Error) -> String {
     if text.is_empty() { "the connection broke".to_owned() } else { text }
 }
 
-/// How a broken body is described.
+/// Returns the innermost cause of a broken body.
 pub(super) fn break_cause(error: &reqwest::Error) -> String {
     let causes = causes(error);
     causes.rsplit(": ").next().unwrap_or("the connection broke").to_owned()
@@ -226,7 +226,7 @@ const MISSING: &[&str] = &[
     "不存在",
 ];
 
-/// What an error inside a stream would have been as an HTTP status, by its code or type.
+/// Returns the HTTP status that matches the code or type of an error inside a stream.
 fn status_of_code(code: &str) -> u16 {
     let code = code.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
@@ -265,7 +265,8 @@ fn words_of(error: &Value) -> String {
     }
 }
 
-/// The context window an error names: llama.cpp's `n_ctx` field, or the first number after words that introduce it.
+/// Returns the context window that an error names: llama.cpp's `n_ctx` field, or the first number after a phrase that
+/// introduces it.
 fn limit_of(text: &str) -> Option<u32> {
     let lower = text.to_lowercase();
     [
@@ -308,8 +309,8 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_told_apart_by_what_a_person_can_do() {
-        // Status, body as the named provider sends it, code.
+    fn responses_are_classified_by_remedy() {
+        // Status, body as a provider sends it, expected code.
         for (status, body, code) in [
             (
                 401,
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wording_of_an_overflow_is_known_with_its_limit() {
+    fn overflow_wordings_are_recognised_with_limit() {
         for (body, limit) in [
             (
                 r#"{"error":{"message":"This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"}}"#,
@@ -431,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_inside_a_stream_is_what_the_http_error_would_be() {
+    fn stream_error_is_classified_as_http_error() {
         for (error, code) in [
             (json!({"code": 429, "message": "slow down"}), "rate_limited"),
             (json!({"code": "429", "message": "slow down"}), "rate_limited"),
@@ -450,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_short_and_without_the_key() {
+    fn quoted_response_is_short_and_without_key() {
         assert_eq!(subject().quote("Your key  sk-secret\nis wrong."), "Your key ••• is wrong");
         assert_eq!(subject().quote(&"é".repeat(400)).chars().count(), 301);
         let raw = json!({"message": "Provider returned error", "code": 502, "metadata": {"raw": "upstream says no"}});

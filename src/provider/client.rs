@@ -15,27 +15,27 @@ use super::profile::{Profile, Thinking, is_loopback};
 use super::turn::AnswerStream;
 use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
 
-/// The APIs, below the base address.
+/// The API paths, relative to the base address.
 pub(super) const CHAT: &str = "/chat/completions";
 pub(super) const EMBEDDINGS: &str = "/embeddings";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Cheap to clone and cheap to make. Its connections stay open between turns.
+/// A client that is cheap to create and to clone. Its connections stay open between turns.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// In place of what the profile says.
+    /// Overrides the profile's choice.
     thinking: Option<Thinking>,
 }
 
-/// What the requests of one client have in common.
+/// State shared by all requests of one client.
 pub(super) struct Shared {
     pub endpoint: Endpoint,
     pub subject: Arc<ErrorSource>,
     url: Url,
-    /// Made by the first turn: loading the certificates takes longer than all the rest.
+    /// Created by the first request: loading the certificates takes longer than everything else.
     http: OnceLock<reqwest::Client>,
-    /// What the provider turned out to want otherwise; every later request is made so.
+    /// Changes that the provider asked for; applied to every later request.
     changes: Mutex<Vec<Adjustment>>,
 }
 
@@ -46,12 +46,12 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Fails only when the address or the key cannot be put into a request at all; nothing is sent.
+    /// Creates a client; sends nothing. Fails only if the address or the key cannot be used in a request.
     pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
         Ok(Self { shared: Arc::new(Shared::new(endpoint, CHAT)?), thinking: None })
     }
 
-    /// The same provider, told to think or not. Where it has no such switch, nothing is different.
+    /// Returns a client for the same provider with thinking on or off. Has no effect if the model has no such switch.
     pub fn with_thinking(&self, thinking: Thinking) -> Self {
         Self { shared: self.shared.clone(), thinking: Some(thinking) }
     }
@@ -60,7 +60,8 @@ impl Client {
         &self.shared.endpoint
     }
 
-    /// The exact JSON of the next request, unless the provider refuses one of its fields (`adapt`). No key is inside.
+    /// Returns the exact JSON of the next request, unless the provider refuses one of its fields (`adapt`). Contains no
+    /// key.
     pub fn body(&self, request: &ModelRequest) -> Value {
         let profile = &self.shared.endpoint.profile;
         match self.thinking {
@@ -69,18 +70,18 @@ impl Client {
         }
     }
 
-    /// How many changes of its body the provider has asked for (`adapt`).
+    /// Returns how many changes to the body the provider has asked for (`adapt`).
     pub fn changes(&self) -> usize {
         self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Starts nothing until it is polled; dropping it cancels the request.
+    /// Returns the stream of an answer. Sends nothing until it is polled; dropping it cancels the request.
     pub fn turn(&self, request: &ModelRequest) -> AnswerStream {
         AnswerStream::new(self.shared.clone(), self.body(request))
     }
 
-    /// The whole text of an answer, for titles and summaries: without thoughts, and without thinking where the model can
-    /// be told so. An answer that reached its output limit counts as an answer.
+    /// Returns the whole text of an answer without thoughts, for titles and summaries. Turns thinking off if the model
+    /// has a switch. An answer that reached its output limit is not an error.
     pub async fn complete(&self, request: &ModelRequest) -> Result<String, ProviderError> {
         let profile = Profile { thinking: Thinking::Off, ..self.shared.endpoint.profile.clone() };
         let mut turn = AnswerStream::new(self.shared.clone(), self.body_for(&profile, request));
@@ -106,7 +107,7 @@ impl Client {
         if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
     }
 
-    /// A client that finds names by a resolver of a test's own.
+    /// Creates a client with the DNS resolver of a test.
     #[cfg(test)]
     pub(super) fn resolving(endpoint: Endpoint, names: Arc<impl reqwest::dns::Resolve + 'static>) -> Self {
         let client = Self::new(endpoint).expect("an endpoint");
@@ -129,7 +130,7 @@ impl Client {
 }
 
 impl Shared {
-    /// `api` is one of the paths below the base address.
+    /// Creates the shared state. `api` is a path relative to the base address, such as [`CHAT`].
     pub fn new(endpoint: Endpoint, api: &str) -> Result<Self, ProviderError> {
         let subject = Arc::new(subject(&endpoint));
         let url = api_url(&endpoint.base_url, api);
@@ -138,20 +139,20 @@ impl Shared {
         Ok(Self { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() })
     }
 
-    /// Sends one request and waits for the head of the answer.
+    /// Sends one request and waits for the response headers.
     pub async fn post(&self, body: bytes::Bytes) -> Result<reqwest::Response, ProviderError> {
         let http = self.http()?;
         let request = http.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
         request.send().await.map_err(|error| self.subject.transport(&error))
     }
 
-    /// Asks without a body, and waits for the head of the answer.
+    /// Sends a request without a body and waits for the response headers.
     pub async fn get(&self) -> Result<reqwest::Response, ProviderError> {
         let request = self.http()?.get(self.url.clone());
         request.send().await.map_err(|error| self.subject.transport(&error))
     }
 
-    /// Remembers a change for all later requests.
+    /// Stores a change for all later requests.
     pub fn learn(&self, change: Adjustment) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if !changes.contains(&change) {
@@ -169,26 +170,27 @@ impl Shared {
     }
 }
 
-/// A client for one host: no redirects (a key never goes to another host), no proxy for this machine.
+/// Builds an HTTP client for one host: no redirects (a key never goes to another host), no proxy for loopback
+/// addresses.
 pub(super) fn build(url: &Url, headers: HeaderMap) -> Result<reqwest::Client, reqwest::Error> {
     builder(url, headers).connect_timeout(CONNECT_TIMEOUT).build()
 }
 
 pub(super) fn builder(url: &Url, headers: HeaderMap) -> reqwest::ClientBuilder {
-    // Another part of the program may have installed it already; it is the same one.
+    // Another part of the program may have installed the same provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .default_headers(headers)
         .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true)
-        // A compressed stream is held back by proxies until a block is full.
+        // Proxies buffer a compressed stream until a block is full.
         .gzip(false);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
     if url.scheme() == "http" {
-        // Never used without https: spares reading the system's certificates.
+        // Plain HTTP needs no certificates: skips loading the system's.
         builder = builder.tls_certs_only([]);
     }
     builder
@@ -223,7 +225,7 @@ fn subject(endpoint: &Endpoint) -> ErrorSource {
     }
 }
 
-/// An address as it may be shown: without user, password, query and fragment, any of which may hold a credential.
+/// Returns an address for display: without user, password, query and fragment, any of which may contain a credential.
 pub(super) fn shown_address(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
@@ -233,7 +235,7 @@ pub(super) fn shown_address(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// `{base}{api}`; the base may end in a slash or already be the whole address of an API. A query is kept (Azure).
+/// Returns `{base}{api}`; the base may end in a slash or be the full address of an API. Keeps a query (Azure).
 fn api_url(base: &Url, api: &str) -> Result<Url, &'static str> {
     if !matches!(base.scheme(), "http" | "https") {
         return Err("it must begin with https:// or http://");
@@ -254,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn api_address_is_found_from_usual_bases() {
+    fn api_base_is_derived_from_common_urls() {
         for (base, chat) in [
             ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
             ("https://api.deepseek.com/", "https://api.deepseek.com/chat/completions"),

@@ -1,4 +1,4 @@
-//! Model servers that already run on this machine.
+//! Finds model servers that run on this machine.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::client::builder;
 use super::profile::{Profile, ProfileKind};
 
 const CONNECT: Duration = Duration::from_millis(300);
-/// For the whole answer: a server that is busy with a model may be slow to list its models.
+/// Timeout for the whole response: a server that is busy with a model may be slow to list its models.
 const ANSWER: Duration = Duration::from_millis(1_200);
 
-/// Models of an Ollama (port 11434) and an LM Studio (port 1234) on this machine, those in memory first. Both are asked at
-/// once; who does not answer is not there. Embedding models are left out. Never fails.
+/// Returns the models of Ollama (port 11434), loaded ones first, and of LM Studio (port 1234) on this machine. Queries
+/// both at once and ignores a server that does not answer. Leaves out embedding models. Never fails.
 pub async fn find_local() -> Vec<Endpoint> {
     let (mut found, more) = tokio::join!(ollama("http://127.0.0.1:11434"), lm_studio("http://127.0.0.1:1234"));
     found.extend(more);
@@ -32,7 +32,7 @@ async fn ollama(origin: &str) -> Vec<Endpoint> {
         .filter_map(|model| {
             let name = name_of(model)?;
             let loaded = items(&running, "models").find(|other| name_of(other) == Some(name));
-            // A loaded model's real window; otherwise the server decides when it loads it.
+            // The actual window of a loaded model; for others, the server decides it when loading them.
             let window = loaded.and_then(|model| model.get("context_length")).and_then(Value::as_u64);
             let mut endpoint = endpoint(ProfileKind::Ollama, origin, name, window)?;
             endpoint.profile.vision = items(model, "capabilities").any(|capability| capability == "vision");
@@ -44,7 +44,7 @@ async fn ollama(origin: &str) -> Vec<Endpoint> {
 }
 
 async fn lm_studio(origin: &str) -> Vec<Endpoint> {
-    // The second list is LM Studio's own and says which models see pictures (`vlm`); older ones do not have it.
+    // The second list is LM Studio's own API and marks the models with vision (`vlm`); older versions do not have it.
     let (Some(models), kinds) = tokio::join!(get(origin, "/v1/models"), get(origin, "/api/v0/models")) else {
         return Vec::new();
     };
@@ -93,7 +93,7 @@ fn name_of(model: &Value) -> Option<&str> {
     ["name", "id", "model"].iter().find_map(|field| model.get(field).and_then(Value::as_str)).filter(|n| !n.is_empty())
 }
 
-/// Whether a model only makes vectors: by its stated capabilities or type, else by its family or name.
+/// Whether a model only computes vectors: judged by its stated capabilities or type, else by its family or name.
 fn is_embedding(model: &Value) -> bool {
     if let Some(capabilities) = model.get("capabilities").and_then(Value::as_array)
         && !capabilities.is_empty()
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_ollama_lists_its_chat_models_loaded_ones_first() {
+    async fn ollama_lists_loaded_chat_models_first() {
         let tags = json!({"models": [
             {"name": "nomic-embed-text:latest", "details": {"family": "nomic-bert"}},
             {"name": "qwen3:8b", "details": {"family": "qwen3"}},
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_lm_studio_lists_its_chat_models() {
+    async fn lm_studio_chat_models_are_listed() {
         let models = json!({"data": [{"id": "text-embedding-nomic-embed-text-v1.5"}, {"id": "qwen/qwen3-8b"}]});
         let origin = served(Router::new().route("/v1/models", document(models))).await;
         let found = lm_studio(&origin).await;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_lm_studio_says_which_models_see_pictures() {
+    async fn lm_studio_vision_models_are_known() {
         let models = json!({"data": [{"id": "qwen2-vl-7b"}, {"id": "qwen3-8b"}]});
         let kinds = json!({"data": [{"id": "qwen2-vl-7b", "type": "vlm"}, {"id": "qwen3-8b", "type": "llm"}]});
         let router = Router::new().route("/v1/models", document(models)).route("/api/v0/models", document(kinds));
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_services_are_not_taken_for_a_model_server() {
+    async fn other_services_are_not_model_servers() {
         let odd = served(Router::new().fallback(|| async { "<html>" })).await;
         assert_eq!(ollama(&odd).await.len() + lm_studio(&odd).await.len(), 0);
         assert_eq!(ollama("http://127.0.0.1:1").await.len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_hangs_is_not_waited_for() {
+    async fn unresponsive_server_does_not_delay_discovery() {
         let hang = || async {
             tokio::time::sleep(Duration::from_secs(3_600)).await;
             "{}"

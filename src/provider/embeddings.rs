@@ -1,7 +1,7 @@
-//! Vectors from a service that speaks the OpenAI embeddings API.
+//! Computes vectors with a service that has the OpenAI embeddings API.
 //!
-//! Texts go out in batches; an answer counts only when it holds one finite vector for each text, all of the dimension
-//! that the first answer had. A text is cut to [`LONGEST`] characters.
+//! Texts are sent in batches; an answer is valid only if it contains one finite vector for each text, all with the
+//! dimension of the first answer. Texts are truncated to [`LONGEST`] characters.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,21 +23,22 @@ use super::retry::Retries;
 use super::turn::{RESPONSE_CAP, failed};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 
-/// Most characters of a text that are sent: within the 8,192 tokens that services read.
+/// Maximum characters sent of a text: within the 8,192 tokens that services read.
 const LONGEST: usize = 4_000;
-/// Most texts of a request, until a service takes only fewer; and most bytes of their texts.
+/// Maximum texts of a request, lowered if a service accepts fewer, and maximum bytes of their texts.
 const BATCH: usize = 64;
 const BATCH_BYTES: usize = 96 << 10;
-/// How long the vector of a question may take with all attempts: a person waits for it, and words find much without it.
+/// Timeout for the vector of a question, including retries: a person waits for it, and the lexical retriever finds much
+/// without it.
 const QUESTION: Duration = Duration::from_secs(10);
-/// How long questions do without a service that failed.
+/// How long questions skip a service after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
-/// Sent for a text without a visible character, which services refuse.
+/// Sent in place of a text without a visible character, which services refuse.
 const BLANK: &str = ".";
-/// What the dimension is learned from.
+/// Text whose vector shows the dimension.
 const PROBE: &str = "dimension";
 
-/// A connected service.
+/// A connected embedding service.
 pub struct Embeddings {
     service: Arc<Service>,
     runtime: Handle,
@@ -46,10 +47,10 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
-    /// Asks the service for one vector, to learn their dimension. Blocks; `runtime` must go on running elsewhere.
+    /// Requests one vector to learn the dimension. Blocks; `runtime` must be driven by other threads.
     ///
     /// # Errors
-    /// When the service cannot be reached, refuses, or answers something else.
+    /// Returns an error if the service cannot be reached, refuses the request, or sends an invalid answer.
     pub fn connect(endpoint: Endpoint, runtime: Handle) -> Result<Self, EmbedError> {
         let id = id(&endpoint);
         let service = Arc::new(Service::new(endpoint).map_err(told)?);
@@ -68,25 +69,26 @@ impl Embedder for Embeddings {
         self.dimension
     }
 
-    /// Services do not say which languages their models were made for.
+    /// Always true: services do not say which languages their models were made for.
     fn knows(&self, _text: &str) -> bool {
         true
     }
 
-    /// Between the models that were measured: services differ.
+    /// Lies between the weights of the measured models, because services differ.
     fn weight(&self) -> f64 {
         0.35
     }
 
-    /// A question is answered within 10 s, if need be with an error; and for a minute after an error at once with the same.
+    /// Answers a question within 10 s, if necessary with an error. For a minute after an error, questions fail at once
+    /// with the same error.
     fn embed(&self, side: EmbeddingInput, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts = texts.iter().map(|text| sendable(text)).collect();
         wait(&self.runtime, self.service.clone(), (side, texts))
     }
 }
 
-/// Runs the exchange on the runtime and blocks until it is done. A task, and not `block_on`: when the runtime stops, the
-/// task goes and this returns.
+/// Runs the exchange on the runtime and blocks until it is done. Spawns a task instead of using `block_on`: when the
+/// runtime stops, the task is dropped and this function returns.
 fn wait(
     runtime: &Handle,
     service: Arc<Service>,
@@ -94,7 +96,7 @@ fn wait(
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let (done, answer) = tokio::sync::oneshot::channel();
     runtime.spawn(async move {
-        // Nobody waits any more when the asking thread has gone.
+        // Fails only if the calling thread no longer waits.
         let _ = done.send(service.embed(ask.0, &ask.1).await);
     });
     match answer.blocking_recv() {
@@ -103,14 +105,14 @@ fn wait(
     }
 }
 
-/// The service, as the runtime's tasks see it.
+/// The state of a service that the runtime's tasks share.
 pub(super) struct Service {
     shared: Shared,
-    /// What the service turned out to want: vectors as arrays of numbers, and at most so many texts.
+    /// What the service was found to need: vectors as arrays of numbers, and a maximum number of texts per request.
     arrays: AtomicBool,
     most: AtomicUsize,
     dimension: OnceLock<usize>,
-    /// The last question's error, until an answer comes.
+    /// The last question's error, until a request succeeds.
     failed: Mutex<Option<(Instant, ProviderError)>>,
 }
 
@@ -166,11 +168,11 @@ impl Service {
                     vectors.extend(more);
                     rest = others;
                 }
-                // Services take 10 texts, 25, 32 or 2048, and say so in many words.
+                // Services accept at most 10, 25, 32 or 2048 texts, and word the error in many ways.
                 Err(error) if batch.len() > 1 && refuses_form(&error) => {
                     self.most.store((batch.len() / 8).max(1), Ordering::Relaxed);
                 }
-                // Base64 is the fifth of the bytes, and not every service knows it.
+                // Base64 takes a fifth of the bytes, but not every service supports it.
                 Err(error) if !self.arrays.load(Ordering::Relaxed) && refuses_form(&error) => {
                     self.arrays.store(true, Ordering::Relaxed);
                 }
@@ -180,7 +182,7 @@ impl Service {
         Ok(vectors)
     }
 
-    /// One request, made again where that may help.
+    /// Sends one request, and retries it where that may help.
     async fn batch(&self, texts: &[String], deadline: Option<Instant>) -> Result<Vec<Vec<f32>>, ProviderError> {
         let mut body = json!({"model": self.shared.endpoint.model, "input": texts});
         if !self.arrays.load(Ordering::Relaxed) {
@@ -221,7 +223,7 @@ impl Service {
         }
     }
 
-    /// The vectors of an answer in the order of the texts, each of length 1.
+    /// Returns the vectors of an answer in the order of the texts, each normalized to length 1.
     fn read(&self, answer: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {
         let subject = &self.shared.subject;
         let answer: Answer = match serde_json::from_slice(answer) {
@@ -286,7 +288,7 @@ enum Vector {
 }
 
 impl Vector {
-    /// The numbers of a vector of length 1; the error says what is wrong with them.
+    /// Returns the vector normalized to length 1; the error says why it is invalid.
     fn floats(self) -> Result<Vec<f32>, &'static str> {
         let mut floats = match self {
             Self::Numbers(numbers) => numbers,
@@ -313,7 +315,7 @@ impl Vector {
     }
 }
 
-/// Whether the request itself was not liked, so that another one may be.
+/// Whether the service refused the form of the request, so that another form may be accepted.
 fn refuses_form(error: &ProviderError) -> bool {
     matches!(error, ProviderError::Refused { status: 400 | 413 | 422, .. } | ProviderError::ContextOverflow { .. })
 }
@@ -332,7 +334,7 @@ fn sendable(text: &str) -> String {
     if text.chars().all(|c| c.is_whitespace() || c.is_control()) { BLANK.to_owned() } else { text[..end].to_owned() }
 }
 
-/// The model's name, and a mark of where it runs: another server may call another model so.
+/// Returns the model's name with a hash of its address: another server may use the name for another model.
 fn id(endpoint: &Endpoint) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let model = endpoint.model.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_a_file_name_that_differs_by_model_and_server() {
+    fn embedder_id_is_file_name_unique_per_model_and_server() {
         let id = named("http://h/v1", "../BAAI/bge m3");
         assert!(id.starts_with("BAAI-bge-m3-") && !id.contains('/'), "{id}");
         assert_eq!(named("http://h/v1", "m"), named("http://user:key@h/v1/?key=x", "m"), "without credentials");
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_sent_cut_and_never_blank() {
+    fn texts_are_truncated_and_never_blank() {
         assert_eq!(sendable("  a\n"), "a");
         assert_eq!(sendable(" \u{3000}\u{0}"), BLANK);
         assert_eq!(sendable(""), BLANK);

@@ -2,50 +2,50 @@
 
 use std::time::Duration;
 
-/// How long was waited for which thing.
+/// The step that timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The provider had not begun to answer.
+    /// The provider did not start to answer.
     FirstByte,
-    /// The answer had begun and then nothing new came.
+    /// The answer started, and then made no progress.
     Idle,
 }
 
-/// What is wrong with the key.
+/// The problem with the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Missing,
     NotAccepted,
-    /// It has characters that cannot be sent, such as a line break in its middle.
+    /// It contains characters that cannot be sent, such as a line break in its middle.
     Unsendable,
 }
 
-/// What keeps a provider from being reached.
+/// The reason why a provider cannot be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionFailure {
-    /// `base_url` is nothing that a request can be sent to.
+    /// No request can be sent to `base_url`.
     BadAddress(String),
-    /// The name could not be looked up.
+    /// The host name could not be resolved.
     Dns,
-    /// Nothing listens there.
+    /// Nothing listens at the address.
     Refused,
     ConnectTimeout,
-    /// No secure connection; the detail names the certificate's fault where it is one.
+    /// No secure connection; the detail names the certificate's problem if that is the cause.
     Tls(String),
-    /// The server wants the request to go elsewhere, which is never done: the key would go with it.
+    /// The server redirects the request, which the client never follows: the key would go to the other address.
     Redirected(String),
-    /// Something answers there, but not this API at this path.
+    /// A server answers, but does not have this API at this path.
     NoSuchPath,
-    /// A web page came back.
+    /// The answer is a web page or something else that is not from this API.
     NotAnApi,
-    /// Anything else that went wrong on the way.
+    /// Any other connection failure.
     Other(String),
 }
 
-/// Each message is a sentence for a person: what happened and what to do. None ever holds a key.
+/// The reason why a turn failed. Each message tells a person what happened and what to do. No message contains a key.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProviderError {
-    /// `setting` names the key that is missing or wrong.
+    /// `setting` names where to set the missing or wrong key.
     #[error("{provider} {} {setting}.{}", key_fault(*key), said(words))]
     Auth { provider: String, key: Key, setting: String, words: String },
     #[error(
@@ -55,7 +55,7 @@ pub enum ProviderError {
     Quota { provider: String, words: String },
     #[error("{provider} does not offer the model \"{model}\". Choose another model in the settings.{}", said(words))]
     ModelNotFound { provider: String, model: String, words: String },
-    /// `limit` is the context window in tokens, where the provider named it.
+    /// `limit` is the context window in tokens, if the provider named it.
     #[error("The conversation is longer than the model can read{}. Compress it, or start a new session.", window(*limit))]
     ContextOverflow { limit: Option<u32> },
     #[error("{provider} allows no more requests for now. Try again{}.", later(*after))]
@@ -64,7 +64,7 @@ pub enum ProviderError {
     Unreachable { provider: String, address: String, trouble: ConnectionFailure },
     #[error("{provider} {} for {} s. Try again; if it stays so, the server is overloaded or down.", silence(*phase), waited.as_secs())]
     Timeout { provider: String, phase: Phase, waited: Duration },
-    /// The stream broke; what was shown so far is real but not complete.
+    /// The stream broke; the output so far is valid but incomplete.
     #[error("The answer from {provider} broke off before its end ({cause}). Continue or try again.")]
     Interrupted { provider: String, cause: String },
     #[error(
@@ -81,7 +81,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// The stable word for this kind of error, for files and frames.
+    /// Returns the stable code of this kind of error, for files and frames.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Auth { .. } => "auth",
@@ -99,7 +99,7 @@ impl ProviderError {
         }
     }
 
-    /// What happened, without what to do: for a status line while it is tried again.
+    /// Returns what happened without advice, for a status line during retries.
     pub(super) fn reason(&self) -> String {
         match self {
             Self::RateLimited { provider, .. } => format!("{provider} asks to wait"),
@@ -117,7 +117,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether the provider is the trouble and not what it was asked, so that another one may answer.
+    /// Whether the provider and not the request is at fault, so that another provider may answer.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -134,7 +134,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether the same request may work later, with nothing changed.
+    /// Whether the same request may succeed later.
     pub fn retryable(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -154,7 +154,7 @@ impl ProviderError {
 }
 
 impl ConnectionFailure {
-    /// Whether it can go away by itself.
+    /// Whether the failure may be temporary.
     pub(super) fn passes(&self) -> bool {
         match self {
             Self::Dns | Self::Refused | Self::ConnectTimeout | Self::Tls(_) | Self::Other(_) => true,
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_say_what_happened_and_what_to_do() {
+    fn messages_state_cause_and_remedy() {
         let provider = || "DeepSeek".to_owned();
         let cases = [
             (

@@ -1,4 +1,5 @@
-//! What the embedded model's server (`miniclaw-llm`) offers beside the chat API: its health, and the shared prefix.
+//! A client for what the embedded model's server (`miniclaw-llm`) offers beyond the chat API: its health and the shared
+//! prefix.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use url::Url;
 
 use super::{Client, ModelRequest};
 
-/// How the embedded model is, as `GET /health` says.
+/// The state of the embedded model, from `GET /health`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LocalHealth {
     /// `loading`, `ready` or `failed`.
@@ -23,7 +24,7 @@ pub struct LocalHealth {
     pub prefix: Prefix,
 }
 
-/// The prompt that all sessions share: `none`, `reading` or `ready`.
+/// The state of the prompt prefix that all sessions share: `none`, `reading` or `ready`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Prefix {
     #[serde(default)]
@@ -40,25 +41,28 @@ pub struct LocalServer {
     http: reqwest::Client,
 }
 
-/// It answers from memory; longer means that it hangs.
+/// Request timeout: the server answers from memory, so one that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl LocalServer {
-    /// `base` is the address it printed, e.g. `http://127.0.0.1:40123`.
+    /// Creates a client. `base` is the address that the server printed, e.g. `http://127.0.0.1:40123`.
     pub fn new(base: Url, secret: SecretString) -> Result<Self, String> {
         let http = super::client::build(&base, HeaderMap::new()).map_err(|error| error.to_string())?;
         Ok(Self { base, secret, http })
     }
 
+    /// Requests the health of the server.
+    ///
     /// # Errors
-    /// A sentence, when it does not answer or not as expected.
+    /// Returns a message if the server does not answer, or answers in an unexpected form.
     pub async fn health(&self) -> Result<LocalHealth, String> {
         let url = self.base.join("health").map_err(|error| error.to_string())?;
         let answer = self.http.get(url).timeout(PATIENCE).send().await.map_err(|error| error.to_string())?;
         answer.json().await.map_err(|error| error.to_string())
     }
 
-    /// Has it read the prompt that all requests begin with. Answers at once; [`LocalServer::health`] tells how it comes on.
+    /// Makes the server read the prompt prefix that all requests share. Returns at once; [`LocalServer::health`]
+    /// reports the progress.
     pub async fn set_prefix(&self, client: &Client, request: &ModelRequest) -> Result<(), String> {
         let url = self.base.join("v1/prefix").map_err(|error| error.to_string())?;
         let sent = self.http.post(url).timeout(PATIENCE).bearer_auth(self.secret.expose_secret());

@@ -1,10 +1,9 @@
-//! A provider is a server that speaks the OpenAI chat API. This module sends it one request and hands back what it says,
-//! piece by piece, whatever dialect it speaks and however the line behaves. Its embeddings API makes vectors of texts
-//! ([`Embeddings`]).
+//! Talks to providers: servers with the OpenAI chat API. Sends one request and streams the answer, handling the
+//! provider's dialect and connection failures. A provider's embeddings API computes vectors of texts ([`Embeddings`]).
 //!
-//! What differs between providers is data ([`Profile`]); the words on the wire are read leniently in one place (`wire`);
-//! and every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing here knows
-//! sessions, tools or files, and no error, status or debug output ever holds a key.
+//! Differences between providers are data ([`Profile`]); responses are parsed leniently in one place (`wire`); and
+//! every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing in this module
+//! depends on sessions, tools or files, and no error, status or debug output contains a key.
 
 mod about;
 mod adapt;
@@ -45,7 +44,7 @@ pub use error::{ConnectionFailure, Key, Phase, ProviderError};
 pub use profile::{Profile, ProfileKind, Thinking};
 pub use turn::AnswerStream;
 
-/// A model at an address: all that is needed to talk to it.
+/// A model at an address, with everything needed to send it requests.
 #[derive(Clone)]
 pub struct Endpoint {
     pub profile: Profile,
@@ -54,14 +53,14 @@ pub struct Endpoint {
     /// Sent as a bearer token to `base_url`'s host and nowhere else.
     pub api_key: Option<SecretString>,
     pub model: String,
-    /// What a person calls it, in settings and errors.
+    /// The display name in settings and errors.
     pub label: String,
-    /// Tokens of prompt and answer together.
+    /// Maximum tokens of prompt and answer together.
     pub context_window: u32,
 }
 
 impl Endpoint {
-    /// Whether it is on this machine: what is sent to it stays here.
+    /// Whether the address is on this machine, so that no request leaves it.
     pub fn is_local(&self) -> bool {
         profile::is_loopback(&self.base_url)
     }
@@ -85,18 +84,18 @@ impl fmt::Debug for Endpoint {
 pub enum ChatMessage {
     System(String),
     User(String),
-    /// What a person said with pictures, for a model that sees them.
+    /// A user message with pictures, for a model with vision.
     Pictured {
         content: String,
         pictures: Vec<SeenPicture>,
     },
     Assistant {
         content: String,
-        /// Sent back only to providers that want it.
+        /// Sent back only to providers that require it.
         thinking: Option<String>,
         calls: Vec<CallRequest>,
     },
-    /// What a call came to; `call_id` is the id of a call of an assistant message before it.
+    /// The result of a call; `call_id` is the id of a call in an earlier assistant message.
     Tool {
         call_id: String,
         content: String,
@@ -104,7 +103,7 @@ pub enum ChatMessage {
 }
 
 impl ChatMessage {
-    /// Whether a person said it.
+    /// Whether it is a user message.
     pub fn is_asked(&self) -> bool {
         match self {
             Self::User(_) | Self::Pictured { .. } => true,
@@ -113,17 +112,17 @@ impl ChatMessage {
     }
 }
 
-/// A picture as a request carries it.
+/// A picture in a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenPicture {
-    /// How the message calls it.
+    /// The picture's name in the message.
     pub label: String,
     pub picture: Picture,
-    /// Its bytes as a `data:` address; before they are read, what stands for them in a record.
+    /// The bytes as a `data:` URL; until they are read, the placeholder that records use.
     pub url: Arc<str>,
 }
 
-/// A tool call the model asked for.
+/// A tool call that the model requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallRequest {
     pub id: String,
@@ -132,14 +131,14 @@ pub struct CallRequest {
     pub arguments: String,
 }
 
-/// What the model is asked.
+/// A request to the model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
     pub messages: Vec<ChatMessage>,
     pub tools: Arc<[ToolSpec]>,
-    /// Left out of the request where the provider or model refuses it, and kept under the provider's ceiling.
+    /// Omitted if the provider or model refuses it, and limited to the provider's ceiling.
     pub temperature: Option<f32>,
-    /// Tokens the answer may have; kept under the model's ceiling. `None`: the provider decides.
+    /// Maximum tokens of the answer, limited to the model's ceiling. `None`: the provider decides.
     pub max_tokens: Option<u32>,
 }
 
@@ -152,7 +151,7 @@ impl Default for ModelRequest {
 /// One piece of a model's turn, in the order it arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamChunk {
-    /// What is being waited for; replaces the status before it. `progress` is 0 to 1.
+    /// What the turn waits for; replaces the previous status. `progress` is 0 to 1.
     Status {
         status: StatusKind,
         message: String,
@@ -174,7 +173,7 @@ pub enum StreamChunk {
     },
     /// At most once, just before the end.
     Usage(Usage),
-    /// The last chunk of a turn that ended well.
+    /// The last chunk of a successful turn.
     Finish(Finish),
 }
 
@@ -183,7 +182,7 @@ pub enum StreamChunk {
 pub enum Finish {
     Stop,
     ToolCalls,
-    /// The output limit was reached: text and arguments may be cut.
+    /// The output limit was reached: text and arguments may be truncated.
     Length,
     /// The model or the provider's filter declined.
     Refusal,

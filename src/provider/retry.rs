@@ -1,14 +1,14 @@
-//! Decides whether and when a failed attempt is repeated. It is asked only before anything was shown.
+//! Decides whether and when a failed attempt is retried. Used only before any output was shown.
 
 use std::time::Duration;
 
 use super::error::{ConnectionFailure, ProviderError};
 
-/// Longest wait that a provider may ask for; beyond it the person is told instead.
+/// Longest wait that a provider may ask for; a longer one fails the turn, and the error names the wait.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Waits before the first, second and third retry, before jitter.
 const BACKOFF: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
-/// Keeps a `Retry-After: 0` from becoming a busy loop.
+/// Shortest wait: prevents a busy loop on `Retry-After: 0`.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Counts the retries of one turn.
@@ -18,7 +18,7 @@ pub(super) struct Retries {
 }
 
 impl Retries {
-    /// How long to wait before trying again; `None`: give up and tell.
+    /// Returns how long to wait before the next retry; `None` to give up and return the error.
     pub fn after(&mut self, error: &ProviderError) -> Option<Duration> {
         if self.used >= allowed(error) {
             return None;
@@ -34,8 +34,8 @@ impl Retries {
     }
 }
 
-/// Retries an error may have. A provider that was silent for its whole time, or said nothing, gets one more chance: three
-/// would keep a person waiting for minutes.
+/// Returns how many retries an error allows. A timeout or an empty answer is retried once: three retries would keep a
+/// person waiting for minutes.
 fn allowed(error: &ProviderError) -> usize {
     match error {
         ProviderError::RateLimited { .. } | ProviderError::Interrupted { .. } => BACKOFF.len(),
@@ -44,7 +44,7 @@ fn allowed(error: &ProviderError) -> usize {
             _ => 0,
         },
         ProviderError::Unreachable { trouble, .. } if trouble.passes() => match trouble {
-            // Each attempt already waited long.
+            // Each attempt already takes the whole connect timeout.
             ConnectionFailure::ConnectTimeout => 1,
             ConnectionFailure::BadAddress(_)
             | ConnectionFailure::Dns
@@ -82,15 +82,15 @@ fn told(error: &ProviderError) -> Option<Duration> {
     }
 }
 
-/// 0.8 to 1.2, so that many clients do not come back in the same moment.
+/// Returns a random factor from 0.8 to 1.2, so that many clients do not retry at the same moment.
 fn jitter() -> f64 {
     let random = crate::clock::new_secret();
     let part = random.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok()).unwrap_or(u32::MAX / 2);
     0.8 + 0.4 * f64::from(part) / f64::from(u32::MAX)
 }
 
-/// What `Retry-After` (RFC 9110, 10.2.3: seconds or a date) or `retry-after-ms` says; `None` where it says nothing
-/// readable. `now` is Unix seconds.
+/// Parses `retry-after-ms` or `Retry-After` (RFC 9110, 10.2.3: seconds or a date); `None` if neither is readable. `now`
+/// is in Unix seconds.
 pub(super) fn retry_after(headers: &reqwest::header::HeaderMap, now: f64) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let seconds = match text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn three_retries_that_wait_longer_each_time() {
+    fn three_retries_back_off_exponentially() {
         let error = ProviderError::Server { provider: "x".into(), status: 503, words: String::new(), after: None };
         let mut retries = Retries::default();
         for expected in [1.0, 3.0, 9.0] {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_too_long_is_told_instead() {
+    fn too_long_wait_is_reported() {
         let limited =
             |seconds| ProviderError::RateLimited { provider: "x".into(), after: Some(Duration::from_secs(seconds)) };
         assert_eq!(Retries::default().after(&limited(60)), Some(Duration::from_secs(60)));

@@ -1,19 +1,19 @@
-//! Server-sent events, from bytes to event data (WHATWG HTML, 9.2.6 “Interpreting an event stream”), as far as model
-//! streams need them: `data` and `event` fields; ids and reconnection times are ignored.
+//! Decodes server-sent events from bytes to event data (WHATWG HTML, 9.2.6 “Interpreting an event stream”), as far as
+//! model streams need them: reads `data` and `event` fields, ignores ids and reconnection times.
 //!
-//! Two deliberate differences from the specification: an event that the end of the stream cuts off is still delivered
-//! (servers forget the last blank line), and what is longer than [`LINE_CAP`] is dropped and reported.
+//! Two deliberate differences from the specification: an event truncated by the end of the stream is still delivered
+//! (servers forget the last blank line), and an event longer than [`LINE_CAP`] is dropped and reported.
 
-/// Longest line, and longest data of one event, in bytes.
+/// Maximum length of a line, and of the data of one event, in bytes.
 pub(super) const LINE_CAP: usize = 1 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Event {
-    /// The data of an event, its lines joined by `\n`; `name` is empty where the server gave none.
+    /// The data of an event, its lines joined by `\n`; `name` is empty if the server sent none.
     Data { name: String, data: String },
-    /// An event was longer than [`LINE_CAP`] and is lost.
+    /// An event was longer than [`LINE_CAP`] and was dropped.
     TooLong,
 }
 
@@ -23,16 +23,16 @@ pub(super) struct Decoder {
     data: Vec<u8>,
     name: String,
     has_data: bool,
-    /// A line of the current event was too long: its bytes are dropped up to the line's end.
+    /// Whether a line or the data of the current event is too long, so that the event is dropped.
     too_long: bool,
-    /// The last byte was CR, so a LF right after it belongs to the same line end.
+    /// Whether the last byte was CR, so that an LF right after it belongs to the same line end.
     after_cr: bool,
-    /// The first line, which may begin with a byte order mark, is over.
+    /// Whether the first line, which may begin with a byte order mark, has ended.
     begun: bool,
 }
 
 impl Decoder {
-    /// Takes the next bytes, cut anywhere, and appends the events that they complete.
+    /// Decodes the next bytes, split anywhere, and appends the events that they complete.
     pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) {
         while let Some(first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
@@ -51,7 +51,7 @@ impl Decoder {
         }
     }
 
-    /// The stream is over: delivers what its end cut off.
+    /// Ends the stream and appends the event that its end truncated.
     pub fn finish(&mut self, events: &mut Vec<Event>) {
         if !self.line.is_empty() {
             self.end_line(events);
@@ -62,7 +62,7 @@ impl Decoder {
     fn keep(&mut self, bytes: &[u8]) {
         if self.line.len() + bytes.len() > LINE_CAP {
             self.too_long = true;
-            // Not cleared: an empty line would end the event. What is kept no longer matters.
+            // Not cleared, because an empty line would end the event. The content no longer matters.
             self.line.truncate(1);
             if self.line.is_empty() {
                 self.line.push(b':');
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_and_spelling_of_data_is_read() {
+    fn all_line_endings_and_data_forms_are_read() {
         assert_eq!(texts(b"data: a\n\ndata:b\n\n"), ["a", "b"]);
         assert_eq!(texts(b"data: a\r\n\r\ndata: b\r\rdata: c\n\n"), ["a", "b", "c"]);
         assert_eq!(texts(b"\xEF\xBB\xBFdata: a\n\n"), ["a"]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_an_event_is_kept() {
+    fn event_name_is_kept() {
         let events = decode([b"event: error\ndata: {}\n\ndata: 1\n\n".as_slice()]);
         assert_eq!(
             events,
@@ -212,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400), size in 1..7usize) {
+        fn any_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..400), size in 1..7usize) {
             prop_assert_eq!(decode(bytes.chunks(size)), decode([bytes.as_slice()]));
         }
     }

@@ -1,21 +1,22 @@
-//! Some servers leave the model's `<think>…</think>` in the content. This takes it out again, wherever the pieces of
-//! the stream are cut.
+//! Extracts the model's `<think>…</think>`, which some servers leave in the content, wherever the stream is split into
+//! pieces.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// What a piece of content turned out to be.
+/// The thinking and the text in a piece of content.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Split {
     pub thinking: String,
     pub text: String,
 }
 
-/// Only a tag at the very beginning (after white space) opens a thought: later ones are the answer's own words.
+/// Separates thinking from text. Only a tag at the very beginning (after white space) starts a thought: later ones are
+/// part of the answer.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     place: TagState,
-    /// Bytes that could still become a tag.
+    /// Bytes that may still become a tag.
     held: String,
 }
 
@@ -74,7 +75,7 @@ impl Splitter {
         }
     }
 
-    /// The content is over: what was held back was no tag.
+    /// Ends the content and returns what was held back, which was not a tag.
     pub fn finish(&mut self) -> Split {
         let held = std::mem::take(&mut self.held);
         match self.place {
@@ -84,7 +85,7 @@ impl Splitter {
     }
 }
 
-/// How many bytes at the end of `text` could be the beginning of the closing tag.
+/// Returns how many bytes at the end of `text` may be the beginning of the closing tag.
 fn tag_begun(text: &str) -> usize {
     (1..CLOSE.len()).rev().find(|n| text.ends_with(&CLOSE[..*n])).unwrap_or(0)
 }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_leading_thought_is_taken_out() {
+    fn only_leading_thought_is_extracted() {
         let pair = |thinking: &str, text: &str| (thinking.to_owned(), text.to_owned());
         assert_eq!(split(["<think>a < b</think>\n\nyes"]), pair("a < b", "yes"));
         assert_eq!(split(["\n<think></think>x"]), pair("", "x"));
@@ -118,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cut_gives_the_same(text in "(<think>)?[<a-z/é> \n]{0,20}(</think>)?[a-z <>]{0,9}", cut in 0..60usize) {
+        fn thinking_is_independent_of_chunking(text in "(<think>)?[<a-z/é> \n]{0,20}(</think>)?[a-z <>]{0,9}", cut in 0..60usize) {
             let at = (0..=cut.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap();
             prop_assert_eq!(split([&text[..at], &text[at..]]), split([text.as_str()]));
             let letters: Vec<String> = text.chars().map(String::from).collect();

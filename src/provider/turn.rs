@@ -1,4 +1,4 @@
-//! One exchange with a provider: its attempts, the waiting between them, and the outcome.
+//! One exchange with a provider: its attempts, the waits between them, and the outcome.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -21,20 +21,20 @@ use super::sse::{Decoder, Event};
 use super::think::Splitter;
 use super::{StatusKind, StreamChunk};
 
-/// Most bytes of one response.
+/// Maximum bytes of one response.
 pub(super) const RESPONSE_CAP: usize = 16 << 20;
-/// Most bytes read of an error's body.
+/// Maximum bytes read of an error's body.
 const ERROR_CAP: usize = 64 << 10;
-/// How long the usage may be awaited after the model said that it is done.
+/// How long to wait for usage after the finish reason, and for the body of an error.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the end of a response may be awaited so that its connection can be used again.
+/// How long to wait for the end of a response, so that its connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
 
 type Driver = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send>>;
 
-/// The answer to one request, as it arrives. Nothing is sent before the first `next`, and dropping it cancels.
+/// The answer to one request, as a stream. Sends nothing before the first `next`; dropping it cancels the request.
 pub struct AnswerStream {
-    /// The exchange itself; it lives here and not in a task, so that it stops with the turn. `None` once it has ended.
+    /// The exchange itself; not in a task of its own, so that dropping the stream cancels it. `None` once it has ended.
     driver: Option<Driver>,
     chunks: mpsc::Receiver<StreamChunk>,
     error: Option<ProviderError>,
@@ -46,7 +46,8 @@ impl AnswerStream {
         Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None }
     }
 
-    /// The next chunk; after `Finish` or an error, `None`. Cancel-safe: no chunk is lost when the future is dropped.
+    /// Returns the next chunk; `None` after `Finish` or an error. Cancel-safe: no chunk is lost when the future is
+    /// dropped.
     pub async fn next(&mut self) -> Option<Result<StreamChunk, ProviderError>> {
         poll_fn(|context| self.poll(context)).await
     }
@@ -62,7 +63,7 @@ impl AnswerStream {
             match driver.as_mut().poll(context) {
                 Poll::Ready(result) => {
                     self.error = result.err();
-                    // Dropping it closes the channel: what it still holds is handed out first.
+                    // Dropping the driver closes the channel; the loop returns the buffered chunks first.
                     self.driver = None;
                 }
                 Poll::Pending => match self.chunks.poll_recv(context) {
@@ -74,12 +75,12 @@ impl AnswerStream {
     }
 }
 
-/// Tries until an answer ends well, something was shown, or trying again has no point.
+/// Retries until an answer succeeds, output was shown, or another retry is pointless.
 async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>) -> Result<(), ProviderError> {
     let mut retries = Retries::default();
     let mut changes: Vec<Adjustment> = Vec::new();
     let mut bytes = Bytes::from(body.to_string());
-    // An answer takes minutes, and parsed a conversation takes three times the memory of its text.
+    // An answer takes minutes, and a parsed conversation takes three times the memory of its text.
     drop(body);
     loop {
         let mut assembler =
@@ -136,7 +137,7 @@ fn status(status: StatusKind, message: String, wait: Duration) -> StreamChunk {
     StreamChunk::Status { status, message, progress: None, retry_in_ms: Some(millis) }
 }
 
-/// One request and its response.
+/// Sends one request and reads its response.
 async fn exchange(
     shared: &Shared,
     body: Bytes,
@@ -154,7 +155,7 @@ async fn exchange(
     receive(shared, response, assembler, out).await
 }
 
-/// Reads a response that began well. A chunk is handed out as soon as its event is complete.
+/// Reads a successful response. Sends each chunk as soon as its event is complete.
 pub(super) async fn receive(
     shared: &Shared,
     mut response: reqwest::Response,
@@ -169,7 +170,7 @@ pub(super) async fn receive(
     loop {
         let piece = match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(piece)) => piece,
-            // What comes after the model's own end can only be missed, not wrong.
+            // After the finish reason, an error can only lose data such as usage; it does not invalidate the answer.
             Ok(Err(_)) | Err(_) if assembler.finished() => return assembler.end(ReadFlow::Done),
             Ok(Err(error)) => return Err(shared.subject.interrupted(break_cause(&error))),
             Err(_) => return Err(silent(shared, Phase::Idle)),
@@ -217,7 +218,7 @@ async fn send_all(assembler: &mut Assembler, out: &mpsc::Sender<StreamChunk>) {
     }
 }
 
-/// Reads the few bytes after `[DONE]`, beside the turn: only then can the next turn use the connection.
+/// Reads the few bytes after `[DONE]` in the background: only then can the next turn reuse the connection.
 fn drain(mut response: reqwest::Response) {
     tokio::spawn(timeout(DRAIN, async move {
         let mut left = ERROR_CAP;
@@ -239,7 +240,7 @@ fn silent(shared: &Shared, phase: Phase) -> ProviderError {
     ProviderError::Timeout { provider: shared.subject.provider.clone(), phase, waited }
 }
 
-/// The error that a response which is no success stands for.
+/// Converts an unsuccessful response into an error.
 pub(super) async fn failed(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
     let status = response.status();
     if status.is_redirection() {
@@ -258,20 +259,21 @@ pub(super) async fn failed(shared: &Shared, mut response: reqwest::Response) -> 
             }
         }
     };
-    // A body that does not come must not hide the status that did.
+    // A body that does not arrive must not hide the status that did.
     let _ = timeout(GRACE, read).await;
     shared.subject.response(status.as_u16(), &String::from_utf8_lossy(&text), after)
 }
 
-/// What a response's bytes turned out to be.
+/// An item decoded from a response.
 enum Read {
     Event(Event),
-    /// All of a response that is JSON and not a stream.
+    /// The whole response, if it is JSON and not a stream.
     Document(String),
     WebPage,
 }
 
-/// Decides by the first byte: no event stream begins with `{`, `[` or `<`. Servers' content types are not reliable.
+/// Detects the format by the first byte that is not white space: no event stream begins with `{`, `[` or `<`. The
+/// content types of servers are not reliable.
 #[derive(Default)]
 enum Reader {
     #[default]

@@ -1,12 +1,12 @@
-//! What a chat completion's JSON says, read leniently: unknown fields are ignored and a field of an unexpected type counts
-//! as missing, so that a provider's novelty never breaks a turn.
+//! Parses the JSON of chat completions leniently: unknown fields are ignored and a field of an unexpected type counts
+//! as missing, so that a provider's extensions never break a turn.
 
 use serde_json::Value;
 
 use super::calls::{CallPiece, arguments_text};
 use crate::domain::Usage;
 
-/// One thing said by one JSON document of the stream, in the order in which it is to be shown.
+/// One item of a JSON document of the stream, in display order.
 #[derive(Debug, PartialEq)]
 pub(super) enum StreamItem {
     /// `total` and `processed` count tokens of the prompt, cached ones included.
@@ -14,11 +14,11 @@ pub(super) enum StreamItem {
         total: u64,
         processed: u64,
     },
-    /// How many requests come before this one.
+    /// Number of requests queued before this one.
     Queue(u64),
     Thinking(String),
     Text(String),
-    /// The model's words of refusal: shown as text.
+    /// The model's refusal, shown as text.
     Refusal(String),
     Call(CallPiece),
     Usage(Usage),
@@ -27,7 +27,7 @@ pub(super) enum StreamItem {
     Error(Value),
 }
 
-/// Everything a chunk, or a whole completion, says.
+/// Returns the items of a chunk or a whole completion.
 pub(super) fn read(document: &Value) -> Vec<StreamItem> {
     let mut said = Vec::new();
     if let Some(error) = error_of(document) {
@@ -76,7 +76,7 @@ fn read_delta(delta: &Value, said: &mut Vec<StreamItem>) {
     if let Some(Value::Array(calls)) = delta.get("tool_calls") {
         said.extend(calls.iter().map(call_piece).map(StreamItem::Call));
     }
-    // The form before `tool_calls`, which some gateways still speak.
+    // The predecessor of `tool_calls`, which some gateways still use.
     if let Some(function @ Value::Object(_)) = delta.get("function_call") {
         said.push(StreamItem::Call(CallPiece {
             index: Some(0),
@@ -102,7 +102,7 @@ fn read_part(part: &Value, said: &mut Vec<StreamItem>) {
     }
 }
 
-/// A string, or the `text` of each part of an array.
+/// Returns a string, or the joined `text` of the parts of an array.
 fn texts_of(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
@@ -133,7 +133,7 @@ fn name_of(function: &Value) -> Option<String> {
     function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// `None` where nothing is counted. A negative or missing number is 0.
+/// Returns the token counts; `None` if all are 0. A negative or missing number counts as 0.
 fn usage_of(usage: &Value) -> Option<Usage> {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
     let cached = usage
@@ -150,7 +150,8 @@ fn usage_of(usage: &Value) -> Option<Usage> {
     (counted != Usage::default()).then_some(counted)
 }
 
-/// The error a document is about: `{"error": …}`, or `{"message", "code"}` without choices.
+/// Returns the error in a document: `{"error": …}`, an error in the first choice, or `{"message", "code"}` without
+/// choices.
 fn error_of(document: &Value) -> Option<Value> {
     match document.get("error") {
         None | Some(Value::Null) => {}
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_read_under_every_name_once() {
+    fn thinking_is_read_once_under_every_name() {
         let thought = || vec![StreamItem::Thinking("hm".to_owned())];
         assert_eq!(delta(json!({"reasoning_content": "hm", "content": null})), thought());
         assert_eq!(delta(json!({"reasoning": "hm", "content": ""})), thought());
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_inside_a_stream_are_recognised() {
+    fn stream_errors_are_recognised() {
         for error in [
             json!({"error": {"message": "no", "code": 429}}),
             json!({"error": "no"}),
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_ignored() {
+    fn unknown_fields_are_ignored() {
         for odd in [json!(1), json!([]), json!({"choices": null}), json!({"choices": [{"delta": 5}]}), json!(null)] {
             assert_eq!(read(&odd), [], "{odd}");
         }

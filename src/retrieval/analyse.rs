@@ -1,44 +1,44 @@
-//! The one analyser: it turns the text of documents and of questions into the same terms.
+//! The analyser: it turns the text of documents and of questions into the same terms.
 //!
-//! - Characters are brought to one form (NFKC) and to lower case; English words to their stem.
-//! - Scripts without blanks between words become overlapping pairs of characters: 数据库 → 数据, 据库. A run of one
-//!   character is that character. Pairs beat dictionary segmentation for search and need no dictionary.
-//! - Numbers are kept. `snake_case` and `camelCase` are kept whole and also taken apart.
+//! - Characters are normalised (NFKC) and lower-cased; English words are stemmed.
+//! - Scripts without spaces between words become overlapping pairs of characters: 数据库 → 数据, 据库. A run of one
+//!   character is that character. Pairs work better for search than dictionary segmentation and need no dictionary.
+//! - Numbers are kept. `snake_case` and `camelCase` are kept whole and also split into their parts.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::stop_words;
 
-/// Longer words are cut here: they are encoded data, not something a person looks for to the end.
+/// Maximum bytes of a word. Longer words are truncated: they are encoded data that nobody searches for in full.
 const LONGEST: usize = 64;
 
 pub struct Analyser {
     stemmer: Stemmer,
 }
 
-/// A question taken apart.
+/// An analysed question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// In their order, with repetitions.
+    /// The terms in order, with repetitions.
     pub terms: Vec<QueryTerm>,
-    /// Words that were left out.
+    /// Words that were dropped.
     pub ignored: Vec<String>,
-    /// What to look for when none of the terms is found anywhere.
+    /// The fallback if the index contains none of the terms.
     pub characters: Vec<QueryTerm>,
 }
 
-/// A word of a question.
+/// A search term of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QueryTerm {
-    /// Stands for itself.
+    /// A word, or a pair of characters.
     Term(String),
-    /// Stands for the character wherever it stands.
+    /// A single character; matches every occurrence of it.
     Character(char),
 }
 
 impl QueryTerm {
-    /// As it is shown to a person.
+    /// Returns the term as it is displayed.
     pub fn label(&self) -> String {
         match self {
             QueryTerm::Term(term) => term.clone(),
@@ -54,16 +54,16 @@ impl Default for Analyser {
 }
 
 enum Token<'a> {
-    /// A term, and the word it came from in lower case, not stemmed.
+    /// A term, and its word in lower case before stemming.
     Word { term: &'a str, plain: &'a str },
-    /// One character on its own.
+    /// A run of one character.
     Single(char),
-    /// Two neighbours of a run.
+    /// Two neighbouring characters of a run.
     Pair(&'a str),
 }
 
 impl Token<'_> {
-    /// It does more than make a question of a text.
+    /// Returns whether the token is not a stop word.
     fn tells(&self) -> bool {
         match self {
             Token::Word { plain, .. } => !stop_words::is_english(plain),
@@ -74,7 +74,7 @@ impl Token<'_> {
 }
 
 impl Analyser {
-    /// Every term of `text` in its order, with repetitions.
+    /// Calls `each` for every term of `text`, in order and with repetitions.
     pub fn terms(&self, text: &str, mut each: impl FnMut(&str)) {
         self.walk(text, &mut |token| match token {
             Token::Word { term, .. } => each(term),
@@ -83,14 +83,14 @@ impl Analyser {
         });
     }
 
-    /// The characters of `text` in scripts without blanks, with repetitions. Less telling than pairs, but 猫叫什么 has no
-    /// pair in common with 小猫.
+    /// Calls `each` for the characters of `text` in scripts without spaces, with repetitions. Characters are less specific than
+    /// pairs, but 猫叫什么 has no pair in common with 小猫.
     pub fn characters(&self, text: &str, each: impl FnMut(char)) {
         let text = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
         text.chars().filter(|&c| Class::of(c) == Class::Unspaced).for_each(each);
     }
 
-    /// The words of a question, without those that only make it a question unless it has no others.
+    /// Analyses a question and drops its stop words, unless it has no other words.
     pub fn query(&self, text: &str) -> Query {
         let mut all = Vec::new();
         let mut telling = Vec::new();
@@ -120,7 +120,7 @@ impl Analyser {
         }
     }
 
-    /// Whether a question with `text` in it asks for more than without: it is no question word, particle or sign.
+    /// Returns whether `text` contains anything to search for: a word that is not a stop word or particle.
     pub fn tells(&self, text: &str) -> bool {
         let mut tells = false;
         self.walk(text, &mut |token| tells |= token.tells());
@@ -176,17 +176,17 @@ impl Analyser {
     }
 }
 
-/// Whether `c` is part of a word of a script with blanks between words.
+/// Returns whether `c` is part of a word of a script with spaces between words.
 pub fn is_letter(c: char) -> bool {
     Class::of(c) == Class::Word
 }
 
-/// Which kind of script most of a text is written in.
+/// The kind of script that most of a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritingSystem {
     Spaced,
     Unspaced,
-    /// Some of both, or neither.
+    /// Both, or neither.
     Mixed,
 }
 
@@ -200,7 +200,7 @@ impl WritingSystem {
             characters += u32::from(class == Class::Unspaced);
             in_word = class == Class::Word;
         }
-        // At least half in characters, or less than a fifth.
+        // Unspaced characters: at least half of the total, or less than a fifth.
         match (words, characters) {
             (0, 0) => WritingSystem::Mixed,
             _ if characters >= words => WritingSystem::Unspaced,
@@ -209,7 +209,7 @@ impl WritingSystem {
         }
     }
 
-    /// Whether words of one can hardly stand in the other.
+    /// Returns whether texts in these two systems can hardly share words.
     pub fn is_foreign_to(self, other: WritingSystem) -> bool {
         matches!(
             (self, other),
@@ -218,7 +218,7 @@ impl WritingSystem {
     }
 }
 
-/// Whether a question holds a name from code: its very letters are wanted, and no model knows what it means.
+/// Returns whether a question contains an identifier from code, which must match literally because no model knows its meaning.
 pub fn holds_identifier(question: &str) -> bool {
     if question.matches('`').count() > 1 || question.contains("::") || question.contains("->") {
         return true;
@@ -239,7 +239,7 @@ pub fn holds_identifier(question: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Word,
-    /// A script that is written without blanks between words.
+    /// A script that is written without spaces between words.
     Unspaced,
     Gap,
 }
@@ -271,14 +271,14 @@ impl Class {
             | '\u{1000}'..='\u{103f}'
             | '\u{1780}'..='\u{17d3}' => Class::Unspaced,
             c if c.is_alphanumeric() => Class::Word,
-            // Marks that change the letter before them.
+            // Combining marks, which modify the letter before them.
             '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' => Class::Word,
             _ => Class::Gap,
         }
     }
 }
 
-/// The end of a word; an apostrophe between letters belongs to it.
+/// Returns the end of a word; an apostrophe between letters is part of it.
 fn word_end(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -306,7 +306,7 @@ fn pairs(run: &str, each: &mut dyn FnMut(Token)) {
     }
 }
 
-/// `HTTPServer_name2` → HTTP, Server, name2.
+/// Splits an identifier into its parts: `HTTPServer_name2` → HTTP, Server, name2.
 fn parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn english_words_become_stems() {
+    fn english_words_are_stemmed() {
         assert_eq!(terms("Running RUNS documents, Caroline's"), ["run", "run", "document", "carolin"]);
         assert_eq!(
             terms("don't O’Brien 7pm 2023-05-07"),
@@ -355,13 +355,13 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_blanks_become_pairs() {
+    fn scripts_without_spaces_become_bigrams() {
         assert_eq!(terms("我的猫。猫, 数据库v2的"), ["我的", "的猫", "猫", "数据", "据库", "v2", "的"]);
         assert_eq!(terms("カタカナ한국어"), ["カタ", "タカ", "カナ", "ナ한", "한국", "국어"]);
     }
 
     #[test]
-    fn identifiers_are_kept_whole_and_in_parts() {
+    fn identifiers_are_indexed_whole_and_split() {
         assert_eq!(terms("load_session_for"), ["load_session_for", "load", "session", "for"]);
         assert_eq!(terms("HTTPServer"), ["httpserver", "http", "server"]);
         assert_eq!(terms("EMBEDDING_MODEL _x_ __"), ["embedding_model", "embed", "model", "x"]);
@@ -369,13 +369,13 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_character_are_one() {
+    fn character_forms_are_normalised() {
         assert_eq!(terms("ＡＢＣ１２３ ﬁne Ⅷ ｶﾅ"), ["abc123", "fine", "viii", "カナ"]);
         assert_eq!(terms("Straße ΟΔΟΣ École"), ["straße", "οδος", "école"]);
     }
 
     #[test]
-    fn a_question_keeps_only_what_tells() {
+    fn query_keeps_only_significant_terms() {
         assert_eq!(query("What is the name of Caroline's dog?"), ["name", "carolin", "dog"]);
         assert_eq!(query("请问什么是数据库？"), ["问什", "是数", "数据", "据库"]);
         assert_eq!(query("who are you"), ["who", "are", "you"]);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_code_are_recognised() {
+    fn code_identifiers_are_recognised() {
         for question in [
             "where is EMBEDDING_MODEL read?",
             "what does loadSession do",
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_foreign_to_one_in_another_kind_of_script() {
+    fn texts_in_different_scripts_are_foreign() {
         let (zh, en) =
             (WritingSystem::of("我的上司是哪个学校毕业的？"), WritingSystem::of("Which school did my boss go to?"));
         assert_eq!((zh, en), (WritingSystem::Unspaced, WritingSystem::Spaced));
@@ -430,7 +430,7 @@ mod tests {
         }
 
         #[test]
-        fn a_text_asked_as_a_question_has_no_other_terms(text in "[a-z猫的什么_ '0-9A-Z]{0,60}") {
+        fn query_terms_are_a_subset_of_text_terms(text in "[a-z猫的什么_ '0-9A-Z]{0,60}") {
             let terms = terms(&text);
             prop_assert!(query(&text).iter().all(|term| terms.contains(term)));
         }

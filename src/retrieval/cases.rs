@@ -1,18 +1,18 @@
-//! Retrieval tests as files: `tests.jsonl` beside the documents holds questions and where their answers stand.
+//! Retrieval tests as files: `tests.jsonl`, beside the documents, lists questions and where to find their answers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Hit;
 
-/// A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit.
+/// A question with its expected answer: at least one of `file`, `heading` and `text`. A hit must match all that are present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestCase {
-    /// Line of tests.jsonl, counted from 1.
+    /// Line of tests.jsonl, 1-based.
     #[serde(default)]
     pub line: u32,
     pub query: String,
-    /// Below the folder, e.g. `setup-and-keys.md`.
+    /// Path below the folder, e.g. `setup-and-keys.md`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Part of the hit's heading path.
@@ -23,20 +23,20 @@ pub struct TestCase {
     pub text: Option<String>,
 }
 
-/// A line that is no test.
+/// A line that is not a valid test.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Problem {
     pub line: u32,
     pub message: String,
-    /// `not_a_test`, `no_query` or `nothing_expected`, for a page that says it in its own language.
+    /// `not_a_test`, `no_query` or `nothing_expected`, for a client that translates the message.
     pub code: &'static str,
-    /// What the parser says of a line that is `not_a_test`.
+    /// The parser's error for a line that is `not_a_test`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Every line by itself: one that is wrong does not hide the others. Blank lines and lines that begin with `//` are
-/// passed over.
+/// Parses each line separately, so that an invalid line does not hide the others. Skips blank lines and lines that begin
+/// with `//`.
 pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
@@ -52,7 +52,7 @@ pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
     (cases, problems)
 }
 
-/// Why a line is no test.
+/// Why a line is not a valid test.
 #[derive(Debug, thiserror::Error)]
 enum BadCase {
     #[error("{0}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")]
@@ -94,7 +94,7 @@ impl TestCase {
             && self.text.as_deref().is_none_or(|wanted| hit.text.contains(wanted))
     }
 
-    /// What must be found, in one line.
+    /// Returns the expected answer in one line.
     pub fn expected(&self) -> String {
         let text = self.text.as_ref().map(|text| format!("“{text}”"));
         [self.file.clone(), self.heading.clone(), text].into_iter().flatten().collect::<Vec<_>>().join(" › ")
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_and_hides_no_other() {
+    fn invalid_line_is_named_and_others_are_read() {
         let (cases, problems) = parse(
             "{\"query\": \"a\", \"file\": \"b.md\"}\n\n// a remark\n{\"query\": \"a\"}\n{\"query\": \" \", \"file\": \"b\"}\nnonsense\n\
              {\"query\": \"a\", \"flie\": \"b.md\"}\n{\"query\": \"c\", \"heading\": \"D\"}\n",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_a_case_says_must_fit() {
+    fn all_expectations_of_a_case_must_hold() {
         let (cases, _) = parse("{\"query\": \"q\", \"file\": \"a/b.md\", \"heading\": \"Keys\", \"text\": \".env\"}");
         let case = &cases[0];
         assert!(case.is_answered_by(&hit("knowledge/a/b.md", "Setup › Keys", "put it into .env")));
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_is_a_test_a_problem_or_passed_over(
+        fn every_line_is_test_problem_or_skipped(
             text in "(\\PC{0,20}\n|\\{\"query\": \"[a-z ]{0,4}\"(, \"(file|text|x)\": (\"a\"|3))?\\}\n|//x\n|\n){0,8}",
         ) {
             let (cases, problems) = parse(&text);

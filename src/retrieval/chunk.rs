@@ -1,7 +1,7 @@
-//! Chunks: the pieces that are indexed and handed to the model.
+//! Chunks: the pieces of a document that are indexed and embedded.
 //!
-//! A chunk stays inside one section, so an edit changes only chunks of that section. Blocks and list items are kept
-//! whole where they fit the limit; a chunk that goes on where another one was cut repeats its last sentences.
+//! A chunk stays inside one section, so an edit changes only chunks of that section. Blocks and list items stay whole if they
+//! fit the limit; a chunk that continues a section repeats the last sentences of the chunk before.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,9 +16,9 @@ use super::outline::{ATOM, Atom, AtomSizer, Boundary, Outline, Section, outline}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimits {
-    /// The most tokens a chunk has, unless a single character has more. A token is what [`size`] counts.
+    /// Maximum tokens of a chunk, unless a single character has more. [`size`] defines a token.
     pub tokens: usize,
-    /// The most tokens a chunk repeats from the one before it.
+    /// Maximum tokens that a chunk repeats from the one before it.
     pub overlap: usize,
 }
 
@@ -30,39 +30,39 @@ impl Default for ChunkLimits {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
-    /// The same for the same text under the same heading of the same path, whatever stands around it.
+    /// Hash of path, heading and text, so that it does not depend on the surrounding text; repetitions get a number as suffix.
     pub id: String,
-    /// The headings above it joined by ` › `; empty at the top of a file.
+    /// The headings above it, joined by ` › `; empty at the top of a file.
     pub heading: String,
-    /// Bytes of the document, without blanks at either end.
+    /// Byte range in the document, without whitespace at either end except the indent of the first line.
     pub range: Range<usize>,
-    /// First and last line, counted from 1.
+    /// First and last line, 1-based.
     pub lines: (u32, u32),
     pub tokens: usize,
-    /// What it is made of, in its order.
+    /// The units of the chunk, in document order.
     pub units: Vec<Unit>,
 }
 
-/// A line, or a sentence of a long one: what an answer is sought around.
+/// A line, or a sentence of a long line: the possible centre of an answer window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
-    /// Bytes of the document.
+    /// Byte range in the document.
     pub range: Range<usize>,
     pub tokens: usize,
-    /// Not repeated from the chunk before: the fresh units of a document's chunks are all of it, each once.
+    /// Not repeated from the chunk before. The fresh units of all chunks cover the document exactly once.
     pub fresh: bool,
 }
 
-/// A document cut into chunks, in its order. Together they hold all its text that is not blank.
+/// A document split into chunks, in document order. Together they contain all of its text that is not whitespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunked {
-    /// The first heading of level 1, or the file's name without its ending.
+    /// The first heading of level 1, or the file name without its extension.
     pub title: String,
     pub chunks: Vec<Chunk>,
 }
 
-/// The tokens of a text for the size of chunks, the same for every model: a word (each 16 letters of a longer one), a
-/// character of a script without blanks between words, any other sign.
+/// Returns the number of tokens of a text for the size of chunks, the same for every model. A token is a word (or each 16
+/// letters of a longer one), a character of a script without spaces between words, or any other non-whitespace character.
 pub fn size(text: &str) -> usize {
     const LETTERS: usize = 16;
     let mut tokens = 0;
@@ -79,7 +79,7 @@ pub fn size(text: &str) -> usize {
     tokens
 }
 
-/// Cuts `document`; `count` tells how many tokens a piece has, as [`size`] does.
+/// Splits `document` into chunks; `count` returns the number of tokens of a piece, like [`size`].
 pub fn chunked(path: &RelPath, document: &Document, limits: ChunkLimits, count: &dyn Fn(&str) -> usize) -> Chunked {
     let text = document.text.as_str();
     let ruler = AtomSizer { count, limit: limits.tokens };
@@ -103,7 +103,7 @@ pub fn chunked(path: &RelPath, document: &Document, limits: ChunkLimits, count: 
     Chunked { title, chunks }
 }
 
-/// The atoms of a chunk; its bytes, without blanks at either end; their tokens.
+/// The atoms of a chunk, its trimmed byte range, and the tokens in that range.
 struct PackedChunk {
     range: Range<usize>,
     tokens: usize,
@@ -113,20 +113,20 @@ struct PackedChunk {
 fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer) -> Vec<PackedChunk> {
     let atoms = &section.atoms;
     let mut out = Vec::new();
-    // Atoms up to `done` are in a chunk; the next chunk may begin before that, by its overlap.
+    // Atoms before `done` are in a chunk; the next chunk may begin before `done`, by its overlap.
     let (mut start, mut done) = (0, 0);
     while done < atoms.len() {
         let mut end = greedy_end(atoms, start, limits.tokens);
         let mut found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
         let mut tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
-        // Counts of pieces do not quite add up to the count of the whole.
+        // The token counts of the atoms do not exactly add up to the count of the whole.
         while tokens > limits.tokens && end > start + 1 {
             end -= 1;
             found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
             tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
         }
         if end <= done {
-            // The repeated part leaves no room for what comes next.
+            // The repeated part leaves no room for the next atom.
             start = done;
             continue;
         }
@@ -137,7 +137,7 @@ fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer)
     out
 }
 
-/// The atoms of a chunk joined to lines where those are no longer than an atom may be.
+/// Joins the atoms of a chunk into lines, unless a line is longer than [`ATOM`].
 fn units(text: &str, atoms: &[Atom], chunk: &Range<usize>, reached: usize) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let is_fresh = |atom: &Atom| atom.range.start >= reached;
@@ -161,8 +161,8 @@ fn start_of(atoms: &[Atom], index: usize) -> usize {
     atoms[index].range.start
 }
 
-/// The end (exclusive) of the chunk that begins at atom `start`: as many as fit, then back to where something begins
-/// that would fit whole.
+/// Returns the end (exclusive) of the chunk that begins at atom `start`: as many atoms as fit, then back to the beginning of
+/// a block, item or line that would otherwise be split although it fits into a chunk.
 fn greedy_end(atoms: &[Atom], start: usize, limit: usize) -> usize {
     let mut total = 0;
     let fits = |atom: &&Atom| {
@@ -187,7 +187,7 @@ fn greedy_end(atoms: &[Atom], start: usize, limit: usize) -> usize {
     end
 }
 
-/// The tokens of the block, item or line that begins at `begin`.
+/// Returns the tokens of the block, item or line that begins at `begin`.
 fn tokens_of(atoms: &[Atom], begin: usize, level: Boundary) -> usize {
     let rest = atoms[begin + 1..].iter().take_while(|atom| atom.begins < level).map(|atom| atom.tokens);
     atoms[begin].tokens + rest.sum::<usize>()
@@ -207,7 +207,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let piece = &text[range.clone()];
     let start = range.start + (piece.len() - piece.trim_start().len());
     let end = start + piece.trim().len();
-    // Blanks before the first word are its indent, which Markdown and code need.
+    // Whitespace before the first word is its indent, which Markdown and code need.
     let indent = text[range.start..start].rfind('\n').map_or(range.start, |newline| range.start + newline + 1);
     let at_line_start = indent > range.start || range.start == 0 || text[..range.start].ends_with('\n');
     (end > start).then_some(if at_line_start { indent..end } else { start..end })
@@ -222,7 +222,7 @@ fn id(path: &RelPath, heading: &str, text: &str) -> String {
     base16ct::lower::encode_string(&hash.finalize()[..8])
 }
 
-/// Line numbers of positions, cheap while they move forward or a little back.
+/// Computes line numbers of byte positions; cheap if the positions move forward or only a little back.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn size_is_words_characters_and_signs() {
+    fn size_counts_words_characters_and_symbols() {
         assert_eq!(size("Don't stop, 7pm!"), 7);
         assert_eq!(size("我的猫 cat。"), 5);
         assert_eq!(size("École naïve Привет"), 3);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_paragraph_goes_on_with_its_last_sentence() {
+    fn long_paragraph_overlaps_by_last_sentence() {
         let text = "Aa bb cc dd ee. Ff gg hh ii. Jj. Kk ll mm nn oo pp qq. Rr ss tt.";
         assert_eq!(
             texts(text, &cut(text, 10)),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_changes_only_the_chunks_of_its_section() {
+    fn edit_changes_only_chunks_of_its_section() {
         let section = |n: usize| format!("## Section {n}\n\n{}\n\n", format!("word{n} and more text. ").repeat(30));
         let text: String = (0..40).map(section).collect();
         let before = cut(&text, 32);
@@ -308,20 +308,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_twice_has_two_ids() {
+    fn equal_texts_get_distinct_ids() {
         let chunks = cut("## A\n\nx y z\n\n## A\n\nx y z\n", 8);
         assert_eq!(chunks.len(), 2);
         assert_eq!(chunks[1].id, format!("{}-2", chunks[0].id));
     }
 
     #[test]
-    fn front_matter_is_text_and_no_heading() {
+    fn front_matter_is_text_not_heading() {
         let chunks = cut("---\nname: x\n---\n\n# T\n\ntext of it\n", 100);
         assert_eq!((chunks.len(), chunks[0].range.start), (1, 0));
     }
 
     #[test]
-    fn hostile_markdown_is_cut_in_time() {
+    fn hostile_markdown_is_chunked_in_bounded_time() {
         let started = std::time::Instant::now();
         for piece in
             ["[", "![", "> ", "*_", "- ", "`", "<a", "|-|\n", "# ", "\u{200b}", "\r", "[^1]: ", "***\n", "\t- a\n"]
@@ -330,14 +330,14 @@ mod tests {
             let covered: usize = cut(&text, 64).iter().map(|chunk| chunk.range.len()).sum();
             assert!(covered > 0 || text.trim().is_empty(), "{piece:?}");
         }
-        // Debug builds on a loaded machine included; what is guarded against is minutes.
+        // Allows for debug builds on a loaded machine; the test guards against runs of minutes.
         assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(600)))]
         #[test]
-        fn every_text_is_covered_by_chunks_within_the_limit(
+        fn chunks_cover_text_within_limit(
             text in prop_oneof![
                 "(#{1,3} |- |  - |1\\. |> |```\n|\\||---\n|[a-z]{1,6} |[一-十]{1,4}[。，]?|\n|\n\n|\\. |\r\n|<b>|\\[x\\]: y\n|\t|\u{a0}){0,60}",
                 "\\PC{0,120}",

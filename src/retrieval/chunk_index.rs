@@ -1,7 +1,7 @@
 //! The chunk index: chunks and the files they come from in a tantivy index, in memory or on disk.
 //!
-//! A file is one document with its state, and one document for each of its chunks. A commit is atomic: after a crash
-//! the index is what the last commit left.
+//! For each file, the index has one document with its state and one document for each of its chunks. Commits are atomic: after
+//! a crash, the index is in the state of the last commit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
 use super::span::{self, WindowLimit};
 use crate::domain::FileStamp;
 
-/// What the writer may hold before it writes a segment, in bytes; tantivy's least.
+/// Maximum bytes that the writer buffers before it writes a segment; tantivy's minimum.
 const WRITER_MEMORY: usize = 15_000_000;
 
-/// Where one document of the index keeps what.
+/// The fields of the index's documents.
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
-    /// The home path, of files and of their chunks.
+    /// The home path of the file, in its own document and in those of its chunks.
     pub path: Field,
-    /// One fixed term, to find all files.
+    /// A fixed term that marks the documents of files, to find them all.
     kind: Field,
     /// A [`FileState`] as JSON.
     file: Field,
@@ -38,15 +38,15 @@ pub(super) struct Fields {
     chunk: Field,
     /// The terms of a chunk.
     pub words: Field,
-    /// Its characters of scripts without blanks.
+    /// Its characters of scripts without spaces between words.
     pub characters: Field,
-    /// How many terms a chunk has.
+    /// Number of terms of a chunk.
     length: Field,
     /// The key of its vector.
     key: Field,
-    /// The file's number, and the chunk's order in the file.
+    /// The file's order ([`file_order`]) and the chunk's order number in the file.
     order: Field,
-    /// Three values a unit, see [`PackedUnit`].
+    /// Three values per unit, see [`PackedUnit`].
     units: Field,
     /// The sum of the lengths of the windows around its fresh units, in [`WINDOW_PARTS`] of a term.
     windows: Field,
@@ -55,52 +55,52 @@ pub(super) struct Fields {
 }
 
 const FILE: &str = "file";
-/// What tantivy calls the tokenizer that cuts at blanks and does nothing else.
+/// Tantivy's name for the tokenizer that only splits at whitespace.
 const AT_BLANKS: &str = "whitespace";
-/// Lengths are kept as whole numbers of such parts: their sum is then the same in any order.
+/// Lengths are stored as integers in this fraction of a term, so that their sum does not depend on the order.
 pub(super) const WINDOW_PARTS: f64 = 1024.0;
-/// The bits of an order that tell the chunks of a file apart.
+/// Mask of the order bits that distinguish the chunks of a file.
 pub(super) const WITHIN_FILE: u64 = 0xff_ffff;
-/// The order of a file's own document; those of its chunks follow.
+/// Order number of a file's own document; those of its chunks are higher.
 const FILES_OWN: u32 = 0;
 
-/// What the index knows about a file.
+/// The state of a file in the index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileState {
     pub path: String,
-    /// Differs when the file may have changed.
+    /// Different whenever the file may have changed.
     pub stamp: FileStamp,
-    /// MD5 of the content, in hexadecimal: a change detector, not a protection.
+    /// MD5 of the content in hexadecimal: detects changes, does not protect against deliberate collisions.
     pub content: String,
-    /// Its chunks, in their order.
+    /// Its chunks, in document order.
     pub(super) places: Arc<[ChunkPlace]>,
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Unreadable>,
 }
 
-/// A chunk with everything that is shown of it.
+/// A chunk with all the data that is displayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredChunk {
     pub id: String,
     pub source: String,
     pub title: String,
     pub heading: String,
-    /// Kept in the file's [`ChunkPlace`]s, as the lines are: an edit moves all chunks that follow.
+    /// Byte range, stored in the file's [`ChunkPlace`]s like the lines, because an edit moves all chunks after it.
     #[serde(skip)]
     pub range: std::ops::Range<usize>,
-    /// Absent where the file is not the text it was read as.
+    /// First and last line, 1-based; absent if the text is not the file itself.
     #[serde(skip)]
     pub lines: Option<(u32, u32)>,
     pub tokens: u32,
     pub text: String,
-    /// For the index; not stored with the chunk.
+    /// Used for indexing; not stored with the chunk.
     #[serde(skip)]
     pub units: Vec<Unit>,
 }
 
 impl StoredChunk {
-    /// What is indexed and embedded: where it stands, then what it says.
+    /// Returns the text that is indexed and embedded: the title and headings, then the chunk's text.
     pub fn indexed(&self) -> String {
         format!("{}\n{}", self.head(), self.text)
     }
@@ -120,7 +120,7 @@ impl StoredChunk {
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Made by another version or with other settings: to be made anew.
+    /// Built by another version or with other settings; it must be rebuilt.
     #[error("the index was made with other settings")]
     Outdated,
     #[error("the index failed: {0}")]
@@ -136,26 +136,29 @@ pub struct ChunkIndex {
     settings: ChunkIndexSettings,
 }
 
-/// What an index is made with; part of what must not change while it lives.
+/// The settings of an index, which must not change during its lifetime.
 #[derive(Clone, Debug)]
 pub struct ChunkIndexSettings {
-    /// Names the version and the settings.
+    /// Text that identifies the version and the settings.
     pub mark: String,
     pub window: WindowLimit,
 }
 
 impl ChunkIndex {
+    /// Creates an empty index in memory.
+    ///
     /// # Errors
-    /// When memory is short.
+    /// Returns an error if the index cannot be created.
     pub fn in_memory(settings: ChunkIndexSettings) -> Result<Self, IndexError> {
         let (schema, fields) = schema();
         Self::new(Index::create_in_ram(schema), fields, settings)
     }
 
-    /// Opens the index in `folder`, or begins one where it is empty.
+    /// Opens the index in `folder`, or creates one if there is none.
     ///
     /// # Errors
-    /// [`IndexError::Outdated`] when the one there has another mark; otherwise when it is damaged or cannot be written.
+    /// Returns [`IndexError::Outdated`] if the existing index has another mark or schema, and another error if it is damaged or
+    /// cannot be written.
     pub fn on_disk(folder: &Path, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
         let directory = MmapDirectory::open(folder).map_err(tantivy::TantivyError::from)?;
         let (schema, fields) = schema();
@@ -176,10 +179,10 @@ impl ChunkIndex {
         Ok(Self { index, reader, writer: None, fields, analyser: Analyser::default(), settings })
     }
 
-    /// The files on the index.
+    /// Returns the files in the index.
     ///
     /// # Errors
-    /// When the index on disk is damaged.
+    /// Returns an error if the index on disk is damaged.
     pub fn files(&self) -> Result<Vec<FileState>, IndexError> {
         let searcher = self.reader.searcher();
         let term = Term::from_field_text(self.fields.kind, FILE);
@@ -192,11 +195,11 @@ impl ChunkIndex {
         Ok(files)
     }
 
-    /// Puts a file with its chunks in the place of what was there of it, which `file` still names; it names these after
-    /// that. Only what the difference touches is indexed.
+    /// Adds a file with its chunks, or replaces its previous chunks, and indexes only the chunks affected by the difference.
+    /// `file` must list the previous chunks in `places`; afterwards it lists the new ones.
     ///
     /// # Errors
-    /// When the index cannot be written; nothing is lost, the next call begins anew.
+    /// Returns an error if the index cannot be written. Committed data is not lost, and the call can be retried.
     pub fn put(&mut self, file: &mut FileState, chunks: &[StoredChunk]) -> Result<(), IndexError> {
         let of_file = file_order(&file.path);
         let now = chunks.iter().map(now).collect::<tantivy::Result<Vec<_>>>()?;
@@ -231,18 +234,20 @@ impl ChunkIndex {
         Ok(())
     }
 
+    /// Removes a file and its chunks.
+    ///
     /// # Errors
-    /// As [`ChunkIndex::put`].
+    /// See [`ChunkIndex::put`].
     pub fn remove(&mut self, path: &str) -> Result<(), IndexError> {
         let term = Term::from_field_text(self.fields.path, path);
         self.writer()?.delete_term(term);
         Ok(())
     }
 
-    /// Makes all changes since the last commit part of the next snapshot, together.
+    /// Makes all changes since the last commit visible to later snapshots, atomically.
     ///
     /// # Errors
-    /// As [`ChunkIndex::put`].
+    /// See [`ChunkIndex::put`].
     pub fn commit(&mut self) -> Result<(), IndexError> {
         let mark = self.settings.mark.clone();
         let committed = (|| {
@@ -253,16 +258,16 @@ impl ChunkIndex {
             Ok(())
         })();
         if committed.is_err() {
-            // A writer that failed once stays failed.
+            // A writer that failed once keeps failing.
             self.writer = None;
         }
         committed
     }
 
-    /// `files` are those of the last commit.
+    /// Returns a snapshot of the last commit. `files` are the files of that commit.
     ///
     /// # Errors
-    /// When the index on disk is damaged.
+    /// Returns an error if the index on disk is damaged.
     pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<Snapshot, IndexError> {
         Ok(Snapshot::new(self.reader.searcher(), self.fields, files)?)
     }
@@ -300,12 +305,12 @@ impl ChunkIndex {
     }
 }
 
-/// The order of a file, before those of its chunks.
+/// Returns the order of a file: the upper bits of the orders of its chunks.
 pub(super) fn file_order(path: &str) -> u64 {
     u64::from_be_bytes(digest(path.as_bytes())) & !WITHIN_FILE
 }
 
-/// A chunk as it is compared with what the index holds.
+/// Returns a chunk in the form that is compared with the indexed chunks.
 fn now(chunk: &StoredChunk) -> tantivy::Result<CurrentChunk> {
     let mut stored = json(chunk)?;
     let mut tokens = 0;
@@ -325,7 +330,7 @@ impl Fields {
     }
 }
 
-/// Names the vector of an indexed text in the cache of vectors.
+/// Returns the key of an indexed text's vector in the vector cache.
 pub fn key(indexed: &str) -> u64 {
     u64::from_be_bytes(digest(indexed.as_bytes()))
 }

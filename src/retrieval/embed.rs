@@ -1,4 +1,4 @@
-//! The models of [`miniclaw_embed`] as embedders of this server.
+//! Implements the embedder traits for the models of [`miniclaw_embed`].
 
 use miniclaw_embed::{E5Small, InvalidModel, Role, UniversalSentenceEncoder};
 

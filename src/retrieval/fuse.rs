@@ -1,40 +1,40 @@
-//! Fuses the retrievers' scores: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
-//! weighted (convex combination, Bruch et al. 2023). Reciprocal rank fusion and a heavy vector both lose to the lexical
-//! retriever alone on the data sets in docs/retrieval.md.
+//! Fuses the retrievers' scores: normalises each to a share between 0 and 1 over the candidates of both, and sums the weighted
+//! shares (convex combination, Bruch et al. 2023). On the data sets in docs/retrieval.md, both reciprocal rank fusion and a
+//! high vector weight are worse than the lexical retriever alone.
 
 use crate::domain::knowledge::{WeightReason, Weights};
 
-/// How much the vector retriever counts when both answer.
+/// Default weight of the vector retriever when both retrievers answer.
 pub const VECTOR_WEIGHT: f64 = 0.2;
-/// The most it counts beside late interaction.
+/// Maximum weight of the vector retriever when late interaction is used too.
 const VECTOR_WEIGHT_BESIDE_LATE: f64 = 0.1;
-/// How much late interaction counts.
+/// Weight of late interaction.
 pub const LATE_WEIGHT: f64 = 0.45;
-/// How much the vector retriever counts for texts in another script than the question.
+/// Minimum weight of the vector retriever for texts in another script than the question.
 const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 
-/// One chunk that a retriever put forward, with what each retriever says about it.
+/// A candidate answer with its score by each retriever.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate<A> {
     pub address: A,
-    /// Decides between equal scores.
+    /// Tie-breaker for equal scores.
     pub order: (u32, u32),
-    /// 0 when no word of the question stands in it.
+    /// Lexical score; 0 if the candidate contains no word of the question.
     pub lexical: f64,
-    /// Absent when it has no vector yet.
+    /// Cosine with the question; absent if the candidate has no vector yet.
     pub cosine: Option<f64>,
-    /// The score of late interaction, of all candidates or of none.
+    /// Score of late interaction; present for all candidates or for none.
     pub late: Option<f64>,
-    /// It is in another script than the question.
+    /// Whether it is in another script than the question.
     pub foreign: bool,
 }
 
-/// A candidate with its shares, and their sum by weight.
+/// A candidate with its shares and their weighted sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked<A> {
     pub candidate: Candidate<A>,
     pub lexical_share: f64,
-    /// The lexical share stands in for a vector that is still to be made.
+    /// The lexical share if the candidate has no vector yet.
     pub vector_share: f64,
     pub vector_weight: f64,
     pub late_share: f64,
@@ -43,7 +43,7 @@ pub struct Ranked<A> {
 }
 
 impl<A> Ranked<A> {
-    /// What vector retriever and late interaction add.
+    /// Returns the part of the score that comes from the vector retriever and late interaction.
     pub fn by_meaning(&self) -> f64 {
         self.vector_weight * self.vector_share + self.late_weight * self.late_share
     }
@@ -59,38 +59,38 @@ impl Weights {
         Self { lexical: 1.0 - vector, vector, other_script, late: None, reason }
     }
 
-    /// The same beside late interaction.
+    /// Returns the weights for a search with late interaction.
     pub fn with_late(self) -> Self {
         let vector = self.vector.min(VECTOR_WEIGHT_BESIDE_LATE);
         Self { lexical: 1.0 - vector - LATE_WEIGHT, vector, late: Some(LATE_WEIGHT), ..self }
     }
 
-    /// The weights of the vector retriever and of late interaction.
+    /// Returns the weights of the vector retriever and of late interaction for a candidate.
     fn of<A>(&self, candidate: &Candidate<A>) -> (f64, f64) {
         if candidate.foreign { (self.other_script, 0.0) } else { (self.vector, self.late.unwrap_or_default()) }
     }
 }
 
-/// Candidates with what their scores are made of.
+/// Candidates with the data that their scores are computed from.
 pub struct ScoredCandidates<A> {
     candidates: Vec<Candidate<A>>,
     weights: Weights,
     lexical: Scale,
     cosine: Scale,
     late: Scale,
-    /// Their places, best first.
+    /// Indices of the candidates, best first.
     order: Vec<u32>,
 }
 
-/// Ranks the candidates. None is left out, however low its score.
+/// Ranks the candidates. Keeps all of them, however low their scores.
 pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> ScoredCandidates<A> {
-    // The lowest score of words is none.
+    // The lowest possible lexical score is 0: no word matches.
     let lexical = Scale { low: 0.0, high: candidates.iter().fold(0.0, |high, candidate| candidate.lexical.max(high)) };
     let cosine = Scale::of(candidates.iter().filter_map(|candidate| candidate.cosine));
     let late = Scale::of(candidates.iter().filter_map(|candidate| candidate.late));
     let mut ranking = ScoredCandidates { candidates, weights, lexical, cosine, late, order: Vec::new() };
     let fused = |(at, candidate): (usize, &Candidate<A>)| (ranking.of(candidate).fused, candidate.order, at as u32);
-    // Many are ranked and few looked at: only their scores are kept.
+    // Many candidates are ranked but few are read: sort only their scores.
     let mut scores: Vec<(f64, (u32, u32), u32)> = ranking.candidates.iter().enumerate().map(fused).collect();
     scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
     ranking.order = scores.into_iter().map(|(_, _, at)| at).collect();
@@ -98,7 +98,7 @@ pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Score
 }
 
 impl<A: Copy> ScoredCandidates<A> {
-    /// All, best first.
+    /// Returns all candidates, best first.
     pub fn iter(&self) -> impl Iterator<Item = Ranked<A>> {
         self.order.iter().map(|&at| self.of(&self.candidates[at as usize]))
     }
@@ -115,7 +115,7 @@ impl<A: Copy> ScoredCandidates<A> {
     }
 }
 
-/// The lowest and the highest of a retriever's scores.
+/// The lowest and highest score of a retriever.
 struct Scale {
     low: f64,
     high: f64,
@@ -127,7 +127,7 @@ impl Scale {
         scores.fold(start, |scale, score| Self { low: scale.low.min(score), high: scale.high.max(score) })
     }
 
-    /// 1 where all scores are equal: each is as good as the best.
+    /// Returns a score's share, 0 to 1. If all scores are equal, each is as good as the best and gets 1.
     fn share(&self, score: f64) -> f64 {
         if self.high > self.low { (score - self.low) / (self.high - self.low) } else { 1.0 }
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn late_interaction_counts_beside_no_vectors_too() {
+    fn late_interaction_counts_without_vectors() {
         let weights = Weights::lexical_only(WeightReason::Identifier).with_late();
         assert_eq!((weights.lexical, weights.vector, weights.other_script, weights.late), (0.55, 0.0, 0.0, Some(0.45)));
     }

@@ -1,4 +1,4 @@
-//! A folder index: the chunks of a folder's files, kept in step with the files. It opens no file: bytes come in as values.
+//! A folder index: the chunks of a folder's files, kept in sync with the files. It opens none of them: callers pass in the bytes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,23 +12,23 @@ use super::lexical::Snapshot;
 use super::windows::WindowLimit;
 use crate::domain::{FileStamp, RelPath};
 
-/// Grows with every change of what is stored or of how text becomes terms; older indexes are made anew.
+/// Version of the stored format and of the text analysis; increase it with every change of either. Older indexes are rebuilt.
 const VERSION: u32 = 4;
 
-/// A file as a folder listing names it.
+/// An entry of a folder listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub path: RelPath,
-    /// Differs when the content may have changed.
+    /// Different whenever the content may have changed.
     pub stamp: FileStamp,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// What must be done to follow a folder.
+/// The changes that bring an index in sync with its folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexUpdate {
-    /// New, or with another stamp.
+    /// Files that are new or have another stamp.
     pub read: Vec<Listed>,
     pub gone: Vec<RelPath>,
 }
@@ -47,16 +47,16 @@ pub struct FolderIndex {
 
 impl FolderIndex {
     /// # Errors
-    /// When memory is short.
+    /// Returns an error if the index cannot be created in memory.
     pub fn in_memory(limits: ChunkLimits) -> Result<Self, IndexError> {
         Self::of(ChunkIndex::in_memory(index_settings(limits))?, limits)
     }
 
-    /// The index in `folder`, or an empty one where there is none.
+    /// Opens the index in `folder`, or creates an empty one if there is none.
     ///
     /// # Errors
-    /// When it was made by another version or with other limits, is damaged, or cannot be written: clear the folder and
-    /// try again, it is a cache.
+    /// Returns an error if the index was built by another version or with other limits, is damaged, or cannot be written. It is
+    /// a cache: clear the folder and retry.
     pub fn on_disk(folder: &Path, limits: ChunkLimits) -> Result<Self, IndexError> {
         Self::of(ChunkIndex::on_disk(folder, index_settings(limits))?, limits)
     }
@@ -67,7 +67,7 @@ impl FolderIndex {
         Ok(index)
     }
 
-    /// What the index holds is what counts: after a failed commit some of it is not what was put.
+    /// Reloads the list of files from the index, because after a failed commit it can differ from what was added.
     fn recall(&mut self) -> Result<(), IndexError> {
         let files = self.chunk_index.files()?.into_iter();
         self.files = files.filter_map(|file| Some((RelPath::parse(&file.path).ok()?, file))).collect();
@@ -78,7 +78,7 @@ impl FolderIndex {
         self.files.values()
     }
 
-    /// `listing` is all of the folder, by path.
+    /// Compares the index with the folder. `listing` contains all files of the folder, sorted by path.
     pub fn plan(&self, listing: &[Listed]) -> IndexUpdate {
         debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");
         let mut plan = IndexUpdate::default();
@@ -96,7 +96,8 @@ impl FolderIndex {
         plan
     }
 
-    /// Whether the index holds a file with just this content; its new stamp is noted then. `content` is a [`fingerprint`].
+    /// Returns whether the index holds this file with exactly this content, and if so remembers its new stamp. `content` is a
+    /// [`fingerprint`].
     pub fn holds(&mut self, file: &Listed, content: &str) -> bool {
         match self.files.get_mut(&file.path) {
             Some(known) if known.content == content => {
@@ -107,11 +108,11 @@ impl FolderIndex {
         }
     }
 
-    /// Puts a text file in, or its new content in place of the old one. `bytes` is the content or why it cannot be had.
-    /// True if anything changed.
+    /// Adds a text file to the index, or replaces its content. `bytes` is the content or the reason why it is unavailable.
+    /// Returns whether anything changed.
     ///
     /// # Errors
-    /// When the index cannot be written.
+    /// Returns an error if the index cannot be written.
     pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, Unreadable>) -> Result<bool, IndexError> {
         let content = bytes.as_ref().map(|bytes| fingerprint(bytes)).unwrap_or_default();
         if !content.is_empty() && self.holds(file, &content) {
@@ -124,11 +125,11 @@ impl FolderIndex {
         self.insert(file, content, read)
     }
 
-    /// Puts in what was read of a file, in the place of what was there of it. `content` is its [`fingerprint`], empty where it
-    /// could not be opened. True if anything changed.
+    /// Adds the text that was read from a file, or replaces its previous text. `content` is the [`fingerprint`] of the file, or
+    /// empty if it could not be opened. Returns whether anything changed.
     ///
     /// # Errors
-    /// When the index cannot be written.
+    /// Returns an error if the index cannot be written.
     pub fn insert(
         &mut self,
         file: &Listed,
@@ -153,7 +154,7 @@ impl FolderIndex {
             }
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        // What is no fault of the file is tried again: no file has this stamp, and nothing is known of its content.
+        // A failure that is not the file's fault is retried: no file has the default stamp or an empty fingerprint.
         let (stamp, content) = match problem {
             Some(Unreadable::NoReader(_)) => (FileStamp::default(), String::new()),
             _ => (file.stamp, content),
@@ -169,8 +170,10 @@ impl FolderIndex {
         Ok(true)
     }
 
+    /// Removes a file and its chunks from the index.
+    ///
     /// # Errors
-    /// When the index cannot be written.
+    /// Returns an error if the index cannot be written.
     pub fn remove(&mut self, path: &RelPath) -> Result<(), IndexError> {
         if self.files.remove(path).is_some() {
             self.chunk_index.remove(path.as_str())?;
@@ -181,7 +184,7 @@ impl FolderIndex {
     /// Makes the changes since the last commit visible and, on disk, durable; all of them or none.
     ///
     /// # Errors
-    /// When the index cannot be written; it then knows what it held before.
+    /// Returns an error if the index cannot be written; the index is then back at its last commit.
     pub fn commit(&mut self) -> Result<(), IndexError> {
         let committed = self.chunk_index.commit();
         if committed.is_err() {
@@ -190,8 +193,10 @@ impl FolderIndex {
         committed
     }
 
+    /// Returns a snapshot of the chunks of the last commit.
+    ///
     /// # Errors
-    /// When the index is damaged.
+    /// Returns an error if the index is damaged.
     pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
         self.chunk_index.snapshot(self.files.values())
     }
@@ -202,7 +207,7 @@ fn index_settings(limits: ChunkLimits) -> chunk_index::ChunkIndexSettings {
     chunk_index::ChunkIndexSettings { mark, window: WindowLimit(limits.tokens) }
 }
 
-/// Tells whether a content changed; no protection against who wants two files to look the same.
+/// Returns the MD5 of a content in hexadecimal, to detect changes. It does not protect against deliberate collisions.
 pub fn fingerprint(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Md5::digest(bytes))
 }

@@ -1,9 +1,9 @@
-//! The lexical retriever: tantivy keeps the postings of all chunks, in memory or on disk; the score is BM25 (Robertson and
+//! The lexical retriever: tantivy stores the postings of all chunks, in memory or on disk; the score is BM25 (Robertson and
 //! Zaragoza 2009, with Lucene's form of the idf, which is never negative).
 //!
 //! The score is computed here and not by tantivy, because it must be exact and explainable: a chunk that was deleted but
-//! not yet merged away must not count, or the same files would give other scores after a rebuild; lengths are whole
-//! numbers and not classes of them; and k1 and b can be set.
+//! not yet merged away must not count, or the same files would get other scores after a rebuild; lengths are exact and not
+//! quantised; and k1 and b are configurable.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,12 +17,12 @@ use super::chunk_index::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FI
 use super::places::Position;
 use super::prepared::{PackedUnit, numbered_script};
 
-/// What BM25 can be told.
+/// The parameters of BM25.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25 {
-    /// How soon repetitions of a term stop counting.
+    /// Term frequency saturation: the smaller, the sooner repetitions of a term stop counting.
     pub k1: f64,
-    /// How much long texts are held back, 0 to 1.
+    /// Length normalisation: how much long texts are penalised, 0 to 1.
     pub b: f64,
 }
 
@@ -32,31 +32,31 @@ impl Default for Bm25 {
     }
 }
 
-/// All chunks as they were at one moment. Searching needs no lock.
+/// An immutable view of all chunks as of one commit. Searching needs no lock.
 pub struct Snapshot {
     searcher: Searcher,
     fields: Fields,
     segments: Vec<Segment>,
     chunks: usize,
     total_length: u64,
-    /// All chunks by their order, each with a number of its file.
+    /// All chunks in order, each with a number that identifies its file.
     ranked: Vec<(DocAddress, u32)>,
     average_window: f64,
 }
 
-/// A span of a file's text.
+/// A continuous part of a file's text.
 pub(super) struct Passage {
     pub text: String,
     pub source: String,
-    /// What the chunk it was asked for stands under.
+    /// The headings above the chunk that the passage was requested for.
     pub heading: String,
-    /// Bytes of the file's text.
+    /// Byte range in the file's text.
     pub range: std::ops::Range<usize>,
     pub lines: Option<(u32, u32)>,
 }
 
 impl Passage {
-    /// Between two chunks lie blanks only; where lines are known, as many line ends as there were.
+    /// Restores the whitespace between two chunks; if lines are known, with the original number of line breaks.
     fn gap(&mut self, next: &StoredChunk, start: usize) {
         if self.text.is_empty() || start == self.range.end {
             return;
@@ -71,23 +71,23 @@ fn newlines(text: &str) -> u32 {
     text.bytes().filter(|&byte| byte == b'\n').count() as u32
 }
 
-/// A part of the index; a column holds a value for each of its documents.
+/// A segment of the tantivy index; each column holds a value for every document of the segment.
 struct Segment {
-    /// The number of terms; [`NO_CHUNK`] where the document is deleted or is no chunk.
+    /// Number of terms; [`NO_CHUNK`] if the document is deleted or is not a chunk.
     lengths: Vec<u32>,
     keys: Vec<u64>,
-    /// Which of two equal scores comes first, whatever order the chunks were indexed in: the place in `ranked`.
+    /// Position in `ranked`. It orders equal scores independently of the order in which the chunks were indexed.
     ranks: Vec<u32>,
     positions: Vec<Position>,
     packed_units: Column<u64>,
-    /// Unpacked when they are first needed.
+    /// Unpacked on first use.
     units: Vec<OnceLock<Arc<[PackedUnit]>>>,
     scripts: Column<u64>,
 }
 
 const NO_CHUNK: u32 = u32::MAX;
 
-/// The positions of a term in some chunks.
+/// The positions of a term in several chunks.
 pub(super) struct Places {
     /// For each chunk, the end of its positions.
     ends: Vec<u32>,
@@ -95,7 +95,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// In the chunk of this number, rising; `u32::MAX` for each time where only the number is known.
+    /// Returns the positions in the chunk with this number, ascending; `u32::MAX` per occurrence if only the count is known.
     pub fn of(&self, number: usize) -> &[u32] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.positions[start as usize..self.ends[number] as usize]
@@ -106,18 +106,18 @@ impl Places {
     }
 }
 
-/// Where a word of a question stands.
+/// A term of a question with its occurrences in the index.
 pub struct TermMatches {
     pub term: QueryTerm,
     pub idf: f64,
-    /// How often the question holds it.
+    /// Number of occurrences in the question.
     times_asked: f64,
-    /// By address.
+    /// Chunks that contain the term and its frequency in them, sorted by address.
     postings: Vec<(DocAddress, u32)>,
 }
 
 impl TermMatches {
-    /// How many chunks hold it.
+    /// Returns the number of chunks that contain the term.
     pub fn texts(&self) -> u32 {
         self.postings.len() as u32
     }
@@ -127,7 +127,7 @@ impl TermMatches {
     }
 }
 
-/// How telling a term is that `texts` of all chunks hold.
+/// Returns the inverse document frequency of a term that `texts` of all chunks contain.
 pub(super) fn idf(chunks: usize, texts: u32) -> f64 {
     let texts = f64::from(texts);
     (1.0 + (chunks as f64 - texts + 0.5) / (texts + 0.5)).ln()
@@ -185,7 +185,7 @@ impl Snapshot {
         Ok(Self { searcher, fields, segments, chunks, total_length, ranked, average_window })
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.chunks
     }
@@ -194,7 +194,7 @@ impl Snapshot {
         self.chunks == 0
     }
 
-    /// Every chunk with the key of its vector.
+    /// Returns every chunk with the key of its vector.
     pub fn keys(&self) -> impl Iterator<Item = (DocAddress, u64)> {
         self.segments.iter().enumerate().flat_map(|(segment, columns)| {
             let chunks = columns.lengths.iter().zip(&columns.keys).enumerate();
@@ -208,12 +208,12 @@ impl Snapshot {
         self.segments[address.segment_ord as usize].keys[address.doc_id as usize]
     }
 
-    /// A chunk's number among all chunks, file by file. Chunks with equal scores are put in this order.
+    /// Returns a chunk's number among all chunks, file by file. Chunks with equal scores are sorted in this order.
     pub(super) fn rank(&self, address: DocAddress) -> u32 {
         self.segments[address.segment_ord as usize].ranks[address.doc_id as usize]
     }
 
-    /// The chunk of this number, if it is of the same file as another.
+    /// Returns the chunk with this number if it belongs to the same file as `other`.
     pub(super) fn of_same_file(&self, rank: u32, other: DocAddress) -> Option<DocAddress> {
         let &(address, _) = self.ranked.get(rank as usize)?;
         self.same_file(address, other).then_some(address)
@@ -235,12 +235,12 @@ impl Snapshot {
         numbered_script(number.unwrap_or_default())
     }
 
-    /// The mean length of windows in terms, weighted as they are.
+    /// Returns the mean length of windows in terms, weighted by the kernel.
     pub(super) fn average_window(&self) -> f64 {
         self.average_window
     }
 
-    /// Where a term stands in `chunks`, which are in the order of their addresses.
+    /// Returns the positions of a term in `chunks`, which are sorted by address.
     pub(super) fn places(&self, term: &TermMatches, chunks: &[DocAddress]) -> tantivy::Result<Places> {
         let mut found = Places { ends: Vec::with_capacity(chunks.len()), positions: Vec::new() };
         let word = match &term.term {
@@ -273,8 +273,10 @@ impl Snapshot {
         Ok(found)
     }
 
+    /// Returns a chunk with its current position in the file.
+    ///
     /// # Errors
-    /// When the index on disk is damaged.
+    /// Returns an error if the index on disk is damaged.
     pub fn chunk(&self, address: DocAddress) -> tantivy::Result<StoredChunk> {
         let mut chunk = self.fields.chunk(&self.searcher.doc(address)?)?;
         let at = self.segments[address.segment_ord as usize].positions[address.doc_id as usize];
@@ -283,11 +285,11 @@ impl Snapshot {
         Ok(chunk)
     }
 
-    /// The text from one place to another, both as a chunk and bytes from its begin, of the same file and in this order; with
-    /// the heading of a chunk in between. Every chunk is read once.
+    /// Returns the text from `begin` to `end`, with the heading of the chunk `centre` between them. `begin` and `end` are each a
+    /// chunk and a byte offset in it; both are in the same file, and `begin` comes first. Reads each chunk once.
     ///
     /// # Errors
-    /// As [`Snapshot::chunk`].
+    /// See [`Snapshot::chunk`].
     pub(super) fn passage(
         &self,
         begin: (DocAddress, u32),
@@ -332,8 +334,10 @@ impl Snapshot {
         Ok(passage)
     }
 
+    /// Returns the chunks of a file, in document order.
+    ///
     /// # Errors
-    /// As [`Snapshot::chunk`].
+    /// See [`Snapshot::chunk`].
     pub fn chunks_of(&self, path: &str) -> tantivy::Result<Vec<StoredChunk>> {
         let term = Term::from_field_text(self.fields.path, path);
         let mut found = Vec::new();
@@ -344,11 +348,11 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Where each different term of a question stands, in the order they were asked. If none stands anywhere, the single
-    /// characters of the question take their place.
+    /// Looks up the distinct terms of a question, in the question's order. If the index contains none of them, looks up the
+    /// single characters of the question instead.
     ///
     /// # Errors
-    /// As [`Snapshot::chunk`].
+    /// See [`Snapshot::chunk`].
     pub fn matches(&self, terms: Vec<QueryTerm>, characters: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
         let found = self.matches_of(terms)?;
         if characters.is_empty() || found.iter().any(|matches| !matches.postings.is_empty()) {
@@ -391,7 +395,7 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// The score (above 0) of every chunk that holds one of the terms, by address.
+    /// Returns the score (above 0) and address of every chunk that contains at least one of the terms.
     pub fn scores(&self, matches: &[TermMatches], bm25: Bm25) -> Vec<(DocAddress, f64)> {
         let mut scores: Vec<Vec<f64>> = self.segments.iter().map(|segment| vec![0.0; segment.lengths.len()]).collect();
         let mut touched = Vec::new();

@@ -1,10 +1,10 @@
 //! Hybrid retrieval: splits documents into chunks and finds those that answer a question.
 //!
 //! A file becomes a text (`extract`), the text becomes **chunks** (`outline`, `chunk`), and their words become terms (`analyse`).
-//! A `chunk_index` keeps files and chunks in tantivy; `index` keeps it in step with a folder. A `search` asks two retrievers:
+//! A `chunk_index` stores files and chunks in tantivy; `index` keeps it in sync with a folder. A `search` queries two retrievers:
 //! `lexical` searches by words, `vectors` by meaning (with a model of `miniclaw_embed` or a service). It can compare the
-//! candidates with the question piece by piece (`late`), and it `fuse`s the scores into **hits** that say why they were found.
-//! Nothing here opens a file: bytes, folders and handles come in as values.
+//! candidates with the question piece by piece (`late`), and it fuses the scores (`fuse`) into **hits** that explain why they
+//! were found. This module opens no documents: callers pass in bytes, index folders and file handles.
 
 pub mod analyse;
 pub mod cases;

@@ -1,4 +1,4 @@
-//! The structure of a document: its title, its sections, and the smallest pieces a chunk is put together from.
+//! The structure of a document: its title, its sections, and the atoms that chunks are assembled from.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use super::extract::{Document, Format};
 use crate::domain::RelPath;
 
-/// What begins where an atom begins; a chunk rather ends before the larger thing.
+/// The largest element that begins where an atom begins. Chunks preferably end before a larger element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Boundary {
-    /// A sentence, or a piece of a long one.
+    /// A sentence, or a part of a long one.
     Sentence,
     Line,
     /// An item of a list.
@@ -19,10 +19,10 @@ pub enum Boundary {
     Block,
 }
 
-/// The most tokens of an atom: about a long sentence.
+/// Maximum tokens of an atom: about one long sentence.
 pub const ATOM: usize = 64;
 
-/// A piece that is never cut. The atoms of a document lie side by side and are all of it.
+/// A piece of text that is never split. The atoms of a document are contiguous and cover all of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Atom {
     pub range: Range<usize>,
@@ -30,7 +30,7 @@ pub struct Atom {
     pub begins: Boundary,
 }
 
-/// From one heading to the next, whatever their levels.
+/// The text from one heading to the next, whatever their levels.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     /// The headings above its text, outermost first.
@@ -44,7 +44,7 @@ pub struct Outline {
     pub sections: Vec<Section>,
 }
 
-/// How tokens are counted, and how many an atom may have.
+/// The token counter, and the maximum tokens of a chunk.
 pub struct AtomSizer<'a> {
     pub count: &'a dyn Fn(&str) -> usize,
     pub limit: usize,
@@ -60,11 +60,11 @@ pub fn outline(path: &RelPath, document: &Document, ruler: &AtomSizer) -> Outlin
     Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, ruler) }
 }
 
-/// A place where something larger than a line begins.
+/// A position where an element larger than a line begins.
 struct Mark {
     at: usize,
     begins: Boundary,
-    /// Present where a section begins.
+    /// Level and text of the heading; present where a section begins.
     heading: Option<(u8, String)>,
 }
 
@@ -124,13 +124,13 @@ fn markdown_marks(text: &str) -> (Option<String>, Vec<Mark>) {
     (title, marks)
 }
 
-/// Back over the blanks before a block, so that an indented block keeps its indent.
+/// Returns the start of the line if only whitespace precedes `at`, so that an indented block keeps its indent.
 fn line_start(text: &str, at: usize) -> usize {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     if text[start..at].trim().is_empty() { start } else { at }
 }
 
-/// Paragraphs: lines after blank lines.
+/// Marks the paragraphs of a plain text: lines after blank lines.
 fn text_marks(text: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut at = 0;
@@ -150,14 +150,14 @@ fn sections(text: &str, marks: Vec<Mark>, ruler: &AtomSizer) -> Vec<Section> {
     let mut sections = vec![Section::default()];
     let mut open: Vec<(u8, String)> = Vec::new();
     let mut marks = marks.into_iter().peekable();
-    // What lies before the first mark, or between a block and the next (link definitions), goes with what is before it.
+    // Text before the first mark, or between a block and the next (link definitions), belongs to the text before it.
     if marks.peek().is_none_or(|mark| mark.at > 0) {
         let end = marks.peek().map_or(text.len(), |mark| mark.at);
         add_atoms(text, (0..end, Boundary::Block), ruler, &mut sections[0].atoms);
     }
     let mut reached = 0;
     while let Some(mark) = marks.next() {
-        // A list begins where its first item begins: the larger thing gives the mark its name.
+        // A list begins where its first item begins: keep only the mark of the larger element.
         while marks.peek().is_some_and(|next| next.at <= mark.at && next.heading.is_none()) {
             marks.next();
         }
@@ -177,12 +177,13 @@ fn sections(text: &str, marks: Vec<Mark>, ruler: &AtomSizer) -> Vec<Section> {
     joined(sections, ruler.limit / 4)
 }
 
-/// A section of fewer than `least` tokens, such as a heading that only holds other headings, begins the next one: alone
-/// it would answer nothing. Their common headings stand above both, or the deeper ones when one is inside the other.
+/// Merges each section of fewer than `least` tokens, such as a heading directly followed by another heading, into the next
+/// section: alone it would answer nothing. The merged section keeps the common headings, or the deeper ones if one section
+/// is inside the other.
 fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
     let mut out = Vec::with_capacity(sections.len());
     let mut small: Option<Section> = None;
-    // Whether `small` holds more than one branch of the headings: then only what is above all of them is its heading.
+    // Whether `small` spans more than one branch of the headings: then it keeps only the headings common to all of them.
     let mut branches = false;
     for mut section in sections {
         if let Some(before) = small.take() {
@@ -204,7 +205,7 @@ fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
     out
 }
 
-/// Cuts a block or item into lines, those into sentences, and what is still too long wherever it must be.
+/// Splits a block or item into lines, lines into sentences, and sentences that are still too long wherever necessary.
 fn add_atoms(text: &str, (range, begins): (Range<usize>, Boundary), ruler: &AtomSizer, atoms: &mut Vec<Atom>) {
     let mut at = range.start;
     let mut next = begins;
@@ -239,8 +240,8 @@ fn add_pieces(piece: &str, (at, begins): (usize, Boundary), ruler: &AtomSizer, a
     }
 }
 
-/// The end of a piece of about `length` bytes, after a blank if one is near, and always on a character boundary, after
-/// at least one character and before the last one.
+/// Returns the end of a piece of about `length` bytes: after whitespace if there is any in its second half, always on a
+/// character boundary and after at least one character. If `start` is 0, the piece is never the whole text.
 fn cut(text: &str, start: usize, length: usize) -> usize {
     let mut end = (start + length).min(text.len());
     while !text.is_char_boundary(end) {
@@ -260,8 +261,8 @@ fn cut(text: &str, start: usize, length: usize) -> usize {
     start + text[start..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// The end of the first sentence with the blanks after it. A full stop counts before a blank only, and not after a
-/// single letter or a short number (`1. first`, `J. Doe`).
+/// Returns the end of the first sentence, including the whitespace after it. A full stop ends a sentence only before
+/// whitespace, and not after a single letter or a short number (`1. first`, `J. Doe`).
 fn sentence_end(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     let (mut letters, mut digits, mut after_blank) = (0, 0, false);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_know_the_headings_above_them() {
+    fn sections_record_parent_headings() {
         let text = "some intro words\n\n# A `x`\none\n\nB\n---\ntwo\n\n### C\n## D\n# E\n";
         let outline = read("k/a.md", text);
         assert_eq!(outline.title, "A x");
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn small_sections_begin_the_next_one() {
+    fn small_sections_merge_into_next() {
         let text = "# A\n## B\nb\n## C\nc\n### D\nthe text of d\n## E\nthe text of e\n# F\n";
         let ruler = AtomSizer { count: &words, limit: 24 };
         let outline = read_with("a.md", text, &ruler);
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_fall_into_items_and_paragraphs_into_sentences() {
+    fn lists_split_into_items_and_paragraphs_into_sentences() {
         let text = "One two. Three J. Doe? Four\nfive\n\n- a\n  - b\n- c\n\n[x]: http://example.org\n\n```\n# no heading\n```\n";
         let outline = read("k/a.md", text);
         assert_eq!(
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_sentences_end_without_a_blank() {
+    fn chinese_sentences_end_without_space() {
         let text = "你好。今天“很好！”是吗？对；好";
         assert_eq!(
             atoms(text, &read("k/a.txt", text).sections[0]).iter().map(|a| a.0).collect::<Vec<_>>(),
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_stop_after_a_year_or_a_blank_ends_a_sentence() {
+    fn full_stop_after_year_or_space_ends_sentence() {
         let text = "It was in 2017. Then . Next 3. item";
         assert_eq!(
             atoms(text, &read("k/a.txt", text).sections[0]).iter().map(|a| a.0).collect::<Vec<_>>(),
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_cut_into_pieces_that_fit() {
+    fn long_run_is_split_to_fit() {
         let text = "word ".repeat(100);
         let outline = read("k/a.txt", &text);
         assert!(outline.sections[0].atoms.iter().all(|atom| atom.tokens <= 8));

@@ -1,21 +1,21 @@
 //! The positions of a file's chunks, and which chunks an edit leaves unchanged in the index, so that the cost of an edit depends
-//! on what it changes and not on the size of the file.
+//! on the size of the change and not on the size of the file.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Orders are numbers of so many bits within a file.
+/// The highest order number of a chunk within its file: 24 bits.
 const LAST: u32 = 0xff_ffff;
-/// How far apart the orders of a new file's chunks are, so that others fit in between.
+/// The gap between the order numbers of a new file's chunks, so that later chunks fit in between.
 const STEP: u32 = 1024;
 
-/// Where a chunk stands in its document; all of it that changes when something before it does.
+/// The position of a chunk in its document: the only data of a chunk that changes when the text before it changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Position {
-    /// Bytes before it.
+    /// Byte offset of the chunk.
     pub start: u32,
-    /// First and last, counted from 1; zero where the document is not the file's text.
+    /// First and last line, 1-based; zero if the document's text is not the file itself.
     lines: (u32, u32),
 }
 
@@ -29,13 +29,13 @@ impl Position {
     }
 }
 
-/// A chunk of a file as the file's own document in the index lists it.
+/// A chunk of a file, as listed in the file's own document in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[u64; 5]", into = "[u64; 5]")]
 pub(super) struct ChunkPlace {
-    /// The same for chunks whose documents in the index are the same.
+    /// Hash of the indexed chunk: equal for chunks whose documents in the index are equal.
     print: u64,
-    /// Grows along the file, not by ones; from 1.
+    /// Order number: at least 1 and ascending along the file, with gaps.
     pub order: u32,
     pub at: Position,
 }
@@ -53,27 +53,27 @@ impl From<ChunkPlace> for [u64; 5] {
     }
 }
 
-/// A chunk of the file as it is now.
+/// A chunk of the current version of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CurrentChunk {
     pub print: u64,
     pub at: Position,
-    /// Without those it repeats.
+    /// Number of tokens, without those repeated from the chunk before.
     pub tokens: usize,
 }
 
-/// What an edit makes of a file's chunks.
+/// The changes to a file's chunks in the index after an edit.
 #[derive(Debug, PartialEq)]
 pub(super) struct ChunkEdit {
     pub places: Vec<ChunkPlace>,
-    /// The chunks, by their number now, that are to be indexed.
+    /// The chunks to index, by their position in the current file.
     pub written: Range<usize>,
-    /// The orders of those that must go.
+    /// The order numbers of the chunks to delete.
     pub gone: Vec<u32>,
 }
 
 impl ChunkEdit {
-    /// What is stored of a chunk depends on so many tokens (`reach`) around it.
+    /// Compares the indexed chunks with the current ones. The stored data of a chunk depends on `reach` tokens around it.
     pub fn of(before: &[ChunkPlace], now: &[CurrentChunk], reach: usize) -> Self {
         let same = |(a, b): &(&ChunkPlace, &CurrentChunk)| a.print == b.print;
         let front = before.iter().zip(now).take_while(same).count();
@@ -87,7 +87,7 @@ impl ChunkEdit {
         Self::keeping((front, back), before, now)
     }
 
-    /// With so many chunks kept at the front and at the back; none, where no orders are left for those between them.
+    /// Keeps this many chunks at the front and at the back, or none if no order numbers are free for the chunks between them.
     fn keeping((front, back): (usize, usize), before: &[ChunkPlace], now: &[CurrentChunk]) -> Self {
         let written = front..now.len() - back;
         let kept = before.len() - back;
@@ -108,14 +108,14 @@ impl ChunkEdit {
         Self { places: now.iter().enumerate().map(place).collect(), gone, written }
     }
 
-    /// The chunks that what is stored of the written ones depends on.
+    /// Returns the chunks that the stored data of the written chunks depends on.
     pub fn around(&self, now: &[CurrentChunk], reach: usize) -> Range<usize> {
         let before = reached(now[..self.written.start].iter().rev(), reach);
         self.written.start - before..self.written.end + reached(now[self.written.end..].iter(), reach)
     }
 }
 
-/// How many of these chunks, one after the other, are at most `reach` tokens away.
+/// Returns how many of these consecutive chunks are at most `reach` tokens away.
 fn reached<'a>(chunks: impl Iterator<Item = &'a CurrentChunk>, reach: usize) -> usize {
     let mut tokens = 0;
     chunks
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_in_the_middle_writes_its_neighbourhood() {
+    fn middle_edit_rewrites_only_neighbours() {
         let before = ChunkEdit::of(&[], &now(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), 5);
         assert_eq!((before.written.clone(), before.gone.len()), (0..9, 0));
         let chunks = now(&[1, 2, 3, 4, 50, 51, 6, 7, 8, 9]);
@@ -199,7 +199,7 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_read_as_it_was_written(print: u64, order in 1u32..LAST, start: u32, lines: Option<(u32, u32)>) {
+        fn place_round_trips(print: u64, order in 1u32..LAST, start: u32, lines: Option<(u32, u32)>) {
             let lines = lines.filter(|lines| lines.0 > 0);
             let place = ChunkPlace { print, order, at: Position::new(start as usize, lines) };
             let read: ChunkPlace = serde_json::from_str(&serde_json::to_string(&place).unwrap()).unwrap();

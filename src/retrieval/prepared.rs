@@ -1,5 +1,5 @@
-//! Chunks made ready for the index: their terms and units, as the index keeps them. It is most of the work of indexing, and
-//! needs nothing but the chunk.
+//! Prepares chunks for the index: computes their terms and units as the index stores them. This is most of the work of
+//! indexing, and needs only the chunk.
 
 use std::thread;
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::analyse::{Analyser, WritingSystem};
 use super::chunk_index::{StoredChunk, key};
 
-/// A thread is started for so many chunks of a file, and this many threads at most.
+/// Minimum number of chunks per thread when a file's chunks are split over at most [`MAX_THREADS`] threads.
 const SHARE: usize = 48;
 const MAX_THREADS: usize = 4;
 
-/// A chunk with all that the index keeps of it and that needs no other chunk.
+/// The data that the index stores for a chunk and that does not depend on other chunks.
 pub(super) struct PreparedChunk {
     pub analysed: Analysed,
     pub json: Vec<u8>,
@@ -26,7 +26,7 @@ impl PreparedChunk {
         Ok(Self { analysed, json: json(chunk)?, key, script: WritingSystem::of(&chunk.text) })
     }
 
-    /// All chunks of a file prepared, by several threads where there are many.
+    /// Prepares chunks of a file, on several threads if there are many.
     pub fn all(chunks: &[StoredChunk], analyser: &Analyser) -> tantivy::Result<Vec<Self>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = (chunks.len() / SHARE).clamp(1, cores.min(MAX_THREADS));
@@ -46,10 +46,10 @@ impl PreparedChunk {
     }
 }
 
-/// A chunk's terms, each followed by a blank: what the index takes apart again at the blanks, which no term holds.
+/// A chunk's terms, each followed by a space. The index splits them at the spaces; no term contains a space.
 pub(super) struct Analysed {
     pub words: String,
-    /// The number of `words`.
+    /// Number of terms in `words`.
     pub count: u32,
     pub characters: String,
     pub units: Vec<PackedUnit>,
@@ -89,8 +89,8 @@ impl Analysed {
     }
 }
 
-/// A unit as the index keeps it: bytes from the chunk's begin and their number; the first term's position and the number
-/// of terms; tokens, and whether it is fresh.
+/// A unit as the index stores it: byte offset in the chunk and number of bytes; position of the first term and number of
+/// terms; number of tokens, and whether it is fresh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PackedUnit {
     pub start: u32,

@@ -1,4 +1,4 @@
-//! One search: both retrievers asked, their answers fused and explained.
+//! One search: queries both retrievers, then fuses and explains their results.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -18,49 +18,49 @@ use crate::domain::knowledge::{
 };
 use crate::domain::{Hit, TokenVector};
 
-/// How many candidates each retriever puts forward, whatever `k`: so the best of one is the best of five.
+/// Number of candidates of each retriever, independent of `k`, so that the best hit is the same for every `k`.
 const POOL: usize = 50;
-/// How many more the codes must propose, so that the exact cosines find the best of all.
+/// Number of candidates selected by the 8-bit codes before the exact cosines pick the best [`POOL`] of them.
 const PROPOSED: usize = 3 * POOL;
-/// The most that can be asked for.
+/// Maximum number of hits of a search.
 pub const MOST: usize = 100;
 
-/// How scores are made; part of the configuration.
+/// The scoring parameters; part of the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ranking {
     pub bm25: Bm25,
-    /// How much the vector retriever counts when both answer, 0 to 1; what is best for the model when absent.
+    /// Weight of the vector retriever when both retrievers answer, 0 to 1. Absent: the best weight for the model.
     pub vector_weight: Option<f64>,
 }
 
 impl Ranking {
-    /// With the model's own weight where none is set.
+    /// Sets the model's own weight if none is configured.
     pub fn for_model(self, weight: f64) -> Self {
         Self { vector_weight: self.vector_weight.or(Some(weight)), ..self }
     }
 }
 
-/// What is asked of a search.
+/// The parameters of a search.
 pub struct SearchRequest<'a> {
     pub query: &'a str,
-    /// How many hits.
+    /// Maximum number of hits.
     pub k: usize,
-    /// How many of the next best are explained.
+    /// Maximum number of near misses: the next best results, explained.
     pub near_misses: usize,
-    /// The question as the vector retriever gets it; absent: it is not asked.
+    /// The question's vector for the vector retriever; absent if that retriever is not used.
     pub meaning: Option<vectors::QueryVector>,
-    /// The pieces of the question for late interaction; absent: it is not asked.
+    /// The pieces of the question for late interaction; absent if it is not used.
     pub pieces: Option<Vec<TokenVector>>,
-    /// Why there is no vector retriever, if there is none.
+    /// Why the vector retriever is not used, if it is not.
     pub words_only: Option<WeightReason>,
-    /// Overrules the choice of weights; late interaction is not asked then.
+    /// Overrides the weight of the vector retriever; late interaction is then not used.
     pub vector_weight: Option<f64>,
 }
 
-/// Chunks and their vectors as they were at one moment.
+/// The chunks and vectors that a search uses.
 pub struct Searchable<'a> {
     pub snapshot: &'a Snapshot,
-    /// Each chunk that has a vector, with its row.
+    /// Each chunk that has a vector, with its row; sorted by address.
     pub rows: &'a [(DocAddress, u32)],
     pub vectors: Option<&'a RwLock<Vectors>>,
     pub tokens: Option<&'a RwLock<TokenVectors>>,
@@ -69,14 +69,14 @@ pub struct Searchable<'a> {
     pub window: WindowLimit,
 }
 
-/// What was found.
+/// The results of a search.
 pub struct SearchOutcome {
     pub weights: Weights,
     pub terms: Vec<SearchedTerm>,
     pub ignored: Vec<String>,
     pub hits: Vec<Hit>,
     pub near_misses: Vec<NearMiss>,
-    /// Only what is measured here.
+    /// Only the timings that are measured here.
     pub took: SearchTimings,
 }
 
@@ -88,7 +88,7 @@ pub enum SearchError {
     Vectors(#[from] std::io::Error),
 }
 
-/// What the question itself says about how it wants to be answered.
+/// Returns why the question should be answered by words only, if it is a quotation or contains an identifier.
 pub fn wants_words_only(query: &str) -> Option<WeightReason> {
     let query = query.trim();
     let quotes = [('"', '"'), ('“', '”'), ('「', '」'), ('『', '』')];
@@ -100,8 +100,10 @@ pub fn wants_words_only(query: &str) -> Option<WeightReason> {
 }
 
 impl Searchable<'_> {
+    /// Answers a question.
+    ///
     /// # Errors
-    /// When index or vectors cannot be read.
+    /// Returns an error if the index or the vectors cannot be read.
     pub fn search(&self, asked: &SearchRequest) -> Result<SearchOutcome, SearchError> {
         let mut took = SearchTimings::default();
         let started = Instant::now();
@@ -147,7 +149,7 @@ impl Searchable<'_> {
         Ok(SearchOutcome { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
     }
 
-    /// The best of a retriever; equal scores in the order of the chunks.
+    /// Returns the [`POOL`] best scores of a retriever, best first; equal scores in the order of the chunks.
     fn best(&self, mut scores: Vec<(DocAddress, f64)>) -> Vec<(DocAddress, f64)> {
         let order = |a: &(DocAddress, f64), b: &(DocAddress, f64)| {
             let place = |address| self.snapshot.rank(address);
@@ -172,7 +174,7 @@ impl Searchable<'_> {
         }
     }
 
-    /// Late interaction's score of each window; `None` when it is not wanted, or a vector it needs is still to be made.
+    /// Returns late interaction's score of each window, or `None` if it is not used or a vector it needs does not exist yet.
     fn late(&self, asked: &SearchRequest, scored: &ScoredWindows, reason: WeightReason) -> Option<Vec<f64>> {
         let (Some(pieces), Some(tokens)) = (&asked.pieces, self.tokens) else { return None };
         if matches!(reason, WeightReason::Quoted | WeightReason::Asked) {
@@ -183,8 +185,8 @@ impl Searchable<'_> {
         late.scores(&self.telling(asked.query, pieces), scored)
     }
 
-    /// The pieces without those of question words and signs, as the words are asked for. They stand in hardly any text, so
-    /// their idf would make them the weightiest. All, when there are no others.
+    /// Returns the pieces without those of question words and punctuation, which the lexical retriever ignores too. They occur
+    /// in hardly any text, so their idf would give them the highest weight. Returns all pieces if there are no others.
     fn telling<'p>(&self, query: &str, pieces: &'p [TokenVector]) -> Vec<&'p TokenVector> {
         let ends = pieces.iter().skip(1).map(|next| next.start).chain([query.len()]);
         let tells = |(piece, end): &(&TokenVector, usize)| {
@@ -194,7 +196,7 @@ impl Searchable<'_> {
         if telling.is_empty() { pieces.iter().collect() } else { telling }
     }
 
-    /// The exact cosines of the best by vector, best first, and how near every chunk is.
+    /// Returns the exact cosines of the best chunks by vector, best first, and the approximate cosine of every chunk.
     fn cosines(&self, question: Option<&vectors::QueryVector>) -> Result<Option<Cosines<'_>>, SearchError> {
         let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -209,9 +211,9 @@ impl Searchable<'_> {
     }
 }
 
-/// Where the `count` highest values are, in no order; of equal ones the first.
+/// Returns the positions of the `count` highest values, in no particular order; among equal values, the first.
 fn highest(values: &[f32], count: usize) -> impl Iterator<Item = usize> + use<> {
-    // Whole numbers in the opposite order of the values, then of their places: they compare faster than both.
+    // Integer keys that sort by descending value, then by ascending position: one comparison instead of two.
     let key = |(at, value): (usize, &f32)| {
         let bits = value.to_bits();
         let rising = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
@@ -226,9 +228,9 @@ fn highest(values: &[f32], count: usize) -> impl Iterator<Item = usize> + use<> 
 }
 
 struct Cosines<'a> {
-    /// Exact, best first.
+    /// Exact cosines, best first.
     best: Vec<(DocAddress, f64)>,
-    /// All chunks that have a vector, by address, with how near each is.
+    /// All chunks that have a vector, sorted by address; `near` holds their approximate cosines.
     rows: &'a [(DocAddress, u32)],
     near: Vec<f32>,
 }
@@ -240,7 +242,7 @@ impl Cosines<'_> {
         exact.map(|&(_, cosine)| cosine).or_else(near)
     }
 
-    /// How many chunks are nearer to the question.
+    /// Returns how many chunks are nearer to the question.
     fn nearer_than(&self, cosine: f64) -> u32 {
         match self.best.iter().position(|&(_, other)| other <= cosine) {
             Some(at) => at as u32,
@@ -249,22 +251,22 @@ impl Cosines<'_> {
     }
 }
 
-/// The windows both retrievers speak about.
+/// The windows with the scores of all retrievers.
 struct Answers<'a> {
     searchable: &'a Searchable<'a>,
-    /// Of the question.
+    /// Writing system of the question.
     script: WritingSystem,
     matches: &'a [TermMatches],
     scored: &'a ScoredWindows<'a>,
     cosines: Option<Cosines<'a>>,
-    /// By window.
+    /// Score of each window.
     late: Option<Vec<f64>>,
     best_of_chunks: Vec<f64>,
 }
 
-/// A window that shares more of its tokens with a better one is not an answer of its own.
+/// A window that shares more than this fraction of the shorter window's tokens with a better one is not a separate answer.
 const OVERLAP: f64 = 0.25;
-/// Where too few are left, one is good enough that is new to this share.
+/// The same limit for the second pass, if the first one finds too few windows.
 const NEW: f64 = 0.5;
 
 impl Answers<'_> {
@@ -279,7 +281,7 @@ impl Answers<'_> {
                 address: at,
                 order: window.order,
                 lexical: window.score,
-                // Both vectors are of texts that hold its centre.
+                // The texts of both vectors contain the window's centre.
                 cosine: own.map(|own| also.map_or(own, |also| own.max(also))),
                 late: self.late.as_ref().map(|scores| scores[at]),
                 foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
@@ -288,7 +290,7 @@ impl Answers<'_> {
         self.scored.windows.iter().enumerate().map(candidate).collect()
     }
 
-    /// The best windows that are answers of their own, best first.
+    /// Returns the best windows that are separate answers, best first; windows of the second pass come last.
     fn chosen(&self, ranked: &ScoredCandidates<usize>, count: usize) -> Vec<Ranked<usize>> {
         let shared = |a: usize, b: usize, share: f64| {
             let (a, b) = (&self.scored.windows[a], &self.scored.windows[b]);
@@ -339,7 +341,7 @@ impl Answers<'_> {
         })
     }
 
-    /// What each word and pair of words adds.
+    /// Returns the score that each word and pair of words contributes.
     fn terms(&self, window: &Window) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
@@ -352,15 +354,15 @@ impl Answers<'_> {
         all.map(|((term, texts), (score, times))| TermScore { term, score, times, texts }).collect()
     }
 
-    /// How many chunks have a window with a higher score.
+    /// Returns how many chunks have a window with a higher score.
     fn chunks_better_than(&self, score: f64) -> u32 {
         self.best_of_chunks.partition_point(|&best| best > score) as u32
     }
 }
 
-/// The best score of each chunk, the highest first.
+/// Returns the best score of each chunk, highest first.
 fn best_of_chunks(windows: &[Window]) -> Vec<f64> {
-    // A chunk's windows follow each other.
+    // The windows of a chunk are consecutive.
     let chunks = windows.chunk_by(|a, b| a.chunk == b.chunk);
     let mut best: Vec<f64> =
         chunks.map(|chunk| chunk.iter().fold(0.0, |best, window| window.score.max(best))).collect();
@@ -368,7 +370,7 @@ fn best_of_chunks(windows: &[Window]) -> Vec<f64> {
     best
 }
 
-/// Why `missed` stands behind `last`.
+/// Explains why `missed` ranks behind `last`, the last hit.
 fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss {
     let behind = last.fused - missed.fused;
     let words = missed.lexical_share < last.lexical_share;
@@ -412,7 +414,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_highest_are_those_of_a_sorted_list(
+        fn top_k_equals_sorted_prefix(
             values in prop::collection::vec(prop_oneof![-1.0f32..1.0, Just(0.0), Just(-0.0), Just(0.5)], 0..60),
             count in 0usize..70,
         ) {

@@ -1,4 +1,4 @@
-//! Spans: the text around candidates, measured in tokens. Windows are chosen within them.
+//! Spans: the text around candidates, measured in tokens. Windows are subranges of spans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,18 +9,18 @@ use tantivy::DocAddress;
 use super::lexical::Snapshot;
 use super::prepared::PackedUnit;
 
-/// Standard deviation of the kernel, as a share of the window's length.
+/// Standard deviation of the kernel, as a fraction of the window's length.
 pub(super) const SPREAD: f64 = 0.375;
 
-/// The length of a window in tokens.
+/// Maximum length of a window in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowLimit(pub usize);
 
-/// The kernel by twice the distance in tokens, because middles lie at half tokens.
+/// The Gaussian kernel, indexed by twice the distance in tokens because the middle of a unit can be at half a token.
 pub(super) struct Kernel(Vec<f64>);
 
 impl Kernel {
-    /// `spread` is the standard deviation as a share of the window's length.
+    /// Creates a kernel; `spread` is the standard deviation as a fraction of the window's length.
     pub fn of(WindowLimit(limit): WindowLimit, spread: f64) -> Self {
         let sigma = limit as f64 * spread;
         Self((0..=2 * limit).map(|twice| (-0.5 * (twice as f64 / 2.0 / sigma).powi(2)).exp()).collect())
@@ -31,8 +31,8 @@ impl Kernel {
     }
 }
 
-/// For each chunk of a document, the sum of the lengths (in terms, weighted by the kernel) of the windows around its fresh
-/// units. `chunks` are the units of each chunk.
+/// Returns, for each chunk of a document, the sum of the lengths (in terms, weighted by the kernel) of the windows around its
+/// fresh units. `chunks` contains the units of each chunk.
 pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> {
     let mut units = Vec::new();
     let mut of_chunk = Vec::new();
@@ -53,9 +53,9 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
     sums
 }
 
-/// Where units stand, counted in tokens.
+/// The token offsets of units.
 pub(super) struct TokenOffsets {
-    /// The token each unit begins with, and the end of the last.
+    /// The start of each unit in tokens, and the end of the last one.
     pub starts: Vec<u32>,
 }
 
@@ -74,8 +74,8 @@ impl TokenOffsets {
         self.starts.len() - 1
     }
 
-    /// The units around `centre` that fit the limit: as much before as after it, or more on one side at either end of
-    /// the document.
+    /// Returns the units around `centre` that fit the limit: as many tokens before as after it, or more on one side at either
+    /// end of the span.
     pub fn window(&self, centre: usize, WindowLimit(limit): WindowLimit) -> Range<usize> {
         let limit = limit as u32;
         let (starts, units) = (&self.starts, self.units());
@@ -93,7 +93,7 @@ impl TokenOffsets {
         first..end
     }
 
-    /// Twice the distance between the middles of two units.
+    /// Returns twice the distance between the middles of two units, in tokens.
     pub fn twice(&self, a: usize, b: usize) -> u32 {
         let middle = |unit: usize| self.starts[unit] + self.starts[unit + 1];
         middle(a).abs_diff(middle(b))
@@ -106,12 +106,12 @@ pub(super) struct SpanPart {
     pub units: Arc<[PackedUnit]>,
 }
 
-/// Some chunks of a document that follow each other.
+/// Consecutive chunks of a document.
 pub(super) struct Span {
     pub parts: Vec<SpanPart>,
-    /// Part (by its place) and unit, without what a chunk repeats.
+    /// The units with the index of their part, without units repeated from the chunk before.
     pub units: Vec<(usize, PackedUnit)>,
-    /// The units of each part, without what it repeats.
+    /// The range in `units` of each part.
     pub own: Vec<Range<usize>>,
     pub offsets: TokenOffsets,
 }
@@ -121,7 +121,7 @@ impl Span {
         Self { parts: vec![part], units: Vec::new(), own: Vec::new(), offsets: TokenOffsets::new(std::iter::empty()) }
     }
 
-    /// The fresh unit of a chunk (by its place) that a byte lies in, counted from the chunk's begin.
+    /// Returns the fresh unit that contains a byte of a chunk. `place` is the index of the part, `byte` an offset in the chunk.
     pub fn fresh_unit(&self, place: usize, byte: u32) -> Option<usize> {
         let own = self.own[place].clone();
         let after = self.units[own.clone()].partition_point(|(_, unit)| unit.start <= byte);
@@ -129,7 +129,7 @@ impl Span {
         self.units[at].1.fresh.then_some(at)
     }
 
-    /// Whether the next chunk begins with this unit, or before it.
+    /// Returns whether the next chunk repeats this unit.
     pub fn repeats(&self, unit: usize) -> bool {
         let place = self.units[unit].0;
         let Some(next) = self.parts.get(place + 1) else { return false };
@@ -138,7 +138,8 @@ impl Span {
     }
 }
 
-/// The candidates with enough of what stands around them, each document's in runs without a gap.
+/// Returns the candidates with at least `limit` tokens of context on either side, where the file has them, as spans without
+/// gaps.
 pub(super) fn spans(
     snapshot: &Snapshot,
     candidates: &BTreeSet<DocAddress>,
@@ -175,7 +176,7 @@ pub(super) fn spans(
     }
     for span in &mut spans {
         for (number, part) in span.parts.iter().enumerate() {
-            // What the first chunk repeats stands nowhere else in the span.
+            // Units that the first chunk repeats occur nowhere else in the span.
             let kept = part.units.iter().filter(|unit| unit.fresh || number == 0);
             let before = span.units.len();
             span.units.extend(kept.map(|unit| (number, *unit)));

@@ -1,16 +1,16 @@
-//! Words of a question that say nothing about its answer. They are dropped from queries only: a document keeps them.
+//! Stop words: words of a question that say nothing about its answer. They are dropped from queries only; documents keep them.
 
-/// Lower case, without apostrophes (`whats`, `dont`).
+/// Returns whether an English word is a stop word. `word` is in lower case and without apostrophes (`whats`, `dont`).
 pub fn is_english(word: &str) -> bool {
     ENGLISH.binary_search(&word).is_ok()
 }
 
-/// Two characters of a question's frame, or of two function words that happen to meet.
+/// Returns whether two characters are part of a question phrase, or are both particles.
 pub fn is_chinese(pair: &str) -> bool {
     CHINESE.contains(&pair) || pair.chars().all(|c| PARTICLES.contains(c))
 }
 
-/// One character that is only grammar.
+/// Returns whether a character has only a grammatical function.
 pub fn is_particle(c: char) -> bool {
     PARTICLES.contains(c)
 }
@@ -77,7 +77,7 @@ const CHINESE: &[&str] = &[
     "现在",
 ];
 
-/// Sorted.
+/// Sorted for binary search.
 const ENGLISH: &[&str] = &[
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "before", "being", "both", "but", "by", "can", "could", "did", "do", "does", "doing", "dont", "during",
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_can_be_searched() {
+    fn stop_word_lists_are_sorted() {
         assert!(ENGLISH.is_sorted());
         assert!(is_english("where") && !is_english("wherever"));
         assert!(is_chinese("什么") && is_chinese("我的") && !is_chinese("上司"));

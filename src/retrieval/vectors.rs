@@ -1,11 +1,11 @@
-//! The vectors of one model, by the key of the text they were made of: a cache file that grows at its end, and an
-//! 8-bit code of each vector in memory.
+//! The vectors of one model, by the key of the embedded text: an append-only cache file, and an 8-bit code of each vector
+//! in memory.
 //!
-//! A question is compared with every code (an exact scan: below some 100,000 chunks an approximate index would save
-//! milliseconds a question for minutes of building); the best are compared again with the vectors themselves, read from
-//! the file. The file is a cache: a damaged record and all after it are dropped and made again.
+//! A search compares the question with every code (a full scan: below about 100,000 chunks an approximate index would save
+//! milliseconds per question and cost minutes of building); it compares the best again with the vectors themselves, read from
+//! the file. The file is a cache: a damaged record and all records after it are dropped and computed again.
 //!
-//! Layout, little-endian: a line of UTF-8 that names format, model and dimension, padded with blanks to [`HEADER`]
+//! Layout, little-endian: a line of UTF-8 that names format, model and dimension, padded with spaces to [`HEADER`]
 //! bytes; then records of key (u64), `dimension` floats (f32) and the CRC-32 of both.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use miniclaw_embed::dot::{Kernel, QueryCode};
 
 const HEADER: usize = 256;
 
-/// An 8-bit code of a vector of length 1: each component is about `code × scale`.
+/// The 8-bit code of a vector of length 1: each component is approximately `code × scale`.
 struct Code {
     components: Vec<i8>,
     scale: f32,
@@ -31,7 +31,7 @@ pub struct Vectors {
     scales: Vec<f32>,
 }
 
-/// A question's vector, ready to be compared.
+/// A question's vector, prepared for comparison.
 pub struct QueryVector {
     vector: Vec<f32>,
     code: QueryCode,
@@ -46,10 +46,11 @@ impl QueryVector {
 }
 
 impl Vectors {
-    /// Reads what is in `file` when it is of this model; otherwise begins it anew.
+    /// Reads `file` if it was written for this model and dimension; otherwise clears it. Truncates the file before the first
+    /// incomplete or damaged record.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// Returns an error if the file cannot be read or written.
     pub fn open(file: File, model: &str, dimension: usize) -> io::Result<Self> {
         let mut vectors = Self { file, dimension, rows: HashMap::new(), codes: Vec::new(), scales: Vec::new() };
         let header = header(model, dimension);
@@ -70,7 +71,7 @@ impl Vectors {
         Ok(vectors)
     }
 
-    /// The number of vectors.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.scales.len()
     }
@@ -83,15 +84,15 @@ impl Vectors {
         self.dimension
     }
 
-    /// Where the vector of a text is, if it was made.
+    /// Returns the row of a text's vector, if it is stored.
     pub fn row(&self, key: u64) -> Option<u32> {
         self.rows.get(&key).copied()
     }
 
-    /// Adds a vector of length 1. One that is there already is left as it is.
+    /// Adds a vector of length 1. Does nothing if the key is already stored.
     ///
     /// # Errors
-    /// When the file cannot be written; the vector is then not there.
+    /// Returns an error if the vector has another dimension or the file cannot be written; the vector is then not stored.
     pub fn add(&mut self, key: u64, vector: &[f32]) -> io::Result<()> {
         if vector.len() != self.dimension {
             let message = format!("a vector has {} components instead of {}", vector.len(), self.dimension);
@@ -105,23 +106,25 @@ impl Vectors {
         Ok(())
     }
 
-    /// The cosines of question and vectors to within about 0.01, from the codes in memory.
+    /// Returns the cosines of the question with the vectors in `rows`, accurate to about 0.01, from the codes in memory.
     pub fn near(&self, question: &QueryVector, rows: &[u32]) -> Vec<f32> {
         let products = Kernel::best().dot_products(&question.code, &self.codes, rows);
         let scaled = |(product, row): (i32, &u32)| product as f32 * question.scale * self.scales[*row as usize];
         products.into_iter().zip(rows).map(scaled).collect()
     }
 
-    /// The cosine of question and vector, from the file.
+    /// Returns the exact cosine of the question with a vector, read from the file.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Returns an error if the file cannot be read or the stored vector is damaged.
     pub fn cosine(&self, question: &QueryVector, row: u32) -> io::Result<f32> {
         Ok(self.vector(row)?.iter().zip(&question.vector).map(|(a, b)| a * b).sum())
     }
 
+    /// Returns a stored vector.
+    ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Returns an error if the file cannot be read or the stored vector is damaged.
     pub fn vector(&self, row: u32) -> io::Result<Vec<f32>> {
         let mut record = vec![0; self.record()];
         self.file.read_exact_at(&mut record, (HEADER + row as usize * self.record()) as u64)?;
@@ -129,10 +132,10 @@ impl Vectors {
         decoded(&record).map(|(_, vector)| vector).ok_or_else(damaged)
     }
 
-    /// Copies the vectors of `keys` into `file`, which takes the place of the one there is.
+    /// Copies the vectors of `keys` into `file`, overwriting it, and returns the cache in that file.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// Returns an error if a file cannot be read or written.
     pub fn copy(&self, keys: impl Iterator<Item = u64>, file: File, model: &str) -> io::Result<Self> {
         file.set_len(0)?;
         let mut kept = Self::open(file, model, self.dimension)?;
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_back_from_the_file() {
+    fn vectors_round_trip_through_file() {
         let file = tempfile::tempfile().unwrap();
         let before = filled(&file);
         let after = Vectors::open(file.try_clone().unwrap(), "m", 24).unwrap();
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_begins_anew() {
+    fn other_model_resets_cache() {
         let file = tempfile::tempfile().unwrap();
         filled(&file);
         assert!(Vectors::open(file.try_clone().unwrap(), "other", 24).unwrap().is_empty());
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_or_damaged_record_ends_the_cache_and_is_made_again() {
+    fn damaged_record_truncates_cache_and_is_recomputed() {
         let file = tempfile::tempfile().unwrap();
         filled(&file);
         let record = 8 + 24 * 4 + 4;
@@ -253,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn only_wanted_vectors_are_copied() {
+    fn only_live_vectors_are_copied() {
         let vectors = filled(&tempfile::tempfile().unwrap());
         let kept = vectors.copy([3, 77, 5].into_iter(), tempfile::tempfile().unwrap(), "m").unwrap();
         assert_eq!((kept.len(), kept.vector(kept.row(5).unwrap()).unwrap()), (2, some(5, 24)));
     }
 
     #[test]
-    fn a_wrong_dimension_is_refused() {
+    fn wrong_dimension_is_refused() {
         let mut vectors = filled(&tempfile::tempfile().unwrap());
         assert!(vectors.add(100, &[1.0; 23]).is_err());
         assert_eq!(vectors.len(), 40);
@@ -268,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_code_is_near_the_cosine(a in prop::collection::vec(-1.0f32..1.0, 48), b in prop::collection::vec(-1.0f32..1.0, 48)) {
+        fn quantised_score_approximates_cosine(a in prop::collection::vec(-1.0f32..1.0, 48), b in prop::collection::vec(-1.0f32..1.0, 48)) {
             let (a, b) = (unit(&a), unit(&b));
             let mut vectors = Vectors::open(tempfile::tempfile().unwrap(), "m", 48).unwrap();
             vectors.add(1, &b).unwrap();

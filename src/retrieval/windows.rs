@@ -1,10 +1,10 @@
-//! Answer windows: the span of text around a unit that answers best, instead of the chunk it happens to lie in.
+//! Answer windows: the text around the unit that answers best, instead of the chunk that contains it.
 //!
-//! Chunks are found by their words and vectors; then every unit in and around them is a possible centre of an answer. The
-//! window is about a chunk long with its centre in the middle, and may begin in one chunk and end in the next. Terms count
-//! the more the nearer they stand to the centre (a Gaussian kernel, as in positional language models: Lv and Zhai 2009),
-//! neighbouring words of the question that stand together count extra (as in sequential dependence: Metzler and Croft
-//! 2005). On the data sets of docs/retrieval.md this is worth more than any model of meaning.
+//! The retrievers find chunks by words and vectors; then every unit of these chunks is a possible centre of an answer. The
+//! window is about as long as a chunk with its centre in the middle, and may begin in one chunk and end in the next. Terms
+//! count more the nearer they are to the centre (a Gaussian kernel, as in positional language models: Lv and Zhai 2009), and
+//! neighbouring words of the question that occur close together count extra (as in sequential dependence: Metzler and Croft
+//! 2005). On the data sets of docs/retrieval.md this improves results more than any embedding model.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,37 +18,37 @@ use super::span::{Kernel, SPREAD, Span, spans};
 
 pub use super::span::WindowLimit;
 
-/// How soon repetitions stop counting, and how much long windows are held back. Windows differ less in length than chunks.
+/// BM25's `k1` (term frequency saturation) and `b` (length normalisation) for windows, which vary less in length than chunks.
 const K1: f64 = 1.2;
 const B: f64 = 0.4;
-/// How much two words of the question that stand together count beside the words themselves.
+/// Weight of two words of the question that occur close together, relative to the words themselves.
 const PAIR_WEIGHT: f64 = 0.3;
-/// How far apart they may stand, in terms.
+/// Maximum distance between the two words, in terms.
 const PAIR_REACH: u32 = 4;
 
-/// A span of a document that may be an answer.
+/// A range of a document that may be an answer.
 pub struct Window {
-    /// The chunk its centre lies in.
+    /// The chunk that contains its centre.
     pub chunk: DocAddress,
     /// The chunk that repeats its centre, if one does.
     pub also: Option<DocAddress>,
-    /// Decides between equal scores.
+    /// Tie-breaker for equal scores: the chunk's rank and the centre's byte offset.
     pub order: (u32, u32),
-    /// Where it begins: a chunk, and bytes from that chunk's begin.
+    /// Where it begins: a chunk, and a byte offset in that chunk.
     pub begin: (DocAddress, u32),
     pub end: (DocAddress, u32),
-    /// The sum of its parts.
+    /// Sum of the scores of its terms and pairs.
     pub score: f64,
-    /// Which span it is part of, which of its units is the centre, and which are in the window.
+    /// The span that contains it, the span's unit that is the centre, and the span's units that are in the window.
     pub(super) span: usize,
     pub(super) centre: usize,
     pub(super) around: Range<usize>,
-    /// From which token of the span to which.
+    /// Token range in the span.
     tokens: Range<u32>,
 }
 
 impl Window {
-    /// How many tokens both hold.
+    /// Returns the number of tokens that both windows contain.
     pub fn shared(&self, other: &Window) -> u32 {
         if self.span != other.span {
             return 0;
@@ -62,27 +62,27 @@ impl Window {
     }
 }
 
-/// Two words of the question that follow each other.
+/// Two consecutive words of the question.
 pub struct Pair {
     pub first: usize,
     pub second: usize,
-    /// How many of the best chunks hold them together.
+    /// Number of the best chunks that contain them close together.
     pub texts: u32,
     idf: f64,
 }
 
-/// The chunks each retriever put forward.
+/// The candidate chunks of each retriever.
 pub(super) struct Candidates<'a> {
     pub by_words: &'a [DocAddress],
     pub by_meaning: &'a [DocAddress],
 }
 
-/// What is known of the candidates by their words.
+/// The windows around the candidates, scored by their words.
 pub(super) struct ScoredWindows<'a> {
     pub windows: Vec<Window>,
-    /// What the windows were looked for in.
+    /// The spans that contain the windows.
     pub spans: Vec<Span>,
-    /// Of each span.
+    /// Term counts of each span.
     counts: Vec<Counts>,
     scorer: Scorer<'a>,
 }
@@ -90,7 +90,7 @@ pub(super) struct ScoredWindows<'a> {
 /// Scores the windows around all units of `candidates`.
 ///
 /// # Errors
-/// When the index cannot be read.
+/// Returns an error if the index cannot be read.
 pub(super) fn windows<'a>(
     snapshot: &'a Snapshot,
     matches: &'a [TermMatches],
@@ -121,7 +121,8 @@ impl ScoredWindows<'_> {
         &self.scorer.pairs
     }
 
-    /// What each term, then each pair, adds to a window, and how often the window holds it, the words above it included.
+    /// Returns, for each term and then each pair, its score in a window and its number of occurrences, including those in the
+    /// headings above.
     pub fn parts(&self, window: &Window) -> impl Iterator<Item = (f64, u32)> {
         let (span, counts) = (&self.spans[window.span], &self.counts[window.span]);
         self.scorer.parts(span, counts, (window.centre, window.around.clone()))
@@ -132,24 +133,24 @@ struct Scorer<'a> {
     snapshot: &'a Snapshot,
     matches: &'a [TermMatches],
     pairs: Vec<Pair>,
-    /// The chunks of all spans, by address.
+    /// The chunks of all spans, sorted by address.
     involved: Vec<DocAddress>,
-    /// For each term, where it stands in the involved chunks.
+    /// The positions of each term in the involved chunks.
     places: Vec<Places>,
     limit: WindowLimit,
     kernel: Kernel,
 }
 
-/// How often terms and pairs stand in the units of a span, and in what stands above them.
+/// Occurrences of terms and pairs in the units of a span, and in the headings above them.
 struct Counts {
-    /// By term or pair: the units that hold it, in their order, and how often. Most units hold nothing of a question.
+    /// For each term or pair: the units that contain it, in order, and how often. Sparse, because most units contain no term.
     units: Vec<Vec<(usize, u32)>>,
-    /// By term or pair, then by chunk.
+    /// Occurrences in the headings, by term or pair, then by chunk. Occurrences without a known position count here too.
     heads: Vec<Vec<u32>>,
 }
 
 impl Counts {
-    /// The units among `around` that hold a term or pair.
+    /// Returns the units among `around` that contain a term or pair.
     fn within(&self, kind: usize, around: &Range<usize>) -> &[(usize, u32)] {
         let units = &self.units[kind];
         let place = |unit: usize| units.partition_point(|&(at, _)| at < unit);
@@ -158,8 +159,9 @@ impl Counts {
 }
 
 impl Scorer<'_> {
-    /// Neighbouring words of the question that stand together in some of these chunks. Pairs of characters already are
-    /// such pairs. How telling a pair is, is seen from the best chunks: all of them would have to be read for more.
+    /// Returns the consecutive words of the question that occur close together in at least one of these chunks. Skips character
+    /// pairs, which already encode adjacency. Estimates the idf of a pair from these chunks only: an exact one would have to
+    /// read all chunks.
     fn pairs_in(&self, chunks: &[DocAddress]) -> Vec<Pair> {
         let word = |term: &TermMatches| matches!(&term.term, QueryTerm::Term(term) if term.is_ascii());
         let neighbours = self.matches.windows(2).enumerate().filter(|(_, pair)| word(&pair[0]) && word(&pair[1]));
@@ -172,7 +174,7 @@ impl Scorer<'_> {
         neighbours.map(|(first, _)| pair(first)).filter(|pair| pair.texts > 0).collect()
     }
 
-    /// Where `first` stands near `second` in an involved chunk, by its number.
+    /// Returns the positions of `first` near `second` in the involved chunk with this number.
     fn together(&self, first: usize, second: usize, number: usize) -> impl Iterator<Item = u32> {
         let seconds = self.places[second].of(number);
         let near = |first: &u32| seconds.iter().any(|second| second != first && second.abs_diff(*first) <= PAIR_REACH);
@@ -199,7 +201,7 @@ impl Scorer<'_> {
                 found.extend(windows.map(|window| self.window((number, span), counts, window)));
                 continue;
             }
-            // Only what stands above it, or only its meaning, speaks for it: then the whole chunk is the answer.
+            // Only the headings above or the vector match the question: then the whole chunk is the answer.
             let (Some(first), Some(last)) = (part.units.first(), part.units.last()) else { continue };
             let Some(&middle) = centres.get(centres.len() / 2) else { continue };
             let whole = self.window((number, span), counts, (middle, own));
@@ -230,7 +232,7 @@ impl Scorer<'_> {
         counts
     }
 
-    /// What each term and pair adds to the window `around` a `centre`, and how often it stands there.
+    /// Returns each term's and pair's score in the window `around` a `centre`, and its number of occurrences there.
     fn parts<'w>(
         &'w self,
         span: &'w Span,
@@ -282,8 +284,8 @@ impl Scorer<'_> {
     }
 }
 
-/// Adds to `counted` how often each unit of a part of the span holds one of `positions`, which rise; what the part before
-/// holds already is not counted again.
+/// Adds to `counted` how many of `positions` are in each unit of a part of the span. `positions` are ascending; those in
+/// units repeated from the part before are not counted again.
 fn count(span: &Span, place: usize, positions: impl Iterator<Item = u32>, counted: &mut Vec<(usize, u32)>) {
     let own = span.own[place].clone();
     let mut at = own.start;

@@ -1,7 +1,7 @@
-//! The outer half of level `strict`: namespaces of its own for a job and its supervisor, made by bubblewrap.
+//! The outer half of level `strict`: namespaces for a job and its supervisor, made by bubblewrap.
 //!
-//! The supervisor becomes the first process in there and sets up the same confinement as ever. What bubblewrap adds: other
-//! processes, the rest of the files, the machine's network and shared memory are not refused but absent.
+//! The supervisor becomes the first process in them and sets up the same confinement as at level `standard`. What bubblewrap
+//! adds: other processes, the rest of the files, the machine's network and shared memory are not only refused but absent.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,10 @@ use super::{Job, SEARCH_PATH, paths, sys};
 pub const MISSING: &str =
     "the sandbox's level is strict and bubblewrap (bwrap) is not installed; install it, or choose the level standard";
 
-/// Where the supervisor's own program is open, so that it can be started without being in the new file system.
+/// Descriptor number at which the supervisor's program is open, so that it can start without being in the new file system.
 pub const PROGRAM: i32 = 4;
 
-/// How many processors there are.
+/// The folder from which programs read the number of processors.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
 /// Links into `/usr` on most systems, folders on others.
@@ -26,24 +26,25 @@ pub fn find() -> Option<PathBuf> {
     SEARCH_PATH.split(':').map(|folder| Path::new(folder).join("bwrap")).find(|path| path.is_file())
 }
 
-/// The command line of bubblewrap up to the program to start.
+/// Returns bubblewrap's arguments up to the program to start.
 pub fn arguments(job: &Job) -> Vec<OsString> {
     let mut line = Line::default();
     line.flags("--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --as-pid-1 --new-session");
-    // With network the job keeps this machine's, where the confinement leaves it one port: that of the proxy.
+    // With network, the job shares the host's network; the confinement leaves it one port, that of the proxy.
     if !job.network {
         line.flags("--unshare-net");
     }
-    // User 0 makes the namespaces itself, so that the supervisor can still become another user in there. Others need a
-    // user namespace for it, in which they have nothing.
+    // User 0 makes the namespaces without a user namespace, so that the supervisor can still change its user inside. Other
+    // users need a user namespace, in which they have no capabilities.
     if !sys::is_root() {
         line.flags("--unshare-user --disable-userns --cap-drop ALL");
     }
     line.flags("--tmpfs /tmp");
-    // Folders on the way that everybody may pass, whatever they are outside: the job may be another user.
+    // Creates the parent folders so that every user can traverse them, whatever their mode outside: the job may run as
+    // another user.
     let public = paths::public_etc().into_iter().map(|(path, _)| path);
     let fixed: Vec<PathBuf> = public.chain([PROCESSORS.into()]).collect();
-    // What lies in /proc is there already: it is made anew for the namespace.
+    // Paths in /proc exist already: the namespace has its own /proc.
     let readable = || job.readable.iter().filter(|path| !path.starts_with("/proc"));
     let ways = fixed.iter().chain(readable()).chain([&job.cwd]).filter_map(|path| path.parent());
     let passed: BTreeSet<&Path> = ways.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
@@ -81,7 +82,7 @@ impl Line {
         self.0.extend(flags.split(' ').map(OsString::from));
     }
 
-    /// The path at its own place.
+    /// Mounts the path at the same place inside.
     fn bind(&mut self, how: &str, path: &Path) {
         self.words([how.as_ref(), path.as_os_str(), path.as_os_str()]);
     }

@@ -1,18 +1,18 @@
-//! What a process wrote, kept within a limit: the beginning and the end, and how much there was.
+//! Captured output of a process within a size limit: its beginning, its end, and its total size.
 
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A process that writes more than this to one stream finds it closed (and usually ends by SIGPIPE).
+/// Maximum bytes read from one stream. Then the stream is closed, and the process usually ends by SIGPIPE.
 pub const STREAM_END: u64 = 64 << 20;
 
-/// Beginning and end of a stream of bytes.
+/// Beginning and end of a byte stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     pub head: Vec<u8>,
     pub tail: Vec<u8>,
-    /// How many bytes came, kept or not.
+    /// Bytes received, kept or not.
     pub total_bytes: u64,
 }
 
@@ -21,13 +21,13 @@ impl Captured {
         self.total_bytes == 0
     }
 
-    /// The text, with a mark where bytes were left out. What is not UTF-8 shows as U+FFFD.
+    /// Returns the text, with a marker where bytes were left out. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
         self.clip(usize::MAX).0
     }
 
-    /// At most `limit` characters of the text, from its beginning and its end, and whether anything was left out.
-    /// The mark that says so is not counted.
+    /// Returns at most `limit` characters of the text, from its beginning and its end, and whether anything was left out.
+    /// The marker for omitted bytes does not count.
     pub fn clip(&self, limit: usize) -> (String, bool) {
         let kept = (self.head.len() + self.tail.len()) as u64;
         if kept == self.total_bytes {
@@ -60,7 +60,7 @@ fn back(text: &str, chars: usize) -> &str {
     text.char_indices().rev().nth(chars - 1).map_or(text, |(at, _)| &text[at..])
 }
 
-/// A number with a comma at every thousand.
+/// Formats a number with a comma at every thousand.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -98,7 +98,8 @@ impl Collector {
         self.tail.extend(for_tail);
     }
 
-    /// Reads until the stream ends, breaks or passes [`STREAM_END`]. Dropped half way, it keeps what it has.
+    /// Reads until the stream ends, fails or exceeds [`STREAM_END`]. If the future is dropped, the bytes read so far are
+    /// kept.
     pub async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 64 << 10];
         while self.total_bytes < STREAM_END {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_tail_are_kept_and_the_middle_is_counted() {
+    fn head_and_tail_are_kept_and_middle_is_counted() {
         let captured = collect(10, &[b"0123456", b"789abc", b"defghij"]);
         assert_eq!(captured, Captured { head: b"01234".into(), tail: b"fghij".into(), total_bytes: 20 });
         assert_eq!(captured.text(), "01234\n[… 10 bytes left out …]\nfghij");
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_counts_characters_and_says_what_is_missing() {
+    fn truncation_counts_characters_and_states_omission() {
         let captured = collect(1000, &["数据".repeat(10).as_bytes()]);
         assert_eq!(captured.clip(20), ("数据".repeat(10), false));
         assert_eq!(captured.clip(4), ("数据\n[… 48 bytes left out …]\n数据".to_owned(), true));

@@ -13,15 +13,15 @@ use super::{calls, notified, paths, scratch_owner, sys};
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum MountView {
-    /// Those of a namespace that this supervisor makes.
+    /// The mounts of a namespace that this supervisor creates.
     Own,
-    /// Those that are there: bubblewrap's, or the machine's where there is no confinement.
+    /// The mounts that already exist: bubblewrap's, or the host's if there is no confinement.
     Given,
 }
 
-/// What of a confinement needs no order.
+/// The parts of a confinement that do not depend on the job.
 pub struct ConfinementTemplate {
-    /// The job's mounts; why there are none of its own, unless others made them.
+    /// The job's mount namespace, or why there is none; the reason is `None` if this supervisor must not make one.
     pub namespace: Result<MountNamespace, Option<String>>,
     rules: Result<paths::SystemRules, String>,
     filters: Result<calls::Filters, String>,
@@ -34,7 +34,7 @@ fn filters(reach: calls::NetworkAccess) -> Result<calls::Filters, String> {
 
 impl ConfinementTemplate {
     pub fn new(place: MountView) -> Self {
-        // Asked first: in a user namespace of its own everybody is somebody else.
+        // Determined first: after entering a user namespace, the user ids differ.
         let user = job_user();
         let namespace = match place {
             MountView::Own => MountNamespace::enter().map_err(Some),
@@ -75,11 +75,11 @@ impl ConfinementTemplate {
     }
 }
 
-/// Why a server that is root and may not change its user runs nothing.
+/// Why a server that runs as root and cannot change its user runs no commands.
 pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let it run commands as another user \
      (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
 
-/// Why a server that is root runs nothing in a closed folder.
+/// Returns why a server that runs as root runs no commands in a closed folder.
 pub fn no_way_for_nobody(why: &str) -> String {
     format!(
         "miniclaw runs as root, so its commands run as user 65534, who cannot get to the home: it lies below a folder that is \
@@ -87,25 +87,25 @@ pub fn no_way_for_nobody(why: &str) -> String {
     )
 }
 
-/// The confinement, made before the fork.
+/// The confinement, prepared before the fork.
 pub struct PreparedConfinement {
     rules: Option<landlock::RulesetCreated>,
     filters: calls::Filters,
-    /// The user to become.
+    /// The user that the job runs as, if it differs from the supervisor's.
     pub user: Option<u32>,
-    /// It is in a user namespace of its own.
+    /// Whether the job is in its own user namespace.
     pub has_users: bool,
 }
 
 impl PreparedConfinement {
-    /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
-    /// goes to the supervisor.
+    /// In the child: drops every right, in the only order that works, and sends the descriptor from which refused calls are
+    /// read to the supervisor.
     pub fn apply(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
         sys::drop_capability_bounds();
         if let Some(id) = self.user {
             sys::become_user(id)?;
         }
-        // After the change of user, which clears it; and the folder belongs to the new user.
+        // After the user change, which clears the setting; the folder must also belong to the new user.
         sys::die_with_parent()?;
         let _ = fs::create_dir(temporary);
         sys::no_new_privileges()?;
@@ -117,7 +117,7 @@ impl PreparedConfinement {
         notified::load(&self.filters.absent)?;
         match notified::load_with_listener(&self.filters.noted) {
             Ok(listener) => notified::send(supervisor, &listener),
-            // Another listener is there already: the calls are refused all the same, without a word in the log.
+            // Another listener exists already: the kernel refuses the calls itself, and the log does not name them.
             Err(_) => notified::load(&self.filters.allowed),
         }
     }

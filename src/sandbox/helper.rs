@@ -1,8 +1,8 @@
-//! A helper: this very program, started again to do one kind of work on bytes that strangers wrote.
+//! A helper: this program, started again to do one kind of work on untrusted bytes.
 //!
-//! It is confined as a command is, may read nothing of the home, and writes nowhere: the empty folder it is started in is
-//! removed once it runs. Where no confinement can be had it still has its limits, because the bytes must be read by somebody, and
-//! the server itself would be the worse place.
+//! A helper is confined like a command, may read nothing of the home, and writes nowhere: the empty folder that it starts in
+//! is removed once it runs. If no confinement is available, a helper still has its resource limits, because something must
+//! read the bytes, and the server itself would be the worse place.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,21 +16,21 @@ use super::process::Process;
 use super::ready::Ready;
 use super::{Exit, Job, Level, Sandbox, SandboxConfig, SandboxError, empty_folder, sys};
 
-/// The supervisor is this program too, so in its children that name is this program, also where the file was replaced.
+/// The supervisor is this program too, so this path leads its children to this program, even if the file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
-/// How long a start may take on a loaded machine.
+/// Maximum time for a start on a loaded machine.
 const START: Duration = Duration::from_secs(20);
-/// How long after the end of its output a process may take to be collected.
+/// Maximum time to read the rest of a helper's standard error after its end.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Dropping it kills it.
+/// A running helper. Dropping it kills the process.
 pub struct Helper(Process);
 
 impl Sandbox {
     /// Starts this program with `argument` and at most `memory` bytes of address space. `main` must know the argument.
     ///
     /// # Errors
-    /// When the system starts no process.
+    /// Returns an error if the system cannot start the process.
     pub async fn helper(&self, argument: &str, memory: u64) -> Result<Helper, SandboxError> {
         let levels: &[Level] = match self.level() {
             Level::Strict => &[Level::Strict, Level::Standard, Level::Off],
@@ -39,7 +39,7 @@ impl Sandbox {
         };
         let mut refused = None;
         for &level in levels {
-            // An own folder each time: what was handed to another user cannot be entered by this one.
+            // A new folder for each attempt: after a folder changes to another owner, this user cannot enter it.
             let folder = empty_folder().map_err(SandboxError::Supervisor)?;
             let job = Job {
                 argv: vec![PROGRAM.to_owned(), argument.to_owned()],
@@ -72,23 +72,26 @@ impl Sandbox {
 }
 
 impl Helper {
+    /// Writes bytes to its standard input.
+    ///
     /// # Errors
-    /// When it has ended.
+    /// Returns an error if the helper has ended.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.stdin.write_all(bytes).await
     }
 
-    /// So many bytes of what it writes. They are held as they come: a length that it only claims costs nothing.
+    /// Reads exactly `length` bytes of its output. The buffer grows as bytes arrive, so a false `length` claim allocates
+    /// nothing.
     ///
     /// # Errors
-    /// When it ends before.
+    /// Returns an error if the helper ends before.
     pub async fn read(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         (&mut self.0.stdout).take(length as u64).read_to_end(&mut bytes).await?;
         if bytes.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
     }
 
-    /// Kills it, and says how it ended and what it wrote to its standard error.
+    /// Kills the helper, and returns how it ended and what it wrote to its standard error.
     pub async fn end(mut self) -> (Exit, String) {
         let stderr = self.0.stderr.take();
         let exit = self.0.kill().await;
@@ -100,10 +103,10 @@ impl Helper {
     }
 }
 
-/// In a helper: its standard output for its answers alone. What libraries print goes nowhere from then on.
+/// In a helper: reserves its standard output for its answers. Output that libraries print goes to `/dev/null` from then on.
 ///
 /// # Errors
-/// When descriptors are short.
+/// Returns an error if no descriptor is available.
 pub fn helper_output() -> io::Result<File> {
     let answers = sys::duplicate_above(io::stdout(), 3)?;
     let null = OpenOptions::new().write(true).open("/dev/null")?;

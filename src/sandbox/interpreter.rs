@@ -1,11 +1,11 @@
-//! Finds Python, which may live outside the system's folders.
+//! Finds Python, which may be outside the system's folders.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A program a job can be given, and what it must be able to read to run.
+/// A program for jobs, and the paths that it must be able to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
     pub program: PathBuf,
@@ -13,8 +13,8 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// The system's `python3`, else the first real one in `search_path` (the server's PATH). A version manager's shim is
-    /// a script that needs more than a job may read: the newest version it manages is taken instead.
+    /// Returns the system's `python3`, or else the first binary one in `search_path` (the server's PATH). A version
+    /// manager's shim is a script that needs more than a job may read; it is replaced by the newest version that it manages.
     pub fn python(search_path: &OsStr) -> Option<Self> {
         let system = Path::new("/usr/bin");
         std::iter::once(system.to_owned()).chain(std::env::split_paths(search_path)).find_map(|folder| {
@@ -37,7 +37,7 @@ impl Interpreter {
 
     fn at(program: &Path) -> Self {
         let real = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-        // bin/python3 of an installation: its libraries stand beside bin/. A link into another one (a virtual
+        // For bin/python3 of an installation, the libraries are next to bin/. A link into another installation (a virtual
         // environment) needs both.
         let prefixes = [program, real.as_path()].map(|path| path.parent().and_then(Path::parent).map(Path::to_owned));
         let mut readable: Vec<PathBuf> = prefixes.into_iter().flatten().collect();
@@ -47,7 +47,7 @@ impl Interpreter {
     }
 }
 
-/// An ELF file, not a script.
+/// Returns whether the file is an ELF file, not a script.
 fn is_executable_image(path: &Path) -> bool {
     let mut start = [0; 4];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x7fELF"
@@ -64,7 +64,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn the_newest_version_behind_a_shim_is_taken_with_its_prefix() {
+    fn newest_version_behind_shim_is_used_with_prefix() {
         let root = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(root.path()).unwrap();
         for (path, content) in [

@@ -1,12 +1,13 @@
-//! Starts every process of the server, and restricts what it may do.
+//! Starts every process of the server and restricts what it may do.
 //!
-//! A **job** is a command a model asked for. It runs behind a **supervisor** (a second start of this program) with an
-//! environment of its own, none of the server's descriptors, a limit of time, and inside a **confinement**: Landlock for files,
-//! TCP and signals, seccomp for the rest, limits on resources. Level `strict` puts all of that into namespaces of its own
-//! (bubblewrap), where the rest of the machine is not even there. When a job ends, is stopped, or the server dies, every
-//! process it started dies with it. A **service** is a helper program of ours; it is trusted and has no confinement.
+//! A **job** is a command that a model asked for. It runs behind a **supervisor** (a second instance of this program) with
+//! its own environment, none of the server's descriptors, a time limit, and inside a **confinement**: Landlock for files,
+//! TCP and signals, seccomp for the rest, resource limits. Level `strict` runs all of that in separate namespaces
+//! (bubblewrap), in which the rest of the machine does not exist. When a job ends or is stopped, or the server dies, every
+//! process that the job started is killed. A **service** is a helper program of ours; it is trusted and has no confinement.
 //!
-//! The confinement holds or nothing runs: a kernel that cannot set it up in full is an error, never a reason to go without.
+//! A job runs only if the whole confinement holds: a kernel that cannot set it up in full is an error, never a reason to run
+//! without it.
 
 mod bubblewrap;
 mod calls;
@@ -47,17 +48,17 @@ pub use status::SandboxStatus;
 pub use supervisor::supervise_if_asked;
 pub use sys::{keep_memory_private, open_as_many_files_as_allowed};
 
-/// The job's folder for temporary files, in its working directory.
+/// Name of the job's folder for temporary files, in its working directory.
 const TEMPORARY: &str = ".tmp";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// All of `Standard`, inside namespaces made by bubblewrap: other processes, other files and the machine's network are
-    /// not there at all.
+    /// `Standard` inside namespaces made by bubblewrap: other processes, other files and the machine's network do not exist
+    /// there.
     Strict,
-    /// Files: writes only in the working directory, reads only system files and what the job lists. No network.
+    /// Files: the job writes only to its working directory, and reads only system files and what it lists. No network.
     Standard,
-    /// No confinement. Only where a person said so on the command line.
+    /// No confinement. Only if a person chose it on the command line.
     Off,
 }
 
@@ -73,8 +74,8 @@ impl Level {
 
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
-    /// A program whose `main` begins with [`supervise_if_asked`]. `/proc/self/exe` is this very program, also after the
-    /// file was replaced by a newer one.
+    /// A program whose `main` starts with [`supervise_if_asked`]. `/proc/self/exe` is this running program, even after a
+    /// newer file replaced it.
     pub supervisor_exe: PathBuf,
     pub level: Level,
 }
@@ -90,26 +91,26 @@ impl SandboxConfig {
 pub struct Job {
     /// The program (absolute, or found in [`SEARCH_PATH`]) and its arguments.
     pub argv: Vec<String>,
-    /// Working directory, home and the only place it may write; must exist.
+    /// Working directory, home, and the only folder that the job may write to; must exist.
     pub cwd: PathBuf,
-    /// What it may read besides the system's programs and libraries.
+    /// Paths that the job may read besides the system's programs and libraries.
     pub readable: Vec<PathBuf>,
-    /// Added to the environment every job has.
+    /// Variables added to the environment that every job has.
     pub env: Vec<(String, String)>,
-    /// Then it is killed.
+    /// Time limit, after which the job is killed.
     pub wall: Duration,
     /// Bytes kept of each output stream: half from its beginning, half from its end.
     pub output_cap: usize,
-    /// Bytes of address space for each of its processes.
+    /// Maximum bytes of address space for each of its processes.
     pub memory: u64,
-    /// Whether it may reach public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
+    /// Whether the job may reach public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
     pub network: bool,
 }
 
 /// [`Job::memory`] of a command that a model asked for.
 pub const COMMAND_MEMORY: u64 = 3 << 30;
 
-/// Where a job's programs are looked for.
+/// Folders that are searched for a job's program.
 pub const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,34 +118,34 @@ pub enum Exit {
     Code(i32),
     /// Killed by this signal.
     Signal(i32),
-    /// Killed by us at the end of its time.
+    /// Killed by the sandbox at the time limit.
     TimedOut,
-    /// Killed by us because a person stopped the run.
+    /// Killed by the sandbox because a person stopped the run.
     Cancelled,
 }
 
-/// How a job ended. None of its processes is left.
+/// How a job ended. All of its processes are gone.
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub exit: Exit,
     pub stdout: Captured,
     pub stderr: Captured,
     pub took: Duration,
-    /// With whom it asked to be connected; empty without network.
+    /// Hosts that it tried to reach; empty without network.
     pub contacts: EgressAttempts,
-    /// Names of system calls it asked for and was refused, each once.
+    /// Names of the system calls that the filter refused, each once.
     pub refused: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// Nothing was run, and nothing will be until the system or the configuration changes.
+    /// Nothing ran, and nothing will until the system or the configuration changes.
     #[error("the sandbox could not be set up, so nothing was run: {0}")]
     Confinement(String),
-    /// This command cannot be started; another may.
+    /// This command cannot be started; another one may.
     #[error("{program} could not be started: {why}")]
     Program { program: String, why: String },
-    /// The supervisor was killed; what it watched over may or may not have run.
+    /// The supervisor was killed; the command may or may not have run.
     #[error("the process that watches over the command died; whether the command ran is unknown")]
     Lost,
     #[error("the supervisor could not be started: {0}")]
@@ -157,7 +158,7 @@ pub enum SandboxError {
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     config: SandboxConfig,
-    /// Where bubblewrap is; looked for when the level needs it.
+    /// Path of bubblewrap; looked up only if the level needs it.
     bubblewrap: Option<PathBuf>,
     egress_proxy: Option<Arc<dyn EgressProxy>>,
     ready: Ready,
@@ -169,7 +170,7 @@ impl Sandbox {
         Self { config, bubblewrap, egress_proxy: None, ready: Ready::default() }
     }
 
-    /// With a proxy for jobs that are allowed the network. Without one none is.
+    /// Adds a proxy for jobs that may use the network. Without a proxy no job may.
     pub fn with_egress_proxy(self, egress_proxy: Arc<dyn EgressProxy>) -> Self {
         Self { egress_proxy: Some(egress_proxy), ..self }
     }
@@ -178,7 +179,7 @@ impl Sandbox {
         self.config.level
     }
 
-    /// Whether a job can be given the network. With level `off` every job has it.
+    /// Returns whether a job can use the network. At level `off` every job can.
     pub fn can_network(&self) -> bool {
         self.config.level == Level::Off || self.grant().is_ok()
     }
@@ -198,7 +199,7 @@ impl Sandbox {
         }
     }
 
-    /// Whether a job could read all that lies below `path`, because the system's own folders are open to it.
+    /// Returns whether a job could read everything below `path`, because every job may read the system's folders.
     pub fn exposes(&self, path: &Path) -> bool {
         match self.config.level {
             Level::Off => false,
@@ -206,7 +207,7 @@ impl Sandbox {
         }
     }
 
-    /// What commands may do here, as it really is on this machine.
+    /// Returns what the sandbox enforces for commands on this machine.
     pub fn holds(&self) -> SandboxStatus {
         match (self.config.level, &self.bubblewrap) {
             (Level::Off, _) => SandboxStatus::Nothing,
@@ -216,10 +217,10 @@ impl Sandbox {
         }
     }
 
-    /// What a person should know before commands work in `folder`: none when all of the confinement holds there.
+    /// Returns a warning for a person before commands run in `folder`, or `None` if the whole confinement holds there.
     pub fn weakness(&self, folder: &Path) -> Option<String> {
         let obstacle = match self.config.level {
-            // The namespaces are bubblewrap's there.
+            // At level `strict`, bubblewrap makes the namespaces.
             Level::Off | Level::Strict => None,
             Level::Standard => namespace::obstacle(),
         };
@@ -240,13 +241,13 @@ impl Sandbox {
     }
 }
 
-/// A folder for one command that is to leave nothing; removed when dropped.
+/// A folder for one command that must leave nothing behind; removed when dropped.
 pub struct EmptyFolder(PathBuf);
 
-/// Makes one among the system's temporary files.
+/// Creates a folder in the system's folder for temporary files.
 ///
 /// # Errors
-/// When it cannot be made.
+/// Returns an error if the folder cannot be created.
 pub fn empty_folder() -> std::io::Result<EmptyFolder> {
     let path = std::env::temp_dir().join(format!("miniclaw-{}", crate::clock::new_secret()));
     std::fs::create_dir(&path).map(|()| EmptyFolder(path))
@@ -260,7 +261,7 @@ impl EmptyFolder {
 
 impl Drop for EmptyFolder {
     fn drop(&mut self) {
-        // What is left is a temporary file, which the system removes in time.
+        // If this fails, only temporary files are left, which the system removes eventually.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,8 +1,8 @@
-//! The mount namespace of a job. In it every mount is read-only but the job's working directory, `/dev/shm` is the job's own
-//! and ends with it, and a folder that is closed to the job's user shows only what the order names.
+//! The mount namespace of a job. In it every mount is read-only except the job's working directory, `/dev/shm` is private to
+//! the job and ends with it, and a folder that the job's user cannot enter shows only the paths of the job request.
 //!
-//! A server with CAP_SYS_ADMIN makes the namespace as it is; any other makes a user namespace for it, in which the job has no
-//! capabilities. Where neither is allowed, a job goes without, and has no shared memory.
+//! A server with CAP_SYS_ADMIN creates the mount namespace directly; any other creates a user namespace for it, in which the
+//! job has no capabilities. If neither is allowed, the job runs without a mount namespace and has no shared memory.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -17,20 +17,20 @@ use super::sys::check;
 use super::user;
 use super::wire::JobRequest;
 
-/// Where POSIX shared memory and semaphores live.
+/// The folder of POSIX shared memory and semaphores.
 pub const SHARED_MEMORY: &str = "/dev/shm";
-/// Bytes that a job may keep there.
+/// Mount options of the job's shared memory, with its maximum size.
 const SHARED_MEMORY_OPTIONS: &str = "mode=1777,size=256m";
-/// Of the folders that stand in for closed ones: they hold nothing but folders on the way.
+/// Mount options of the tmpfs that replaces a closed folder; it holds only the folders on the way to mount points.
 const STAND_IN_OPTIONS: &str = "mode=0755,size=256k";
 
-/// The mount namespace that this process has made for itself.
+/// The mount namespace that this process has created for itself.
 pub struct MountNamespace {
-    /// The process is in a user namespace of its own, too, which counts its processes from zero.
+    /// Whether the process is also in its own user namespace, which counts its processes from zero.
     pub has_users: bool,
 }
 
-/// Why there can be no mount namespace here, as far as that can be told without trying.
+/// Returns why a mount namespace cannot be created here, as far as the system's settings tell.
 pub fn obstacle() -> Option<String> {
     if user::has_capability(user::SYS_ADMIN) {
         return None;
@@ -56,7 +56,7 @@ impl MountNamespace {
     /// Moves this process, which must have one thread, into a new mount namespace.
     ///
     /// # Errors
-    /// When the system does not allow it. The process may then be in a user namespace in which it has nothing.
+    /// Returns an error if the system does not allow it. The process may then be in a user namespace without capabilities.
     pub fn enter() -> Result<Self, String> {
         if let Some(obstacle) = obstacle() {
             return Err(obstacle);
@@ -68,11 +68,11 @@ impl MountNamespace {
         Ok(Self { has_users })
     }
 
-    /// Makes all mounts read-only but the working directory and shared memory and, with `by_nobody`, opens the way to
-    /// everything that the order names.
+    /// Makes all mounts read-only except the working directory and shared memory. With `by_nobody`, also makes all paths of
+    /// the job request reachable for that user.
     ///
     /// # Errors
-    /// When a mount fails; the job must not start then.
+    /// Returns an error if a mount fails; the job must not start then.
     pub fn open_for(&self, order: &JobRequest, by_nobody: RunAsNobody) -> io::Result<()> {
         let closed = match by_nobody {
             RunAsNobody::Yes => closed_folders(order),
@@ -88,13 +88,13 @@ impl MountNamespace {
         let writable = open_tree(&order.cwd)?;
         set_attributes_of(writable.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
         trees.push((order.cwd.as_path(), writable));
-        // Not in advance: the machine may have mounted more since.
+        // Not done in advance: the host may have added mounts in the meantime.
         set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, Attributes { set: READ_ONLY, clear: 0 })?;
         let memory = Path::new(SHARED_MEMORY);
         if memory.is_dir() {
             set_attributes(libc::AT_FDCWD, &c_path(memory)?, 0, Attributes { set: 0, clear: READ_ONLY })?;
         }
-        // What lies in another one comes after it.
+        // A parent folder must be mounted before the folders in it.
         trees.sort_by_key(|(path, _)| path.components().count());
         for folder in &closed {
             mount_tmpfs(folder, STAND_IN_OPTIONS)?;
@@ -109,14 +109,14 @@ impl MountNamespace {
     }
 }
 
-/// Whether the job becomes user 65534.
+/// Whether the job runs as user 65534.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RunAsNobody {
     Yes,
     No,
 }
 
-/// The outermost folders on the way to what the order names that let nobody else through.
+/// Returns, for each path of the job request, the outermost folder on the way that other users cannot traverse.
 fn closed_folders(order: &JobRequest) -> BTreeSet<PathBuf> {
     let ways = order.readable.iter().map(PathBuf::as_path).chain(order.cwd.parent());
     ways.filter_map(|path| {
@@ -128,12 +128,12 @@ fn closed_folders(order: &JobRequest) -> BTreeSet<PathBuf> {
     .collect()
 }
 
-/// An empty file or folder to mount a tree on, below folders that everybody may pass.
+/// Creates an empty file or folder as a mount point, and parent folders that every user can traverse.
 fn make_mount_point(path: &Path, tree: &OwnedFd) -> io::Result<()> {
     let is_folder = fs::File::from(tree.try_clone()?).metadata()?.is_dir();
     let folder = if is_folder { path } else { path.parent().unwrap_or(path) };
     fs::create_dir_all(folder)?;
-    // The user's mask may have closed them.
+    // The umask may have removed these permissions.
     for made in folder
         .ancestors()
         .take_while(|made| fs::metadata(made).is_ok_and(|meta| meta.permissions().mode() & 0o005 != 0o005))
@@ -148,7 +148,7 @@ fn unshare(flags: i32) -> io::Result<()> {
     check(unsafe { libc::unshare(flags) })
 }
 
-/// A user namespace in which this user is itself and nobody else is anybody.
+/// Enters a user namespace that maps only this user and group.
 fn unshare_users() -> io::Result<()> {
     // SAFETY: no arguments, cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -158,10 +158,10 @@ fn unshare_users() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Mounts that are made from now on stay here. What the machine mounts and unmounts is done here too: a namespace that waits
-/// for its job must not keep a disk from being taken out.
+/// Keeps mounts made here from propagating to the host, and mounts a private `/dev/shm`. Mounts and unmounts on the host
+/// still propagate here: a namespace that waits for its job must not keep a disk busy.
 fn separate_mounts() -> io::Result<()> {
-    // SAFETY: the strings are literals that end with zero; a null pointer stands where the kernel reads none.
+    // SAFETY: the strings are NUL-terminated literals; the null pointers stand for arguments that the kernel does not read.
     check(unsafe {
         let flags = libc::MS_REC | libc::MS_SLAVE;
         libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null())
@@ -177,7 +177,7 @@ struct Attributes {
     clear: u64,
 }
 
-/// Sets attributes of a tree that is mounted nowhere yet.
+/// Sets attributes of a mount tree that is not attached yet.
 fn set_attributes_of(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
     let flags = libc::AT_RECURSIVE | libc::AT_EMPTY_PATH;
     set_attributes(tree.as_raw_fd(), c"", flags, Attributes { set, clear: 0 })
@@ -191,7 +191,7 @@ fn set_attributes(folder: i32, path: &CStr, flags: i32, attributes: Attributes) 
     let attributes =
         libc::mount_attr { attr_set: attributes.set, attr_clr: attributes.clear, propagation: 0, userns_fd: 0 };
     let size = size_of::<libc::mount_attr>();
-    // SAFETY: the string and the struct outlive the call, and the struct's size is what we say.
+    // SAFETY: the string and the struct outlive the call, and `size` is the struct's size.
     let done =
         unsafe { libc::syscall(libc::SYS_mount_setattr, folder, path.as_ptr(), flags, &raw const attributes, size) };
     check(done as i32)
@@ -200,11 +200,11 @@ fn set_attributes(folder: i32, path: &CStr, flags: i32, attributes: Attributes) 
 fn mount_tmpfs(path: &Path, options: &str) -> io::Result<()> {
     let (path, options) = (c_path(path)?, CString::new(options)?);
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    // SAFETY: all strings end with zero and outlive the call.
+    // SAFETY: all strings are NUL-terminated and outlive the call.
     check(unsafe { libc::mount(c"tmpfs".as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast()) })
 }
 
-/// A copy of what is mounted at and below a path, mounted nowhere.
+/// Returns a detached copy of the mounts at and below a path.
 fn open_tree(path: &Path) -> io::Result<OwnedFd> {
     const OPEN_TREE_CLONE: u32 = 1;
     let path = c_path(path)?;
@@ -218,7 +218,7 @@ fn open_tree(path: &Path) -> io::Result<OwnedFd> {
 fn move_mount(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     const FROM_EMPTY_PATH: u32 = 4;
     let path = c_path(path)?;
-    // SAFETY: both strings end with zero and outlive the call.
+    // SAFETY: both strings are NUL-terminated and outlive the call.
     let moved = unsafe {
         let from = tree.as_raw_fd();
         libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), libc::AT_FDCWD, path.as_ptr(), FROM_EMPTY_PATH)

@@ -1,4 +1,4 @@
-//! Refused system calls are told to the supervisor before they fail, so that their names reach the log.
+//! Notifies the supervisor of refused system calls before they fail, so that their names reach the log.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,32 +8,32 @@ use seccompiler::BpfProgram;
 
 use super::sys::check;
 
-/// A refused call that waits for its answer does not come back from it for a signal that a program handles (Linux 5.19).
+/// A refused call that waits for its answer is not interrupted by a signal that the program handles (Linux 5.19).
 const WAIT_KILLABLE: u64 = 1 << 5;
 const NEW_LISTENER: u64 = 1 << 3;
 
-/// Loads a filter for this process and all it starts. Safe between fork and exec.
+/// Loads a filter for this process and all its descendants. Safe between fork and exec.
 ///
 /// # Errors
-/// When the kernel refuses the filter.
+/// Returns an error if the kernel refuses the filter.
 pub fn load(program: &BpfProgram) -> io::Result<()> {
     seccompiler::apply_filter(program).map_err(io::Error::other)
 }
 
-/// Loads a filter and gives the descriptor from which its questions are read. Safe between fork and exec.
+/// Loads a filter and returns the descriptor from which its notifications are read. Safe between fork and exec.
 ///
 /// # Errors
-/// When the kernel refuses; also when a filter with a listener is loaded already.
+/// Returns an error if the kernel refuses the filter, for example because one with a listener is already loaded.
 pub fn load_with_listener(program: &BpfProgram) -> io::Result<OwnedFd> {
     let newest = load_with(program, NEW_LISTENER | WAIT_KILLABLE);
     let loaded = newest.or_else(|_| load_with(program, NEW_LISTENER))?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(loaded) })
 }
 
 fn load_with(program: &BpfProgram, flags: u64) -> io::Result<RawFd> {
     let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // The crate's instruction has the kernel's layout, which is that of libc's.
+    // The crate's instruction has the kernel's layout, as libc's has.
     let described = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
     // SAFETY: the program outlives the call, which only reads it.
     let loaded =
@@ -42,9 +42,9 @@ fn load_with(program: &BpfProgram, flags: u64) -> io::Result<RawFd> {
     Ok(loaded as RawFd)
 }
 
-/// Answers the next question with EPERM and gives the number of the call; `None` when none waits.
+/// Answers the next notification with EPERM and returns the number of the call; `None` if no call waits.
 pub fn refuse_next(listener: &OwnedFd) -> Option<i64> {
-    // SAFETY: both structs are plain data of the kernel's layout and outlive the calls.
+    // SAFETY: both structs are plain data with the kernel's layout and outlive the calls.
     unsafe {
         let mut asked: libc::seccomp_notif = std::mem::zeroed();
         if libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) != 0 {
@@ -53,7 +53,7 @@ pub fn refuse_next(listener: &OwnedFd) -> Option<i64> {
         let mut answer: libc::seccomp_notif_resp = std::mem::zeroed();
         answer.id = asked.id;
         answer.error = -libc::EPERM;
-        // Who asked may have been killed meanwhile.
+        // The requester may have been killed in the meantime.
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
         Some(i64::from(asked.data.nr))
     }
@@ -62,12 +62,12 @@ pub fn refuse_next(listener: &OwnedFd) -> Option<i64> {
 /// Sends a descriptor to the other end. Safe between fork and exec.
 ///
 /// # Errors
-/// When the other end is closed.
+/// Returns an error if the other end is closed.
 pub fn send(through: &UnixStream, descriptor: &OwnedFd) -> io::Result<()> {
     let mut room = ControlBuffer::default();
     let mut byte = [0_u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    // SAFETY: the message points to values that outlive the call, and the room is large enough for one descriptor.
+    // SAFETY: the message points to values that outlive the call, and the buffer has room for one descriptor.
     unsafe {
         let message = room.message(&mut part);
         let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -79,12 +79,12 @@ pub fn send(through: &UnixStream, descriptor: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// The descriptor that was sent, if one was; it does not wait.
+/// Returns the descriptor that was sent, if any, without waiting.
 pub fn receive(through: &UnixStream) -> Option<OwnedFd> {
     let mut room = ControlBuffer::default();
     let mut byte = [0_u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    // SAFETY: as in `send`; a descriptor that arrived is ours.
+    // SAFETY: as in `send`; a received descriptor is ours.
     unsafe {
         let mut message = room.message(&mut part);
         let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
@@ -99,18 +99,18 @@ pub fn receive(through: &UnixStream) -> Option<OwnedFd> {
     }
 }
 
-/// Room for the control message of one descriptor, aligned as the kernel wants it.
+/// Buffer for the control message of one descriptor, with the alignment that the kernel requires.
 #[derive(Default)]
 struct ControlBuffer([u64; 4]);
 
 impl ControlBuffer {
     fn message(&mut self, part: &mut libc::iovec) -> libc::msghdr {
-        // SAFETY: a message without name, parts and control is all zeroes.
+        // SAFETY: all zeroes is a valid message without name, parts and control data.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = part;
         message.msg_iovlen = 1;
         message.msg_control = self.0.as_mut_ptr().cast();
-        // SAFETY: computes a number.
+        // SAFETY: only computes a number.
         message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<RawFd>() as u32) } as _;
         message
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_descriptor_arrives_at_the_other_end() {
+    fn descriptor_is_passed_over_socket() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         assert!(receive(&theirs).is_none());
         let file = tempfile::tempfile().unwrap();

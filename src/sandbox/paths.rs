@@ -1,4 +1,5 @@
-//! The Landlock half of the confinement: which files a process may read and write, no TCP, no signals to others.
+//! The Landlock half of the confinement: limits the files that a process may read and write, TCP, and signals to other
+//! processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,19 +13,19 @@ use landlock::{
 
 use super::wire::JobRequest;
 
-/// The least version of Landlock that is enough. From 3 on (Linux 6.2) files can neither be changed nor truncated
-/// outside; TCP (4) and abstract sockets (6) are also refused by the system call filter.
+/// Minimum version of Landlock. From version 3 (Linux 6.2), a process can neither change nor truncate files outside; the
+/// system call filter also refuses TCP (version 4) and abstract sockets (version 6).
 pub const LEAST_ABI: i32 = 3;
-/// From here on a process can be kept to one TCP port (Linux 6.7).
+/// Version of Landlock that can restrict a process to one TCP port (Linux 6.7).
 pub const TCP_ABI: i32 = 4;
-/// From here on signals to processes outside are refused too (Linux 6.12).
+/// Version of Landlock that also refuses signals to processes outside (Linux 6.12).
 pub const SIGNALS_ABI: i32 = 6;
 
 /// Programs and libraries.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system/cpu"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random"];
 
-/// Of `/etc`: what programs and libraries look for, nothing of this machine's secrets. A name may end in `*`.
+/// Names in `/etc` that programs and libraries read, without secrets of this machine. A name may end in `*`.
 const ETC: [&str; 62] = [
     "ImageMagick-*",
     "OpenCL",
@@ -90,16 +91,16 @@ const ETC: [&str; 62] = [
     "xml",
 ];
 
-/// What a job sees of `/dev/shm`, where POSIX semaphores live: without them Python's `multiprocessing` does not start.
+/// A job's access to `/dev/shm`, where POSIX semaphores live: without them Python's `multiprocessing` does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedMemory {
-    /// One of its own, which ends with it.
+    /// A private one, which ends with the job.
     Own,
-    /// It is shared with the machine, so it is closed.
+    /// Shared with the machine, and therefore closed.
     Closed,
 }
 
-/// Whether every job may read what lies there, because it is below a folder of the system.
+/// Returns whether every job may read this path, because it is in a system folder.
 pub fn is_system(path: &Path) -> bool {
     SYSTEM.iter().chain(&[super::namespace::SHARED_MEMORY, "/etc"]).any(|folder| path.starts_with(folder))
 }
@@ -113,8 +114,7 @@ fn abi(kernel: i32) -> ABI {
     }
 }
 
-/// What every job may read, as rules. Making them takes longer than all that is done for a job, so it is done before there
-/// is one.
+/// The rules that every job has. Creating them takes longer than all other work for a job, so they are created in advance.
 pub struct SystemRules {
     kernel: i32,
     memory: SharedMemory,
@@ -122,12 +122,12 @@ pub struct SystemRules {
     made_of: EtcStamp,
 }
 
-/// Tells whether files of `/etc` were put in the place of others: rules name files, not their names.
+/// Modification times that change if files in `/etc` are replaced: rules refer to files, not to their names.
 type EtcStamp = [Option<SystemTime>; 2];
 
 impl SystemRules {
-    /// Every right named here is demanded of the kernel, never "if possible": a ruleset that cannot be had in full is an
-    /// error.
+    /// Creates the rules. Requires every right from the kernel, never "if possible": a ruleset that cannot be enforced in
+    /// full is an error.
     pub fn new(kernel: i32, memory: SharedMemory) -> Result<Self, RulesetError> {
         let abi = abi(kernel);
         let mut rules = Ruleset::default()
@@ -158,8 +158,8 @@ impl SystemRules {
         Ok(Self { kernel, memory, rules, made_of })
     }
 
-    /// The rules for one job: these, made anew if files of `/etc` were replaced meanwhile, and what the order names. TCP is
-    /// closed but for connections to the `port` of the proxy.
+    /// Returns the rules for one job: these, created again if files in `/etc` were replaced in the meantime, and the paths
+    /// of the job request. TCP is closed except for connections to the port of the proxy.
     pub fn and(self, order: &JobRequest) -> Result<RulesetCreated, RulesetError> {
         let Self { kernel, memory, mut rules, made_of } = self;
         if made_of != etc_stamp() {
@@ -184,7 +184,7 @@ fn etc_stamp() -> EtcStamp {
     ["/etc", "/etc/ssl"].map(|folder| fs::metadata(folder).and_then(|meta| meta.modified()).ok())
 }
 
-/// Adds one path; one that does not exist here gives no right and is no error.
+/// Adds one path; a path that does not exist grants nothing and is no error.
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
     add(rules, (path, path.is_dir()), access)
 }
@@ -199,7 +199,7 @@ fn add(
     rules.add_rule(PathBeneath::new(fd, access))
 }
 
-/// What of `/etc` a job may read, and whether it is a folder: what is listed here, and open to every user.
+/// Returns the paths in `/etc` that a job may read, and whether each is a folder: the listed ones that every user may read.
 pub fn public_etc() -> Vec<(PathBuf, bool)> {
     let named = |name: &str| match name.strip_suffix('*') {
         None => vec![Path::new("/etc").join(name)],
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_of_the_host_are_not_public() {
+    fn host_secrets_are_not_public() {
         let paths: Vec<PathBuf> = public_etc().into_iter().map(|(path, _)| path).collect();
         assert!(paths.contains(&PathBuf::from("/etc/passwd")));
         for secret in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl", "/etc/environment", "/etc/machine-id"]

@@ -13,35 +13,35 @@ use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Job, Sandbox, SandboxError};
 use crate::domain::{EgressAttempts, EgressGrant};
 
-/// The longest line that is accepted from a process.
+/// Maximum length of a line from a process, in bytes.
 const LINE_LIMIT: usize = 4 << 20;
-/// What is kept of its standard error.
+/// Maximum bytes kept of its standard error.
 const STDERR_CAP: usize = 8 << 10;
 
-/// What waiting for a line gave.
+/// The result of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Text(String),
     /// The process has ended, or closed its output.
     Ended,
-    /// Nothing complete came in time; what came stays for the next wait.
+    /// No complete line arrived in time; the partial line stays for the next wait.
     Late,
 }
 
-/// Dropping it kills it and everything it started.
+/// A running process. Dropping it kills the process and everything it started.
 pub struct Process {
     child: Child,
     pub(super) control: Control,
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
-    /// What it wrote to its standard error, once it has ended.
+    /// Its standard error, available once it has ended.
     pub(super) stderr: Option<JoinHandle<String>>,
     pending: Vec<u8>,
     grant: Option<Box<dyn EgressGrant>>,
 }
 
 impl Sandbox {
-    /// Starts a process that stays, with piped input and output. `job.wall` bounds only the start.
+    /// Starts a long-lived process with piped input and output. `job.wall` limits only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
         let (order, grant) = self.order(&job)?;
         let mut supervised = self.start_supervisor(&self.around(&job), Input::Piped)?;
@@ -56,7 +56,7 @@ impl Sandbox {
             let _ = timeout(job.wall, said.fill(stderr)).await;
             return Err(self.explain(error, &said.finish().text()));
         }
-        // Read so that it never blocks on a full pipe; it says why a start failed, when it did.
+        // Reads standard error so that the process never blocks on a full pipe; the text may explain a failure.
         let stderr = tokio::spawn(async move {
             let mut collector = Collector::new(STDERR_CAP);
             collector.fill(stderr).await;
@@ -75,13 +75,14 @@ impl Process {
     /// Writes one line.
     ///
     /// # Errors
-    /// When the process has ended or closed its input.
+    /// Returns an error if the process has ended or closed its input.
     pub async fn send(&mut self, line: &str) -> std::io::Result<()> {
         self.stdin.write_all(line.as_bytes()).await?;
         self.stdin.write_all(b"\n").await
     }
 
-    /// The next line it writes. A line over 4 MiB counts as its end. May be dropped half way without losing text.
+    /// Returns the next line of its output. A line over 4 MiB counts as the end. Cancel-safe: no text is lost if the future
+    /// is dropped.
     pub async fn line(&mut self, within: Duration) -> Line {
         let deadline = Instant::now() + within;
         let mut searched = 0;
@@ -105,32 +106,32 @@ impl Process {
         }
     }
 
-    /// The proxy refuses it from now on, and what it has open is closed.
+    /// Suspends its use of the proxy and closes its open connections.
     pub fn suspend_network(&self) {
         if let Some(grant) = &self.grant {
             grant.suspend();
         }
     }
 
-    /// The proxy serves it again, if it was started with network.
+    /// Lets it use the proxy again, if it was started with network.
     pub fn resume_network(&self) {
         if let Some(grant) = &self.grant {
             grant.resume();
         }
     }
 
-    /// With whom it asked to be connected since the last time; empty without network.
+    /// Returns the hosts that it tried to reach since the last call; empty without network.
     pub fn take_attempts(&self) -> EgressAttempts {
         self.grant.as_ref().map(|grant| grant.take_attempts()).unwrap_or_default()
     }
 
-    /// Ctrl-C for the process itself, not for what it started.
+    /// Sends Ctrl-C to the process itself, not to its children.
     pub async fn interrupt(&mut self) {
         self.control.interrupt().await;
     }
 
-    /// Kills it and everything it started, waits until that is done (at most six seconds), and says how it ended: by
-    /// itself before, or by this.
+    /// Kills it and everything it started, waits until that is done (at most six seconds), and returns how it ended: by
+    /// itself before, or by this call.
     pub async fn kill(mut self) -> Exit {
         self.control.stop().await;
         let report = timeout(Duration::from_secs(6), self.control.report()).await;

@@ -1,5 +1,5 @@
-//! A supervisor started in advance. Starting one takes longer than all that it does for a short command; one that waits
-//! has an empty environment, no order and nothing open but its pipes, and ends when the server does.
+//! A supervisor started in advance. A start takes longer than the supervisor's work for a short command. A waiting
+//! supervisor has an empty environment, no job and no open descriptors except its pipes, and ends when the server does.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::spawn::{Input, Supervised};
 use super::wire::JobRequest;
 use super::{Job, Level, Sandbox, SandboxError};
 
-/// How long a supervisor may take to end after its report.
+/// Maximum time for a supervisor to exit after its report.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The one that waits, if any.
+/// The waiting supervisor, if any.
 #[derive(Clone, Default)]
 pub struct Ready(Arc<Mutex<Option<Supervised>>>);
 
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Ready {
 impl Ready {
     fn take(&self) -> Option<Supervised> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        // One that was killed meanwhile must not be taken for one that died at work.
+        // A supervisor that was killed while it waited must not look like one that died during a job.
         matches!(waiting.child.try_wait(), Ok(None)).then_some(waiting)
     }
 
@@ -37,11 +37,11 @@ impl Ready {
 }
 
 impl Sandbox {
-    /// The supervisor for a job that reads nothing. In level `strict` each has namespaces made for its job.
+    /// Returns the supervisor for a job without input. At level `strict` each job has its own, with its own namespaces.
     pub(super) async fn supervisor(&self, job: &Job, order: &JobRequest) -> Result<Supervised, SandboxError> {
         if let Some(mut waiting) = self.ready.take() {
             match waiting.control.submit(order).await {
-                // It was killed while it waited, and nothing of the order was done.
+                // It was killed while it waited, and nothing of the job was done.
                 Err(SandboxError::Lost) => {}
                 submitted => return submitted.map(|()| waiting),
             }
@@ -49,8 +49,8 @@ impl Sandbox {
         self.start_supervisor(&self.around(job), Input::Null)
     }
 
-    /// Waits beside for the end of a supervisor that has said its last word, then starts the next one. Where that fails, the
-    /// next job starts its own and says why it cannot.
+    /// Waits in the background until a finished supervisor exits, then starts the next one. If that fails, the next job
+    /// starts its own and reports the error.
     pub(super) fn see_out(&self, mut done: Child) {
         let sandbox = self.clone();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Finds the processes that a job left behind, and ends them.
+//! Finds and kills the processes that a job left behind.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::sys::{self, Pid, Reaped};
 
-/// How long the last of a job's processes may take to die of SIGKILL.
+/// Maximum time for the last of a job's processes to die of SIGKILL.
 const REAPING: Duration = Duration::from_secs(5);
 
-/// Kills every descendant: each one that loses its parent becomes our child, so our children shrink to none. Gives the
-/// main process's status if it ended only now.
+/// Kills every descendant: a process whose parent dies becomes our child, so in the end no child is left. Returns the main
+/// process's status if it ended only during this call.
 ///
 /// # Errors
-/// When some may be left.
+/// Returns an error if processes may be left.
 pub fn reap_descendants(main: Pid, children: &Children) -> io::Result<Option<ExitStatus>> {
     let mut found = None;
     let started = Instant::now();
@@ -37,7 +37,7 @@ pub fn reap_descendants(main: Pid, children: &Children) -> io::Result<Option<Exi
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// The kernel's list of our children, opened before there are any: later there may be no room for another open file.
+/// The kernel's list of our children, opened before any exist: later no descriptor may be available.
 pub struct Children(Option<fs::File>);
 
 impl Children {
@@ -46,11 +46,13 @@ impl Children {
         Self(fs::File::open(format!("/proc/self/task/{me}/children")).ok())
     }
 
+    /// Returns the current children.
+    ///
     /// # Errors
-    /// When the children cannot be told; then there may be some.
+    /// Returns an error if the children cannot be listed; some may exist then.
     fn now(&self) -> io::Result<Vec<Pid>> {
         let Some(mut file) = self.0.as_ref() else {
-            // A kernel without that file: look at every process.
+            // The kernel does not have that file: look at every process.
             let me = std::process::id();
             return Ok(processes(None)?.filter(|process| process.parent == me).map(|process| process.pid).collect());
         };
@@ -67,11 +69,11 @@ pub struct Process {
     pub threads: u64,
 }
 
-/// The processes there are; only those of one user when one is named. To look at a process takes the kernel thirty times
-/// as long as to say whose it is.
+/// Iterates over all processes, or over those of one user. Reading a process's `stat` file takes the kernel thirty times as
+/// long as reading its owner.
 ///
 /// # Errors
-/// When `/proc` cannot be read.
+/// Returns an error if `/proc` cannot be read.
 pub fn processes(user: Option<u32>) -> io::Result<impl Iterator<Item = Process>> {
     let entries = fs::read_dir("/proc")?;
     Ok(entries.flatten().filter_map(move |entry| {
@@ -80,7 +82,8 @@ pub fn processes(user: Option<u32>) -> io::Result<impl Iterator<Item = Process>>
             return None;
         }
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name in parentheses may hold anything; after its end: state, parent, …, the 20th field is the threads.
+        // The name in parentheses may contain anything. After it come state, parent, …; the 20th field is the number of
+        // threads.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Process { pid, parent: fields.get(1)?.parse().ok()?, threads: fields.get(17)?.parse().ok()? })
     }))
@@ -91,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_that_cannot_be_told_are_an_error() {
+    fn unreadable_child_list_is_an_error() {
         let list = tempfile::NamedTempFile::new().unwrap();
         let unreadable = fs::OpenOptions::new().write(true).open(list.path()).unwrap();
         assert!(Children(Some(unreadable)).now().is_err());

@@ -1,4 +1,4 @@
-//! One command, from its start to its end.
+//! Runs one command from start to end.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,18 @@ use super::spawn::Control;
 use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
 
-/// How long the supervisor may take to kill a tree; it allows itself five seconds.
+/// Maximum time for the supervisor to kill a process tree; it limits itself to five seconds.
 const STOPPING: Duration = Duration::from_secs(6);
-/// How long we wait for output that is still in the pipes after everything has ended.
+/// Maximum time to wait for output that is still in the pipes after everything has ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
 impl Sandbox {
-    /// Runs a command until it ends, its time is over, or `cancel`; then none of its processes is left. What it wrote
-    /// until then is kept in every case. Dropping the future kills it too.
+    /// Runs a command until it ends, its time limit expires, or `cancel` fires; then none of its processes is left. Its
+    /// output up to that point is kept in every case. Dropping the future kills the command too.
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
         let (mut order, grant) = self.order(&job)?;
-        // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
+        // The wall limit ends a sleeping process; this limit ends a busy one that the supervisor cannot kill in time.
         order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
         let mut supervised = self.supervisor(&job, &order).await?;
         let mut out = Collector::new(job.output_cap);
@@ -57,7 +57,7 @@ impl Sandbox {
                 () = &mut pump => end.await,
             }
         };
-        // One that reported the end has nothing left to do but to end itself.
+        // A supervisor that has reported the end only has to exit.
         let reported = matches!(exit, Ok(Exit::Code(_) | Exit::Signal(_)));
         if !reported && timeout(DRAIN, supervised.child.wait()).await.is_err() {
             let _ = supervised.child.start_kill();
@@ -78,7 +78,7 @@ async fn until_end(control: &mut Control, deadline: Instant, cancel: &Cancellati
         () = cancel.cancelled() => Exit::Cancelled,
     };
     control.stop().await;
-    // A supervisor that does not answer is killed by the caller; its child dies with it.
+    // The caller kills a supervisor that does not answer; the supervisor's child dies with it.
     let _ = timeout(STOPPING, control.report()).await;
     Ok(stopped)
 }

@@ -1,5 +1,5 @@
-//! The owner of a job's working directory. A server that runs as root makes its jobs another user in some settings and not
-//! in others (level, place of the home); what a job of one setting wrote, a job of the next must be able to change.
+//! The owner of a job's working directory. A server that runs as root runs its jobs as another user depending on settings
+//! (level, location of the home); a job must be able to change files that jobs under other settings wrote.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,21 +9,21 @@ use std::path::Path;
 use rustix::fs::{self, Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-/// How deep the folders are walked, each of which holds a descriptor; deeper ones are left as they are.
+/// Maximum depth of the folders that are walked, because each level holds a descriptor; deeper files keep their owner.
 const DEEPEST: usize = 200;
 
-/// Gives the folder and all that is in it to a user and their group, without following a link.
+/// Changes the owner of the folder and everything in it to a user and their group, without following links.
 ///
-/// Costs one look at the folder when it is theirs already: it changes hands last, so that a walk that was cut off is begun
-/// again. What it leaves as it is: other file systems, and files with a second name that would be given away or are not of the
-/// folder's former owner: the second name may stand anywhere, and be this server's own file.
+/// Costs one `fstat` if the user owns the folder already: the folder itself changes last, so that an interrupted walk is
+/// repeated. Other file systems stay as they are. So does a file with several hard links, unless the folder's former owner
+/// owns it and is not this server's user: another link may be anywhere, and the file this server's own.
 ///
 /// # Errors
-/// When the system refuses the change and the user could not write to the folder; the sentence says what a person can do.
+/// Returns an error if the system refuses the change and the folder is not writable; the message says what a person can do.
 pub fn hand_over(folder: &Path, user: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = match fs::open(folder, flags, Mode::empty()) {
-        // A private folder of another user's cannot even be looked into.
+        // A private folder of another user cannot be opened at all.
         Err(Errno::ACCESS) => return Err(closed(folder, user)),
         opened => opened?,
     };
@@ -62,7 +62,7 @@ impl OwnerChange {
                 continue;
             }
             match self.entry(folder, name, depth) {
-                // Gone meanwhile, or replaced by a link.
+                // Removed in the meantime, or replaced by a link.
                 Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
                 done => done?,
             }
@@ -71,7 +71,7 @@ impl OwnerChange {
     }
 
     fn entry(&self, folder: &OwnedFd, name: &CStr, depth: usize) -> rustix::io::Result<()> {
-        // Held open while it is looked at and changed, so that no other thing takes its name in between.
+        // An open descriptor ensures that the checked file and the changed file are the same.
         let held = fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let stat = fs::fstat(&held)?;
         if !self.concerns(&stat) {
@@ -109,7 +109,7 @@ mod tests {
 
     const OTHER: u32 = 65534;
 
-    /// A folder as a job of another user leaves it, and a secret beside it; nothing where only root could make one.
+    /// A folder as a job of another user leaves it, and a secret next to it; `None` if only root could create one.
     fn left_by_another() -> Option<(tempfile::TempDir, PathBuf)> {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("scratch");
@@ -131,12 +131,12 @@ mod tests {
     fn hand_over_changes_owner_but_follows_no_link() {
         let me = owner(tempfile::tempdir().unwrap().path());
         let Some((root, folder)) = left_by_another() else {
-            // An ordinary user can give nothing away; their own folder stays as it is.
+            // An ordinary user cannot give files away; their own folder stays as it is.
             let own = tempfile::tempdir().unwrap();
             hand_over(own.path(), me).unwrap();
             return assert_eq!(owner(own.path()), me);
         };
-        // A name for a file of somebody else's, and a program that would run as its owner.
+        // A hard link to somebody else's file, and a set-user-id program.
         fs::hard_link(root.path().join("secret"), folder.join("hard")).unwrap();
         chown(root.path().join("secret"), Some(me), None).unwrap();
         fs::set_permissions(folder.join("a/b/file"), fs::Permissions::from_mode(0o4755)).unwrap();
@@ -147,14 +147,14 @@ mod tests {
         let mode = fs::metadata(folder.join("a/b/file")).unwrap().mode();
         assert_eq!(mode & 0o7777, 0o755, "what another user made must not run as this one");
 
-        // And back: only the file with a second name, which is not theirs, is left.
+        // And back: only the file with a second hard link, which is not theirs, keeps its owner.
         hand_over(&folder, OTHER).unwrap();
         assert_eq!(owner(&folder.join("a/b/file")), OTHER);
         assert_eq!(owner(&root.path().join("secret")), me, "neither by its link nor by its second name");
     }
 
     #[test]
-    fn hand_over_looks_at_nothing_inside_when_the_folder_is_right() {
+    fn hand_over_skips_contents_of_owned_folder() {
         let folder = tempfile::tempdir().unwrap();
         let me = owner(folder.path());
         fs::write(folder.path().join("file"), "x").unwrap();

@@ -12,33 +12,33 @@ use tokio::time::timeout;
 use super::spawn::clean;
 use super::{Exit, Sandbox, SandboxError, sys};
 
-/// A line longer than this is cut in pieces.
+/// Maximum bytes of a line; a longer one is split.
 const LINE_LIMIT: u64 = 64 << 10;
 
-/// A trusted program: not confined, but started with a clean environment and none of our descriptors. It must exit when
-/// its standard input ends, which is how it learns that the server is gone.
+/// A trusted program: not confined, but started with a clean environment and none of our descriptors. It must exit when its
+/// standard input ends, which tells it that the server is gone.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// For the log.
+    /// Name in the log.
     pub name: String,
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// All of its environment.
+    /// Its whole environment.
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
 }
 
-/// Killed and collected when dropped.
+/// A running service. Dropping it kills and reaps the process.
 pub struct ServiceProcess {
     name: String,
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
-    /// Held open for as long as the service is to live.
+    /// Kept open as long as the service should run.
     _stdin: Option<ChildStdin>,
 }
 
 impl Sandbox {
-    /// Starts a service. Its standard error goes to the log line by line.
+    /// Starts a service. Its standard error goes to the log, line by line.
     pub fn service(&self, service: Service) -> Result<ServiceProcess, SandboxError> {
         let mut command = clean(&service.program);
         command.args(&service.arguments).envs(service.env).current_dir(&service.cwd).kill_on_drop(true);
@@ -64,8 +64,8 @@ impl Sandbox {
 }
 
 impl ServiceProcess {
-    /// The first line it writes, where a helper says that it is ready. What it writes later goes to the log. None when it
-    /// ended or said nothing in time, and at every call after the first.
+    /// Returns the first line of its output, with which a service reports that it is ready. Later output goes to the log.
+    /// Returns `None` if the service ended or wrote nothing in time, and for every call after the first.
     pub async fn first_line(&mut self, within: Duration) -> Option<String> {
         let mut stdout = self.stdout.take()?;
         let line = timeout(within, next_line(&mut stdout)).await.ok()??;
@@ -73,7 +73,7 @@ impl ServiceProcess {
         Some(line)
     }
 
-    /// Waits until it ends by itself. May be dropped half way.
+    /// Waits until it ends by itself. Cancel-safe.
     pub async fn ended(&mut self) -> Exit {
         match self.child.wait().await {
             Ok(status) => match status.signal() {

@@ -1,4 +1,4 @@
-//! Every start of a process by the server goes through here.
+//! Starts every process of the server.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,19 +17,19 @@ use super::wire::{self, ARGUMENT, Confinement, IN_NAMESPACE, JobReport, JobReque
 use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, sys};
 use crate::domain::EgressGrant;
 
-/// Every spelling that programs look for.
+/// All spellings of the proxy variables that programs read.
 const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
-/// What the process reads.
+/// The standard input of the process.
 #[derive(Clone, Copy)]
 pub enum Input {
-    /// Nothing: end of file at once.
+    /// Empty: end of file at once.
     Null,
-    /// What we write.
+    /// What the server writes.
     Piped,
 }
 
-/// A supervisor with its orders. Dropping `control` (or the server's death) makes it kill everything and exit.
+/// A started supervisor. If `control` is dropped (or the server dies), the supervisor kills everything and exits.
 pub struct Supervised {
     pub child: Child,
     pub control: Control,
@@ -38,14 +38,14 @@ pub struct Supervised {
 pub struct Control {
     reports: Lines<BufReader<OwnedReadHalf>>,
     commands: OwnedWriteHalf,
-    /// The supervisor has its order.
+    /// Whether the supervisor has received its job request.
     accepted: bool,
     /// Names of system calls that were refused, each once.
     refused: Vec<String>,
 }
 
 impl Sandbox {
-    /// `around` is what bubblewrap is told, in level `strict`.
+    /// Starts a supervisor. `around` holds bubblewrap's arguments at level `strict`.
     pub(super) fn start_supervisor(&self, around: &[OsString], input: Input) -> Result<Supervised, SandboxError> {
         let (ours, theirs) = StdStream::pair().map_err(SandboxError::Supervisor)?;
         let stdin = match input {
@@ -83,7 +83,7 @@ impl Sandbox {
         Ok(Supervised { child, control: Control::new(ours).map_err(SandboxError::Supervisor)? })
     }
 
-    /// What [`Sandbox::start_supervisor`] needs to know of a job.
+    /// Returns the `around` argument of [`Sandbox::start_supervisor`] for a job.
     pub(super) fn around(&self, job: &Job) -> Vec<OsString> {
         match self.config.level {
             Level::Off | Level::Standard => Vec::new(),
@@ -91,12 +91,13 @@ impl Sandbox {
         }
     }
 
-    /// The supervisor's program, open under a number that is in nobody's way.
+    /// Opens the supervisor's program under a descriptor number that no other code uses.
     fn supervisor_program(&self) -> io::Result<OwnedFd> {
         sys::duplicate_above(File::open(&self.config.supervisor_exe)?, 64)
     }
 
-    /// What the supervisor is to do, and the job's pass if it may go out. The pass must live as long as the job.
+    /// Returns the supervisor's job request, and the egress grant if the job may use the network. The grant must live as
+    /// long as the job.
     pub(super) fn order(&self, job: &Job) -> Result<(JobRequest, Option<Box<dyn EgressGrant>>), SandboxError> {
         let grant = match self.config.level {
             Level::Off => None,
@@ -113,7 +114,7 @@ impl Sandbox {
         ];
         let proxy = grant.as_ref().map(|grant| grant.proxy());
         let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
-        // For programs that look at the others only when told so (Node.js).
+        // For programs that read the proxy variables only if this is set (Node.js).
         let told = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
         let all = fixed.into_iter().chain(proxied).chain(told).map(|(name, value)| (name.to_owned(), value));
         let order = JobRequest {
@@ -132,7 +133,7 @@ impl Sandbox {
         Ok((order, grant))
     }
 
-    /// What a start that was never reported means: in level `strict` bubblewrap had its say on standard error.
+    /// Explains a start that was never reported: at level `strict`, bubblewrap writes its error to standard error.
     pub(super) fn explain(&self, error: SandboxError, said: &str) -> SandboxError {
         match (error, self.config.level, said.lines().next()) {
             (SandboxError::Lost, Level::Strict, Some(said)) if said.starts_with("bwrap: ") => {
@@ -150,26 +151,26 @@ impl Control {
         Ok(Self { reports: BufReader::new(read).lines(), commands, accepted: false, refused: Vec::new() })
     }
 
-    /// Sends the order and waits until the supervisor has it.
+    /// Sends the job request and waits until the supervisor has accepted it.
     ///
     /// # Errors
-    /// [`SandboxError::Lost`] when the supervisor is gone: then nothing of the order was done.
+    /// Returns [`SandboxError::Lost`] if the supervisor is gone: then nothing of the job was done.
     pub async fn submit(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
         let bytes = serde_json::to_vec(order).expect("an order is strings and numbers");
         if bytes.len() as u64 > u64::from(wire::ORDER_LIMIT) {
-            // It waits for an order that will not come.
+            // The supervisor waits for a request that will not come.
             self.stop().await;
             return Err(SandboxError::Program { program: program(order), why: "the command is too long".to_owned() });
         }
         let length = (bytes.len() as u32).to_le_bytes();
-        // A supervisor that has already died is found by the missing report.
+        // If the supervisor has died already, its report is missing below.
         let _ = self.commands.write_all(&length).await;
         let _ = self.commands.write_all(&bytes).await;
         self.accepted = self.report().await == Some(JobReport::Accepted);
         if self.accepted { Ok(()) } else { Err(SandboxError::Lost) }
     }
 
-    /// Sends the order, if the supervisor has none, and waits until the program runs.
+    /// Sends the job request, unless the supervisor has it already, and waits until the program runs.
     pub async fn begin(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
         if !self.accepted {
             self.submit(order).await?;
@@ -190,8 +191,8 @@ impl Control {
         }
     }
 
-    /// The next report that is not of a refused call, which is kept; none when the supervisor is gone. May be dropped half
-    /// way without losing one.
+    /// Returns the next report, or `None` if the supervisor is gone. Reports of refused calls are stored instead of
+    /// returned. Cancel-safe: no report is lost if the future is dropped.
     pub async fn report(&mut self) -> Option<JobReport> {
         loop {
             let line = self.reports.next_line().await.ok()??;
@@ -202,7 +203,7 @@ impl Control {
         }
     }
 
-    /// The system calls that were refused until now, by name. Their names go to the log.
+    /// Takes the names of the system calls refused so far, and logs them.
     pub fn refused(&mut self) -> Vec<String> {
         let refused = std::mem::take(&mut self.refused);
         for call in &refused {
@@ -212,12 +213,12 @@ impl Control {
         refused
     }
 
-    /// Ctrl-C for the main process.
+    /// Sends Ctrl-C to the main process.
     pub async fn interrupt(&mut self) {
         let _ = self.commands.write_all(&[wire::INTERRUPT]).await;
     }
 
-    /// Kill everything; the last report follows.
+    /// Makes the supervisor kill everything; its last report follows.
     pub async fn stop(&mut self) {
         let _ = self.commands.shutdown().await;
     }
@@ -227,7 +228,7 @@ fn program(order: &JobRequest) -> String {
     order.argv.first().cloned().unwrap_or_default()
 }
 
-/// A start with an empty environment.
+/// Returns a command with an empty environment.
 pub fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear();

@@ -1,4 +1,4 @@
-//! What the sandbox guarantees for commands on this machine: as text, and as codes for translation.
+//! What the sandbox enforces for commands on this machine: as text, and as codes for translation.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use super::{bubblewrap, no_landlock, paths};
 use crate::domain::ErrorFields;
 
-/// What commands may do here, as it really is.
+/// What the sandbox enforces for commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SandboxStatus {
     /// The sandbox is off.
     Nothing,
-    /// The confinement, inside namespaces of its own where `bubblewrap` makes them.
+    /// The confinement, inside namespaces if `bubblewrap` makes them; `signals` says whether it keeps signals inside.
     Confinement { bubblewrap: Option<PathBuf>, signals: bool },
     /// No command runs: the kernel has this version of Landlock, which is too old.
     NoLandlock(i32),
-    /// No command runs: the level needs bubblewrap, which is not there.
+    /// No command runs: the level needs bubblewrap, which is not installed.
     NoBubblewrap,
 }
 
 impl SandboxStatus {
-    /// The confinement on a kernel with this version of Landlock.
+    /// Returns the status on a kernel with this version of Landlock.
     pub fn confinement(kernel: i32, bubblewrap: Option<PathBuf>) -> Self {
         if kernel < paths::LEAST_ABI {
             return Self::NoLandlock(kernel);
@@ -28,7 +28,7 @@ impl SandboxStatus {
         Self::Confinement { bubblewrap, signals: kernel >= paths::SIGNALS_ABI }
     }
 
-    /// `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
+    /// Returns `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Nothing => "off",
@@ -39,8 +39,8 @@ impl SandboxStatus {
         }
     }
 
-    /// What the sentence names: `program` is bubblewrap's, `signals` stands where they get out, `version` is the
-    /// kernel's Landlock and `needed` the least.
+    /// Returns the parameters of the message: `program` is bubblewrap's path, `signals` is present if signals can leave the
+    /// sandbox, `version` is the kernel's Landlock version and `needed` the minimum.
     pub fn about(&self) -> ErrorFields {
         let mut about = ErrorFields::new();
         match self {
@@ -97,7 +97,7 @@ mod tests {
     use crate::sandbox::{Level, Sandbox, SandboxConfig};
 
     #[test]
-    fn the_sentence_says_what_really_holds() {
+    fn status_sentence_matches_actual_confinement() {
         let said =
             |kernel, program: Option<&str>| SandboxStatus::confinement(kernel, program.map(PathBuf::from)).to_string();
         assert!(said(0, None).starts_with("Commands are refused: this kernel offers Landlock version 0"));

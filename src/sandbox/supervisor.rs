@@ -1,8 +1,8 @@
-//! The supervisor: a process of its own between the server and a tool's process.
+//! The supervisor: a separate process between the server and a tool's process.
 //!
-//! It sets up the confinement, starts the tool, and stays its ancestor: as *subreaper* it inherits whatever the tool leaves
-//! behind (`setsid`, double forks), so that when the main process ends, when the server says stop, or when the server
-//! is gone, it can kill everything and say so. It is single-threaded.
+//! It sets up the confinement, starts the tool, and stays its ancestor: as a *subreaper* it inherits the processes that the
+//! tool leaves behind (`setsid`, double forks). When the main process ends, the server sends stop, or the server is gone, it
+//! can therefore kill everything and report it. It is single-threaded.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -20,8 +20,8 @@ use super::wire::{
 };
 use super::{calls, notified};
 
-/// If this process was started as a supervisor, does that work and never returns. To be called first in `main`, before
-/// any thread exists.
+/// If this process was started as a supervisor, does that work and never returns. Must be called first in `main`, before any
+/// thread exists.
 pub fn supervise_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
@@ -36,7 +36,7 @@ pub fn supervise_if_asked() {
 }
 
 fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
-    // A Ctrl-C in the server's terminal is for the server: it decides what becomes of its tools.
+    // A Ctrl-C in the server's terminal is for the server, which decides whether its tools stop.
     let _ = sys::new_session();
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
@@ -49,16 +49,16 @@ fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
         Ok(started) => started,
         Err((reason, why)) => return report(&mut server, &JobReport::NotStarted { reason, why }),
     };
-    // Only the tool's processes hold its output open now, so that it ends when they do.
+    // Redirects the supervisor's own stdio: only the tool's processes hold its output open, so the output ends when they do.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for number in 0..=2 {
         sys::move_to(null.as_raw_fd(), number)?;
     }
-    // A server that is gone cannot be told; its tools must be killed all the same.
+    // A failed report means that the server is gone; its tools must be killed all the same.
     let _ = report(&mut server, &JobReport::Started { no_namespace });
     let mut refusals = Refusals { listener: refusals, told: BTreeSet::new() };
     let status = watch(&mut server, &signals, main, &mut refusals);
-    // What is left alive must not be reported as ended: the server learns that by our silence.
+    // If processes survive, the supervisor must not report an end: the missing report tells the server.
     let last = reap_descendants(main, &children)?;
     let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
     let end = match (status.code(), status.signal()) {
@@ -86,7 +86,7 @@ fn report(server: &mut UnixStream, report: &JobReport) -> io::Result<()> {
     server.write_all(&line)
 }
 
-/// Until the main process has ended (its status) or everything is to stop (none).
+/// Waits until the main process has ended (returns its status) or everything must stop (returns `None`).
 fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut Refusals) -> Option<ExitStatus> {
     loop {
         loop {
@@ -119,35 +119,35 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut R
     }
 }
 
-/// System calls that the filter refuses.
+/// The system calls that the filter refuses.
 struct Refusals {
-    /// From which they are read; none where the kernel answers for itself.
+    /// The seccomp listener from which refused calls are read; `None` if the kernel answers them itself.
     listener: Option<OwnedFd>,
     told: BTreeSet<i64>,
 }
 
 impl Refusals {
-    /// Lets the next one fail, and tells the server its name the first time.
+    /// Makes the next refused call fail, and reports its name to the server the first time.
     fn answer(&mut self, server: &mut UnixStream) {
         let Some(listener) = &self.listener else { return };
-        // To ask for a question that does not come would wait for ever on some kernels.
+        // On some kernels, receiving a notification blocks forever if none is pending.
         match sys::waiting(listener) {
             Readiness::Something => {}
             Readiness::Nothing => return,
             // Every process with the filter is gone.
             Readiness::HungUp => return self.listener = None,
         }
-        // Who asked may have been killed since.
+        // The requester may have been killed in the meantime.
         let Some(number) = notified::refuse_next(listener) else { return };
         if self.told.insert(number) {
             let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
-            // A server that is gone is noticed by the next look at it.
+            // If the server is gone, the next read from its socket notices.
             let _ = report(server, &JobReport::Refused { call });
         }
     }
 }
 
-/// The steps between fork and exec; the last one begun is known when the start fails.
+/// The steps between fork and exec; if the start fails, the last step begun gives the reason.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Step {
@@ -156,7 +156,7 @@ enum Step {
     Program = b'p',
 }
 
-/// What a start gave.
+/// The result of a start.
 struct Started {
     main: Pid,
     refusals: Option<OwnedFd>,
@@ -179,7 +179,7 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
         Confinement::Standard => Some(in_advance.confinement(order).map_err(|why| (NotStarted::Confinement, why))?),
     };
     let counted = match &confinement {
-        // Its user namespace counts its processes alone.
+        // The kernel counts the processes of its user namespace separately.
         Some(confinement) if confinement.has_users => None,
         Some(confinement) => Some(confinement.user.unwrap_or_else(sys::user_id)),
         None => Some(sys::user_id()),
@@ -205,8 +205,8 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
                 sys::die_with_parent()?;
                 let _ = fs::create_dir(&temporary);
             }
-            // As the user it is for: a limit that is exceeded when the user changes makes the kernel refuse the program,
-            // and other jobs of that user may have started processes since they were counted.
+            // Set after the user change: if a process exceeds the limit when it changes its user, the kernel refuses the
+            // program, and other jobs of that user may have started processes since they were counted.
             sys::set_limit(libc::RLIMIT_NPROC, processes)?;
             note.write_all(&[Step::Program as u8])
         });
@@ -218,7 +218,7 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
         Err(error) => {
             let mut begun = Vec::new();
             let _ = steps.read_to_end(&mut begun);
-            // Nothing noted: it failed before our steps, at the fork or in entering the folder.
+            // If no step was begun, the start failed before them: at the fork or when entering the folder.
             let reason = match begun.last() {
                 Some(step) if *step == Step::Confinement as u8 => NotStarted::Confinement,
                 Some(_) | None => NotStarted::Program,
@@ -228,7 +228,7 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
     }
 }
 
-/// Bounds on what one process may use. They bound accidents; user 0 is free of some of them.
+/// Resource limits for each process. They guard against accidents; some do not apply to user 0.
 fn limits(order: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
@@ -240,8 +240,8 @@ fn limits(order: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
     limits
 }
 
-/// How many processes and threads the job's user may have. The kernel counts those of its other programs too (`counted`;
-/// none where it counts the job's alone): it may have that many more.
+/// Returns the maximum number of processes and threads of the job's user. The kernel also counts the user's other processes
+/// (`counted` names the user; `None` if it counts only the job's), so their number is added.
 fn process_limit(counted: Option<u32>) -> io::Result<u64> {
     let now: u64 = match counted {
         Some(user) => processes(Some(user))?.map(|process| process.threads).sum(),

@@ -1,5 +1,5 @@
-//! The system calls std has no name for, each behind a safe function. All `unsafe` of this module's layer that is not a
-//! `pre_exec` stands here.
+//! System calls that std does not offer, each behind a safe function. Those for mounts and for seccomp listeners are in
+//! `namespace` and `notified`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -7,11 +7,11 @@ use std::os::unix::net::UnixStream;
 
 pub type Pid = i32;
 
-/// What a look at our children found.
+/// The result of checking our children.
 pub enum Reaped {
     /// This child has ended with this wait status.
     One(Pid, i32),
-    /// Children live, none has ended.
+    /// Children exist, and none has ended.
     Nobody,
     /// There are no children left.
     NoChildren,
@@ -21,7 +21,7 @@ pub fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Every descriptor from `first` on is closed by the next `exec`. Safe between fork and exec.
+/// Marks every descriptor from `first` on as close-on-exec. Safe between fork and exec.
 pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     const CLOSE_RANGE_CLOEXEC: u32 = 4;
     // SAFETY: takes numbers only.
@@ -29,16 +29,16 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     check(result as i32)
 }
 
-/// Makes `fd` the descriptor number `number`, open across `exec`. Safe between fork and exec.
+/// Duplicates `fd` to descriptor number `number`, which stays open across `exec`. Safe between fork and exec.
 pub fn move_to(fd: RawFd, number: RawFd) -> io::Result<()> {
-    // SAFETY: dup2 and fcntl take numbers; when both are equal dup2 would leave close-on-exec set.
+    // SAFETY: dup2 and fcntl take numbers; if both are equal, dup2 would leave close-on-exec set.
     if fd == number {
         return check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) });
     }
     check(unsafe { libc::dup2(fd, number) })
 }
 
-/// The same open file under a number of at least `least`, closed by the next `exec`.
+/// Duplicates the descriptor to a number of at least `least`, with close-on-exec set.
 pub fn duplicate_above(fd: impl AsRawFd, least: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl takes numbers; the new descriptor is ours.
     let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
@@ -46,17 +46,17 @@ pub fn duplicate_above(fd: impl AsRawFd, least: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// The socket the server put at `number` before it started us.
+/// Returns the socket that the server left open at `number` when it started us.
 ///
 /// # Errors
-/// When nothing is open there.
+/// Returns an error if nothing is open there.
 pub fn inherited_socket(number: RawFd) -> io::Result<UnixStream> {
-    // SAFETY: fcntl only asks whether the number is open; the number was given to this process for this one use.
+    // SAFETY: fcntl only checks whether the number is open; this process received the number for this one use.
     check(unsafe { libc::fcntl(number, libc::F_GETFD) })?;
     Ok(unsafe { UnixStream::from_raw_fd(number) })
 }
 
-/// A new session: no terminal to type into, and signals of the old process group do not arrive.
+/// Starts a new session: without a controlling terminal, and without signals to the old process group.
 pub fn new_session() -> io::Result<()> {
     // SAFETY: no arguments.
     check(unsafe { libc::setsid() })
@@ -66,19 +66,19 @@ pub fn set_limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the struct outlives both calls.
     check(unsafe { libc::getrlimit(resource, &mut now) })?;
-    // Never ask for more than we were given: that needs a privilege, and fails without it.
+    // Never ask for more than the current maximum: that needs a privilege, and fails without it.
     let value = value.min(now.rlim_max);
     let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
     check(unsafe { libc::setrlimit(resource, &limit) })
 }
 
-/// Orphaned descendants become our children instead of init's.
+/// Makes orphaned descendants our children instead of init's.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 }
 
-/// The kernel kills us when the *thread* that started us ends. Only for a child of a single-threaded process.
+/// Makes the kernel kill this process when the *thread* that started it ends. Only for a child of a single-threaded process.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })
@@ -89,34 +89,36 @@ pub fn no_new_privileges() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-/// More than any number of tabs, and few enough for programs that walk through all their descriptors.
+/// Maximum number of open files: more than any number of tabs needs, and few enough for programs that walk through all their
+/// descriptors.
 const MOST_OPEN_FILES: u64 = 65_536;
 
-/// Other processes of the same user can no longer look into this one's memory and environment, where keys are, and a
-/// crash leaves no copy of it. Holds until the next `exec`, so what we start is not affected.
+/// Prevents other processes of the same user from reading this one's memory and environment, where keys are, and disables
+/// core dumps. Holds until the next `exec`, so processes that we start are not affected.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// Returns an error if the kernel refuses.
 pub fn keep_memory_private() -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })
 }
 
-/// Raises the number of files this process may have open as far as the system lets it: every open stream is one, and many
-/// systems begin with 1,024. Commands get a limit of their own.
+/// Raises the limit of open files of this process as far as the system allows: every open stream is one, and many systems
+/// start with 1,024. Commands have their own limit.
 pub fn open_as_many_files_as_allowed() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live struct of the type the call fills in and reads.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max.min(MOST_OPEN_FILES).max(limit.rlim_cur);
-            // Refused: then it stays as it is, and connections beyond it wait.
+            // If refused, the limit stays as it is, and connections beyond it wait.
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
 }
 
-/// After the next `exec` not even user 0 has capabilities. Needs CAP_SETPCAP; without it there are none to lose.
+/// Drops the capability bounding set: after the next `exec` not even user 0 has capabilities. Needs CAP_SETPCAP; a process
+/// without it has none to lose.
 pub fn drop_capability_bounds() {
     for capability in 0..64 {
         // SAFETY: takes numbers only; numbers the kernel does not know are refused.
@@ -134,7 +136,7 @@ pub fn user_id() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Becomes `id` as user and group for good, without further groups.
+/// Changes user and group to `id` permanently, without supplementary groups.
 pub fn become_user(id: u32) -> io::Result<()> {
     // SAFETY: an empty group list and numbers.
     check(unsafe { libc::setgroups(0, std::ptr::null()) })?;
@@ -142,7 +144,7 @@ pub fn become_user(id: u32) -> io::Result<()> {
     check(unsafe { libc::setresuid(id, id, id) })
 }
 
-/// The Landlock version of this kernel; 0 when it has none or it is switched off.
+/// Returns the Landlock version of this kernel; 0 if it has none or it is switched off.
 pub fn landlock_abi() -> i32 {
     const VERSION: u32 = 1;
     // SAFETY: with the version flag the kernel reads no memory.
@@ -151,9 +153,9 @@ pub fn landlock_abi() -> i32 {
     abi.max(0) as i32
 }
 
-/// Signals that arrive from now on are read from the returned descriptor instead of acting.
+/// Blocks the given signals and returns a descriptor from which they are read instead.
 pub fn signals_as_file(signals: &[i32]) -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by sigemptyset before use; signalfd returns a descriptor we own.
+    // SAFETY: sigemptyset initialises the set before use; signalfd returns a descriptor that we own.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -167,10 +169,11 @@ pub fn signals_as_file(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Signals act again: the mask of [`signals_as_file`] is inherited across fork and exec, and std leaves it alone. So is that
-/// some are ignored, as a shell has it for what it starts in the background: an interrupt would then reach nobody.
+/// Restores normal signal handling: processes inherit the mask of [`signals_as_file`] across fork and exec, and std does not
+/// reset it. They also inherit ignored signals, which a shell sets for background processes: an interrupt would then have no
+/// effect.
 pub fn usual_signals() -> io::Result<()> {
-    // SAFETY: the set is initialised by sigemptyset before use.
+    // SAFETY: sigemptyset initialises the set before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -181,9 +184,9 @@ pub fn usual_signals() -> io::Result<()> {
     }
 }
 
-/// The next signal that has arrived, if any.
+/// Returns the next signal that has arrived, if any.
 pub fn next_signal(from: &OwnedFd) -> Option<i32> {
-    // SAFETY: the struct is plain data and its size is what we say.
+    // SAFETY: the struct is plain data, and `size` is its size.
     unsafe {
         let mut info: libc::signalfd_siginfo = std::mem::zeroed();
         let size = size_of::<libc::signalfd_siginfo>();
@@ -192,24 +195,24 @@ pub fn next_signal(from: &OwnedFd) -> Option<i32> {
     }
 }
 
-/// Waits until one of the descriptors can be read or has ended. A negative one is passed over.
+/// Waits until one of the descriptors is readable or has ended. Negative numbers are ignored.
 pub fn wait_readable<const N: usize>(fds: [RawFd; N]) -> [bool; N] {
     let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // SAFETY: the array outlives the call and its length is given.
+    // SAFETY: the array outlives the call, and its length is passed along.
     unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) };
     polls.map(|poll| poll.revents != 0)
 }
 
-/// What a descriptor has for its reader.
+/// What a reader of a descriptor would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     Something,
     Nothing,
-    /// Nobody holds the other end any more.
+    /// The other end is closed.
     HungUp,
 }
 
-/// A look at a descriptor that does not wait.
+/// Polls a descriptor without waiting.
 pub fn waiting(fd: &OwnedFd) -> Readiness {
     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: the struct outlives the call.
@@ -221,7 +224,7 @@ pub fn waiting(fd: &OwnedFd) -> Readiness {
     }
 }
 
-/// Collects one ended child without waiting.
+/// Reaps one ended child without waiting.
 pub fn reap() -> Reaped {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -232,9 +235,9 @@ pub fn reap() -> Reaped {
     }
 }
 
-/// Sends a signal to one process; a process that is gone is no error.
+/// Sends a signal to one process; a process that no longer exists is no error.
 pub fn signal(pid: Pid, signal: i32) {
-    // SAFETY: takes numbers only. Zero and negative numbers would mean groups.
+    // SAFETY: takes numbers only. Zero and negative numbers would address process groups.
     if pid > 1 {
         unsafe { libc::kill(pid, signal) };
     }

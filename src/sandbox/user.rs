@@ -1,4 +1,5 @@
-//! The user that a job runs as. A server that runs as root makes its jobs user 65534: user 0 owns too much, and is free of some limits.
+//! The user that a job runs as. A server that runs as root runs its jobs as user 65534: user 0 owns too much, and some
+//! limits do not apply to it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,21 +8,21 @@ use std::path::Path;
 use super::sys;
 use super::wire::JobRequest;
 
-/// The user and group a job gets when the server runs as root: "nobody".
+/// User and group of a job if the server runs as root: "nobody".
 pub const NOBODY: u32 = 65534;
 
-/// The numbers of capabilities.
+/// Capability numbers.
 const SETGID: u32 = 6;
 const SETUID: u32 = 7;
 pub const SYS_ADMIN: u32 = 21;
 
-/// As whom jobs run.
+/// The user that jobs run as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobUser {
     /// The server's own user, which is not root.
     Own,
     Nobody,
-    /// The server is root and cannot be anybody else.
+    /// No user: the server is root and cannot change its user.
     None,
 }
 
@@ -29,27 +30,28 @@ pub fn is_root() -> bool {
     sys::is_root()
 }
 
-/// As whom jobs of this process run.
+/// Returns the user that jobs of this process run as.
 pub fn job_user() -> JobUser {
     if !is_root() {
         return JobUser::Own;
     }
     let may_change = has_capability(SETGID) && has_capability(SETUID);
     match (is_mapped("/proc/self/uid_map"), is_mapped("/proc/self/gid_map")) {
-        // Alone in a user namespace, root is an ordinary user outside.
+        // If the user namespace maps only root, root is an ordinary user outside.
         (Some(false), _) => JobUser::Own,
         (Some(true), Some(true)) if may_change => JobUser::Nobody,
-        // Also where the kernel does not tell.
+        // Also if the kernel does not tell.
         (Some(true) | None, _) => JobUser::None,
     }
 }
 
-/// Whether user 65534 gets to everything the order names without our doing: every folder on the way lets others through.
+/// Returns whether user 65534 can reach all paths of the job request as they are: other users can traverse every parent
+/// folder.
 pub fn lets_nobody_work(order: &JobRequest) -> bool {
     lets_nobody_through(&order.cwd) && order.readable.iter().all(|path| lets_others_through(path))
 }
 
-/// Whether user 65534 gets as far as this folder; the folder itself will be its own.
+/// Returns whether user 65534 can reach this folder; the folder itself will belong to that user.
 pub fn lets_nobody_through(folder: &Path) -> bool {
     folder.parent().is_some_and(lets_others_through)
 }
@@ -61,7 +63,7 @@ fn lets_others_through(path: &Path) -> bool {
     })
 }
 
-/// Whether this process has a capability now.
+/// Returns whether this process has a capability in its effective set.
 pub fn has_capability(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -69,7 +71,7 @@ pub fn has_capability(number: u32) -> bool {
     effective & (1 << number) != 0
 }
 
-/// Whether id 65534 exists in this user namespace; `None` when the kernel does not tell.
+/// Returns whether id 65534 exists in this user namespace; `None` if the kernel does not tell.
 fn is_mapped(map: &str) -> Option<bool> {
     let is_there = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();

@@ -1,20 +1,20 @@
-//! What the server and the supervisor say to each other over one socket.
+//! The protocol between the server and the supervisor, over one socket.
 //!
-//! The server sends the length of the order (4 bytes, little endian) and the order as JSON. After that each byte is a
-//! command, and the end of the stream means: stop everything. So a server that dies, by whatever cause, stops its tools.
+//! The server sends the length of the job request (4 bytes, little endian) and the request as JSON. After that each byte is
+//! a command, and the end of the stream means: stop everything. A server that dies for any reason therefore stops its tools.
 //! The supervisor answers with lines of JSON, the first of which is `Accepted`, the last `Ended` or `NotStarted`.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The argument that makes the program a supervisor.
+/// The argument that makes this program a supervisor.
 pub const ARGUMENT: &str = "__supervise";
-/// The argument after it that has the supervisor make a mount namespace while it waits for its order.
+/// The argument after it that makes the supervisor create a mount namespace while it waits for its job request.
 pub const IN_NAMESPACE: &str = "in-namespace";
-/// Where the supervisor finds its socket.
+/// Descriptor number of the supervisor's socket.
 pub const SOCKET: i32 = 3;
-/// The longest order, in bytes: a command line and a few paths.
+/// Maximum length of a job request in bytes: a command line and a few paths.
 pub const ORDER_LIMIT: u32 = 8 << 20;
 /// The command byte for an interrupt (as Ctrl-C) of the main process.
 pub const INTERRUPT: u8 = b'I';
@@ -26,15 +26,15 @@ pub struct JobRequest {
     pub readable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
     pub confinement: Confinement,
-    /// Bytes of address space for each process.
+    /// Maximum bytes of address space for each process.
     pub memory: u64,
-    /// Seconds of processor time for each process; absent for a process that serves many calls.
+    /// Maximum seconds of processor time for each process; absent for a process that serves many calls.
     pub cpu_seconds: Option<u64>,
-    /// The one TCP port it may connect to; without one it has no network at all.
+    /// The only TCP port it may connect to; without one it has no network at all.
     pub proxy_port: Option<u16>,
 }
 
-/// How far the process is kept in.
+/// How strictly the process is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confinement {
     Standard,
@@ -43,15 +43,15 @@ pub enum Confinement {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobReport {
-    /// The order has been read, and nothing is begun yet. An order without this was not carried out.
+    /// The supervisor has read the request and not yet started it. A request without this report was not carried out.
     Accepted,
     Started {
-        /// Why the job has no mount namespace, where it should have one.
+        /// Why the job has no mount namespace, if it should have one.
         no_namespace: Option<String>,
     },
-    /// The job asked for this system call, which is refused; told once for each name.
+    /// The job made this system call, which was refused; reported once for each name.
     Refused { call: String },
-    /// Nothing was run.
+    /// Nothing ran.
     NotStarted { reason: NotStarted, why: String },
     /// The main process and everything it left behind are gone.
     Ended(ProcessEnd),

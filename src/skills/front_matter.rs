@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use serde_yaml::Value as Yaml;
 
-/// More than any honest front matter; keeps what is handed to the YAML parser small.
+/// Maximum size of a front matter in bytes: more than any legitimate one needs, and little for the YAML parser.
 const LIMIT: usize = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum BadFrontMatter {
     NotFields,
 }
 
-/// The fields; keys and values that JSON cannot express (YAML tags, keys that are lists) are left out.
+/// Parses the fields. Skips keys that are not strings; a value that JSON cannot express becomes null.
 pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, BadFrontMatter> {
     let text = std::str::from_utf8(bytes).map_err(|error| BadFrontMatter::NotUtf8 { at: error.valid_up_to() })?;
     let yaml = block(text.strip_prefix('\u{feff}').unwrap_or(text))?;
@@ -30,7 +30,7 @@ pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, BadFrontMatter> {
         return Err(BadFrontMatter::TooLong);
     }
     let value: Yaml = serde_yaml::from_str(yaml).map_err(|error| {
-        // Lines are counted from the line after the first ---; one sentence is enough.
+        // The parser counts lines from the one after the first ---. The first line of its message is enough.
         BadFrontMatter::NotYaml { reason: error.to_string().lines().next().unwrap_or_default().to_owned() }
     })?;
     match value {

@@ -1,4 +1,4 @@
-//! What is said of a skill: each sentence with a code and the values in it, so that a page can translate it.
+//! Messages about a skill: each is a sentence with a code and its values, so that the page can translate it.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct SkillMessage {
     code: MessageCode,
 }
 
-/// What a page needs to say a sentence in its own language.
+/// What the page needs to translate a message.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct MessageCode {
     pub code: &'static str,
@@ -83,7 +83,7 @@ impl From<&BadFrontMatter> for SkillMessage {
 }
 
 impl Skill {
-    /// Why the skill is not used. The first reason stays.
+    /// Sets the reason why the skill is not used. Keeps an earlier reason.
     pub fn fail(&mut self, message: SkillMessage) {
         if self.error.is_none() {
             self.error = Some(message.text);
@@ -91,7 +91,7 @@ impl Skill {
         }
     }
 
-    /// What a person should know of it. The same kind of note is kept once.
+    /// Adds a note for people. Keeps only the first note with a given code.
     pub fn note(&mut self, message: SkillMessage) {
         if self.note_codes.iter().all(|known| known.code != message.code.code) {
             self.notes.push(message.text);

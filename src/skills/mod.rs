@@ -2,8 +2,8 @@
 //! use it. The model sees a list of all skills (the snapshot) and reads the file when one fits.
 //!
 //! The front matter has the fields of the Agent Skills format: `name`, `description`, and optionally `license`,
-//! `compatibility`, `metadata` and `allowed-tools`. What that format forbids but does no harm here is a note; what keeps
-//! a skill from being used is an error. Neither stops anything else.
+//! `compatibility`, `metadata` and `allowed-tools`. A harmless violation of that format gives a note; a violation that
+//! makes a skill unusable gives an error. Neither affects anything else.
 
 mod front_matter;
 mod message;
@@ -19,15 +19,15 @@ pub use snapshot::snapshot;
 
 /// The Agent Skills limit on a description, in characters; the snapshot shows no more.
 pub const DESCRIPTION_CHARACTERS: usize = 1024;
-/// The same for a name.
+/// The Agent Skills limit on a name, in characters; the snapshot shows no more.
 pub const NAME_CHARACTERS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Skill {
-    /// The folder's name where the file gives none.
+    /// The folder's name if the file has no name.
     pub name: String,
     pub description: String,
-    /// The home path of its file.
+    /// Path of the skill's file in the home.
     #[schema(value_type = String)]
     pub location: Place,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,16 +44,16 @@ pub struct Skill {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<MessageCode>,
-    /// What other programs that read skills may stumble over.
+    /// Harmless problems that a person should know, most of them for other programs that read skills.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Of each note.
+    /// Codes of the notes, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub note_codes: Vec<MessageCode>,
 }
 
 impl Skill {
-    /// Reads the bytes of a SKILL.md. Never fails: what is wrong stands in `error`.
+    /// Parses the bytes of a SKILL.md. Never fails: `error` says what is wrong.
     pub fn parse(location: &Place, bytes: &[u8]) -> Self {
         let mut skill = Self::unread(location);
         let fields = match front_matter::read(bytes) {
@@ -68,7 +68,7 @@ impl Skill {
         skill
     }
 
-    /// A skill of which nothing is known but where it is.
+    /// Returns a skill of which only the location is known.
     pub fn unread(location: &Place) -> Self {
         Self {
             name: folder(location).to_owned(),
@@ -124,13 +124,13 @@ impl Skill {
     }
 }
 
-/// `get_weather` of `skills/get_weather/SKILL.md`.
+/// Returns the name of a skill's folder: `get_weather` for `skills/get_weather/SKILL.md`.
 fn folder(location: &Place) -> &str {
     let parent = location.folder().unwrap_or(location.root().name());
     parent.rsplit('/').next().unwrap_or(parent)
 }
 
-/// A value that is shown as one line; `None` if it says nothing. Numbers and the like are taken as they are written.
+/// Returns a value as one line of text; `None` if it is empty, a list or an object. Numbers and booleans become text.
 fn line(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -141,7 +141,7 @@ fn line(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// `allowed-tools` is a list, or one string with spaces or commas between the names.
+/// Parses `allowed-tools`: a list, or one string with names separated by spaces or commas.
 fn names(value: Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(line).collect(),
@@ -150,7 +150,8 @@ fn names(value: Value) -> Vec<String> {
     }
 }
 
-/// `Bash(git add, git commit) Read` is two names: what stands in brackets belongs to the name before it.
+/// Splits a string into names. `Bash(git add, git commit) Read` is two names: text in parentheses belongs to the name
+/// before it.
 fn split_names(text: &str) -> Vec<String> {
     let mut depth = 0usize;
     text.split(|c: char| {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_skill_is_read_whole() {
+    fn complete_skill_is_read() {
         let skill = Skill::parse(
             &at("skills/pdf-tools/SKILL.md"),
             b"---\nname: pdf-tools\ndescription: >\n  Reads PDFs.\n  Use it for forms.\nlicense: MIT\ncompatibility: needs python\nmetadata:\n  version: 1.0\n  author: x\nallowed-tools: Bash(git add, git log) Read, Write\n---\nbody",
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_chinese_skill_is_accepted_with_notes() {
+    fn documented_chinese_skill_is_accepted_with_notes() {
         for text in [
             "---\nname: 天气查询\ndescription: 查询指定城市的天气信息\n---\n\n## 步骤\n",
             "\u{feff}---\r\nname: 天气查询\r\ndescription: 查询指定城市的天气信息\r\n---\r\n",
@@ -209,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_may_write_an_underscore_for_the_hyphen() {
+    fn folder_may_use_underscore_for_hyphen() {
         assert_eq!(parse("---\nname: get-weather\ndescription: d\n---\n").notes, Vec::<String>::new());
         assert_eq!(parse("---\nname: weather\ndescription: d\n---\n").notes.len(), 1);
     }
 
     #[test]
-    fn a_broken_skill_says_what_to_do() {
+    fn invalid_skill_error_states_remedy() {
         let cases: [(&[u8], &str); 9] = [
             (b"# just text", "front matter"),
             (b"", "front matter"),
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_names_and_a_list_of_tools_is_a_list() {
+    fn numeric_names_and_tool_lists_are_accepted() {
         let skill = parse("---\nname: 2048\ndescription: true\nallowed-tools: [read_file, 7]\nmetadata: none\n---\n");
         assert_eq!((skill.name.as_str(), skill.description.as_str()), ("2048", "true"));
         assert_eq!(skill.allowed_tools, ["read_file", "7"]);
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starter_home_costs_little_and_its_skills_are_sound() {
+    fn starter_home_is_small_and_its_skills_are_valid() {
         let skills = [
             ("get_weather", include_bytes!("../../starter/skills/get_weather/SKILL.md").as_slice()),
             ("remember_this", include_bytes!("../../starter/skills/remember_this/SKILL.md")),
@@ -281,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_skill(bytes in any::<Vec<u8>>(), yaml in "\\PC{0,60}|[-a-z:\\[\\]{}&*!|>'\"%@ \\n#,?]{0,80}") {
+        fn any_skill_bytes_are_handled(bytes in any::<Vec<u8>>(), yaml in "\\PC{0,60}|[-a-z:\\[\\]{}&*!|>'\"%@ \\n#,?]{0,80}") {
             let location = at("skills/x/SKILL.md");
             Skill::parse(&location, &bytes);
             let skill = Skill::parse(&location, format!("---\n{yaml}\n---\n").as_bytes());

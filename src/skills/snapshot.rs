@@ -1,14 +1,15 @@
-//! SKILLS_SNAPSHOT.md: what the model is told of the skills, in as few tokens as it takes.
+//! SKILLS_SNAPSHOT.md: the list of skills for the model, in as few tokens as possible.
 
 use std::fmt::Write;
 
 use super::{DESCRIPTION_CHARACTERS, NAME_CHARACTERS, Skill};
 
-/// The longest reason given for a skill that cannot be used; the person reads the whole of it in the list of skills.
+/// Maximum length in characters of the reason why a skill cannot be used; a person sees the full reason in the list of
+/// skills.
 const REASON_CHARACTERS: usize = 160;
 
-/// The list of skills as XML, one line each, in the order of their locations. A broken skill is a comment, so that a
-/// person who reads the file sees it and the model does not take it for one it may use. Empty when there are no skills.
+/// Returns the list of skills as XML, one line per skill, sorted by location. A broken skill becomes a comment, so that a
+/// person who reads the file sees it and the model does not mistake it for a usable skill. Empty if there are no skills.
 pub fn snapshot(skills: &[Skill]) -> String {
     if skills.is_empty() {
         return String::new();
@@ -43,7 +44,8 @@ fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Text inside an element. Characters that XML 1.0 does not know are left out.
+/// Escapes text inside an element. Omits characters that XML 1.0 does not allow, and replaces control characters with
+/// spaces.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -59,7 +61,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Text inside a comment, which may not hold `--` nor end in `-`.
+/// Escapes text inside a comment, which must not contain `--`. The caller puts a space before `-->`, because a comment must
+/// not end in `-`.
 fn comment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escaped(text).chars() {
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_or_description_is_cut() {
+    fn long_name_or_description_is_truncated() {
         let text = format!("---\nname: {}\ndescription: {}\n---\n", "名".repeat(300), "长".repeat(3000));
         let xml = snapshot(&[skill("a", &text)]);
         assert_eq!(xml.matches('长').count(), DESCRIPTION_CHARACTERS);
@@ -114,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_markup(name in "\\PC{1,30}", description in any::<String>(), error in any::<String>()) {
+        fn no_text_breaks_markup(name in "\\PC{1,30}", description in any::<String>(), error in any::<String>()) {
             let mut good = skill("a", "---\nname: a\ndescription: b\n---\n");
             let mut bad = good.clone();
             good.name = name;

@@ -1,4 +1,4 @@
-//! The files that belong to a session are moved with it when it is deleted or restored.
+//! Moves the files that belong to a session when the session is deleted or restored.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use cap_std::fs::Dir;
 use crate::clock;
 use crate::domain::SessionId;
 
-/// Where the folder `kind/{session}` of a deleted session is.
+/// Returns the path of the folder `kind/{session}` of a deleted session.
 pub fn place(kind: &str, session: &SessionId) -> String {
     format!("archive/deleted/{kind}/{session}")
 }
 
-/// Moves `kind/{session}` aside. What is there of one deleted before is kept under another name.
+/// Moves `kind/{session}` to the deleted sessions. Renames the folder of an earlier deleted session with the same id.
 pub fn put(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
     let (here, there) = (format!("{kind}/{session}"), place(kind, session));
     if !sessions.is_dir(&here) {
@@ -25,7 +25,7 @@ pub fn put(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
     sessions.rename(here, sessions, there)
 }
 
-/// Moves it back, unless there is one of that name again.
+/// Moves the folder back, unless a folder of that name exists again.
 pub fn bring_back(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
     let (here, there) = (format!("{kind}/{session}"), place(kind, session));
     if !sessions.is_dir(&there) || sessions.exists(&here) {

@@ -1,4 +1,4 @@
-//! Replacing a file so that a crash or a power cut leaves the old one or the new one, never something between.
+//! Replaces files atomically: a crash or a power failure leaves the old or the new content, never a mixture.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,11 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt}
 
 use crate::clock;
 
-/// How the names of half-written files end; they also begin with a dot, so no listing and no watcher shows them.
+/// Suffix of temporary files. Their names also begin with a dot, so no listing and no watcher shows them.
 const TEMP: &str = ".miniclaw-tmp";
 
-/// Writes `bytes` as `name` in `dir`: temporary file, fsync, rename, fsync of the folder. Keeps the mode of a file that
-/// was there; a new one gets `mode`.
+/// Writes `bytes` as `name` in `dir`: temporary file, fsync, rename, fsync of the folder. Keeps the mode of an existing
+/// file; a new file gets `mode`.
 pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mode = match dir.symlink_metadata(name) {
         Ok(meta) if meta.is_file() => meta.permissions().mode() & 0o777,
@@ -19,12 +19,12 @@ pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()>
     replace_with_mode(dir, name, bytes, mode)
 }
 
-/// The same; the file has exactly this mode afterwards.
+/// Like [`replace`], but the file has exactly this mode afterwards.
 pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let temp = format!(".{}{TEMP}", clock::new_id());
     let written = write_synced(dir, &temp, bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
     if let Err(error) = written {
-        // Best effort: what stays behind is removed at the next start.
+        // Best effort: the next start removes what remains.
         let _ = dir.remove_file(&temp);
         return Err(error);
     }
@@ -45,21 +45,21 @@ pub fn sync_dir(dir: &Dir) -> io::Result<()> {
     dir.open(".")?.sync_all()
 }
 
-/// Removes what an interrupted [`replace`] left in `dir` and the folders in it. Called once at start, under the home's lock;
-/// what cannot be removed harms nobody and stays.
+/// Removes the temporary files that an interrupted [`replace`] left in `dir` and its subfolders. Called once at start,
+/// under the home's lock. Skips files that cannot be removed, because they do no harm.
 pub fn remove_leftovers(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
         if kind.is_dir() {
             entry.open_dir().iter().for_each(remove_leftovers);
         } else if name.to_str().is_some_and(is_leftover) {
-            // Best effort, as said above.
+            // Best effort: see above.
             let _ = dir.remove_file(name);
         }
     }
 }
 
-/// [`remove_leftovers`] without the folders.
+/// Like [`remove_leftovers`], without the subfolders.
 pub fn remove_leftovers_here(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(is_leftover) {
@@ -78,7 +78,7 @@ mod tests {
     use cap_std::ambient_authority;
 
     #[test]
-    fn replace_keeps_the_mode_and_leaves_nothing_behind() {
+    fn replace_keeps_mode_and_leaves_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
         replace(&dir, "a.md", b"one", 0o640).unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_leftovers_are_removed() {
+    fn only_own_temporary_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
         let outside = tempfile::tempdir().unwrap();

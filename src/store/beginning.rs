@@ -1,11 +1,11 @@
-//! Reads the first message of a conversation without reading the rest of its file.
+//! Reads the first message of a conversation and counts the others without deserializing them.
 
 use std::fmt;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// How many messages there are, and what the first says; the others are passed over.
+/// The number of messages and the content of the first; the others are skipped.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Messages {
     pub count: usize,
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Messages {
     }
 }
 
-/// The first words of a text, on one line.
+/// Returns the beginning of a text on one line, at most 80 characters.
 pub(super) fn beginning(text: &str) -> String {
     const LONGEST: usize = 80;
     let mut line = String::new();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_counted_and_the_first_is_read() {
+    fn messages_are_counted_and_first_is_read() {
         let read = |text| serde_json::from_str::<Messages>(text).unwrap();
         let text = r#"[{"role": "user", "content": "hi"}, {"any": [1, {"thing": null}]}, 3]"#;
         assert_eq!(read(text), Messages { count: 3, first: "hi".to_owned() });
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_one_short_line() {
+    fn preview_is_one_short_line() {
         assert_eq!(beginning("  three\n\tshort  words "), "three short words");
         assert_eq!(beginning(&"长".repeat(500)).chars().count(), 80);
         assert_eq!(beginning(" \n"), "");

@@ -1,4 +1,4 @@
-//! `storage/retrieval/`: caches of retrieval. Everything in it can be deleted at any time and is made again.
+//! `storage/retrieval/`: caches of retrieval. Everything in it can be deleted at any time and is rebuilt.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -24,19 +24,19 @@ impl Home {
 }
 
 impl Caches {
-    /// A folder of its own for a program part that keeps its files itself (tantivy). It is there afterwards.
+    /// Returns the path of a folder for a component that manages its own files (tantivy). Creates the folder if missing.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Returns an error if the folder cannot be created.
     pub fn folder(&self, name: &str) -> Result<PathBuf, StoreError> {
         self.dir()?.create_dir_all(name).map_err(StoreError::io(format!("creating {FOLDER}/{name}/")))?;
         Ok(self.home.path().join(FOLDER).join(name))
     }
 
-    /// Removes a cache folder with all it holds.
+    /// Removes a cache folder and its contents.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// Returns an error if the folder cannot be removed.
     pub fn clear_folder(&self, name: &str) -> Result<(), StoreError> {
         match self.dir()?.remove_dir_all(name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -46,10 +46,10 @@ impl Caches {
         }
     }
 
-    /// A cache file for reading and writing, made where missing.
+    /// Opens a cache file for reading and writing; creates it if missing.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// Returns an error if the file cannot be opened.
     pub fn file(&self, name: &str) -> Result<File, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
@@ -57,30 +57,30 @@ impl Caches {
         Ok(file.map_err(StoreError::io(format!("opening {FOLDER}/{name}")))?.into_std())
     }
 
-    /// The text of a cache file, where there is one.
+    /// Returns the text of a cache file; `None` if the file is missing or cannot be read.
     pub fn text(&self, name: &str) -> Option<String> {
         self.dir().ok()?.read_to_string(name).ok()
     }
 
-    /// Keeps a text in the place of what was there.
+    /// Writes a text to a cache file, replacing its content.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
         atomic::replace(&self.dir()?, name, text.as_bytes(), 0o600)
             .map_err(StoreError::io(format!("writing {FOLDER}/{name}")))
     }
 
-    /// Puts cache file `from` in the place of `to`.
+    /// Renames cache file `from` to `to`, replacing `to`.
     ///
     /// # Errors
-    /// When it cannot be renamed.
+    /// Returns an error if the file cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let caches = self.dir()?;
         caches.rename(from, &caches, to).map_err(StoreError::io(format!("renaming {FOLDER}/{from}")))
     }
 
-    /// The bytes on disk of all caches whose names begin with `prefix`.
+    /// Returns the total size in bytes of all caches whose names begin with `prefix`.
     pub fn size(&self, prefix: &str) -> u64 {
         self.dir().map(|dir| size(&dir, prefix)).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn caches_are_made_measured_replaced_and_cleared() {
+    fn caches_are_created_measured_replaced_and_cleared() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let inner = home.caches().folder("knowledge").unwrap();

@@ -1,5 +1,6 @@
-//! What a call changed, kept for its undo. `sessions/changes/{session}/{call}.json` names contents by their hashes;
-//! the contents are files of `sessions/changes/{session}/blobs/`, each named by its own hash and never rewritten.
+//! The files that a call changed, kept for its undo. `sessions/changes/{session}/{call}.json` refers to contents by their
+//! hashes; the contents are files in `sessions/changes/{session}/blobs/`, each named by its hash and rewritten only if it
+//! is damaged.
 
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ const BLOBS: &str = "blobs";
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeSet(pub Vec<FileChange>);
 
-/// A file before and after a change. `None` stands for no file.
+/// A file before and after a change. `None` means that the file does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileChange {
     pub path: Place,
@@ -25,29 +26,29 @@ pub struct FileChange {
     pub after: Option<FileState>,
 }
 
-/// A file as it was at a time.
+/// The content and mode of a file at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileState {
     pub bytes: Vec<u8>,
     pub mode: FileMode,
 }
 
-/// What is kept of a file's permissions.
+/// The part of a file's permissions that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileMode {
     #[default]
     Regular,
-    /// Whoever may read it may run it.
+    /// Everyone who may read the file may execute it.
     Executable,
 }
 
 impl FileMode {
-    /// Of a file with these permission bits.
+    /// Returns the mode of a file with these permission bits.
     pub(super) fn of(bits: u32) -> Self {
         if bits & 0o111 == 0 { Self::Regular } else { Self::Executable }
     }
 
-    /// The permission bits `bits` in this mode.
+    /// Returns `bits` with the execute bits that this mode requires.
     pub(super) fn applied_to(self, bits: u32) -> u32 {
         match self {
             Self::Regular => bits & !0o111,
@@ -57,7 +58,7 @@ impl FileMode {
 }
 
 impl FileChange {
-    /// The change that takes this one back.
+    /// Returns the inverse of this change.
     pub fn reversed(self) -> Self {
         Self { path: self.path, before: self.after, after: self.before }
     }
@@ -75,7 +76,7 @@ struct FileRecord {
     after: Option<StateRecord>,
 }
 
-/// A file by the SHA-256 that names its blob.
+/// A file's state, with the SHA-256 that names its blob in place of the content.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StateRecord {
@@ -87,7 +88,7 @@ enum StateRecord {
 #[serde(untagged)]
 enum Record {
     Set(SetRecord),
-    /// Without blobs: the texts of one file stand in the record itself.
+    /// A record without blobs: it contains the texts of one file itself.
     Inline {
         path: String,
         before: Option<String>,
@@ -96,7 +97,7 @@ enum Record {
 }
 
 impl Home {
-    /// Keeps a change for its undo. The record is written after all that it names.
+    /// Stores a change set for its undo. Writes the record after the blobs that it names.
     pub(super) fn keep_change(&self, session: &SessionId, call_id: &str, set: &ChangeSet) -> Result<(), StoreError> {
         let doing = || "keeping what files were, for an undo".to_owned();
         let folder = format!("changes/{session}");
@@ -119,7 +120,8 @@ impl Home {
 }
 
 impl SessionFiles {
-    /// What a call changed; `None` when it changed no file, or its record or a blob of it is not whole or not this home's.
+    /// Returns what a call changed. `None` if the call changed no file, if its record or one of its blobs is damaged, or if
+    /// this home did not write the record.
     pub fn kept_change(&self, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
         let Self { home, session } = self;
         let name = format!("{session}/{}", file_name(call_id));
@@ -128,7 +130,7 @@ impl SessionFiles {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io("reading what a file was before")(error)),
         };
-        // An undo would write what stands in it.
+        // An undo writes the record's contents to files, so a record of another program must not be used.
         if !home.seal().knows(Sealed::Change, &name, &bytes) {
             return Ok(None);
         }
@@ -147,7 +149,7 @@ impl SessionFiles {
     }
 }
 
-/// The hash under which the content is kept.
+/// Stores a content and returns the hash that names its blob.
 fn keep_blob(blobs: &Dir, bytes: &[u8]) -> std::io::Result<String> {
     let name = sha256(bytes);
     if blobs.read(&name).ok().as_deref() != Some(bytes) {
@@ -171,7 +173,7 @@ fn read_set(blobs: &Dir, record: SetRecord) -> Option<ChangeSet> {
             Some(StateRecord::Regular(hash)) => (hash, FileMode::Regular),
             Some(StateRecord::Executable { executable }) => (executable, FileMode::Executable),
         };
-        // The code of the record covers the hash, so the content is the one that was kept or none at all.
+        // The record's MAC covers the hash, so a content that matches the hash is the one that was stored.
         let bytes = blobs.read(&hash).ok().filter(|bytes| sha256(bytes) == hash)?;
         Some(Some(FileState { bytes, mode }))
     };
@@ -182,7 +184,8 @@ fn read_set(blobs: &Dir, record: SetRecord) -> Option<ChangeSet> {
     files.collect::<Option<_>>().map(ChangeSet)
 }
 
-/// A provider makes call ids: what is no plain name is stored under its hash.
+/// Returns the file name of a call's record. Providers choose the call ids, so an id that is not a plain name is replaced
+/// by its hash.
 fn file_name(call_id: &str) -> String {
     let plain = call_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     match plain && (1..=64).contains(&call_id.len()) {
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_found_under_any_id_and_never_elsewhere() {
+    fn change_is_found_by_any_id_and_only_in_its_folder() {
         let (folder, home, session) = opened();
         let long = "x".repeat(300);
         let ids = ["call_1", "../../memory/x", "", "a/b", ".", "..", "会话", "blobs", long.as_str()];
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_change_set_is_read_whole_or_not_at_all() {
+    fn binary_change_set_is_read_completely_or_fails() {
         let (folder, home, session) = opened();
         let files = vec![
             change("knowledge/a.bin", Some(&[0, 255, 128]), Some(&[255])),

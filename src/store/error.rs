@@ -1,6 +1,6 @@
 use std::io;
 
-/// What went wrong with a file, by what the caller may do about it.
+/// An error of a file operation, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no {what}")]
@@ -9,7 +9,7 @@ pub enum StoreError {
     NotText { path: String, at: usize },
     #[error("{path} has {size} bytes; the limit here is {limit}")]
     TooLarge { path: String, size: u64, limit: u64 },
-    /// The file is not what the caller thought it was; nothing was written.
+    /// The file is not what the caller expected; nothing was written.
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
     Changed { path: String, etag: Option<String> },
     #[error("there is already a {path}; choose another name (nothing was overwritten)")]
@@ -18,13 +18,13 @@ pub enum StoreError {
     NotAllowed { path: String, why: &'static str },
     #[error("the disk is full; free some space and try again (nothing was lost: the old file is still there)")]
     DiskFull,
-    /// Written by a version that knows more; nothing was changed.
+    /// A newer version wrote the file; nothing was changed.
     #[error("{what} was written by a newer miniclaw; this one leaves it as it is. Update miniclaw to go on with it")]
     Newer { what: String },
-    /// A sync failed, so what was appended to the file may not be on the disk.
+    /// A sync failed, so appended data may not be on the disk.
     #[error("the disk reported an error and {path} is not written to any more; look at the disk, then try again")]
     Doubtful { path: String },
-    /// This server does not own the home any more; nothing was written.
+    /// This server does not own the home; nothing was written.
     #[error("another server has taken this home over, or it is being closed; nothing was written. Try again")]
     Fenced,
     #[error("the server is stopping and did not finish this; start it again, then look at the result")]
@@ -36,7 +36,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// For `map_err`: says what was being done, and tells a full disk from other trouble.
+    /// Returns a function for `map_err` that adds what was being done, and that maps a full disk and a missing file to
+    /// their own variants.
     pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let doing = doing.into();
         move |source| match source.kind() {

@@ -1,4 +1,4 @@
-//! Who may write: the claim on a home, and the fence that refuses older claims.
+//! Write access to a home: the claim, and the fence that refuses older claims.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -11,8 +11,8 @@ pub struct Claim {
     fence: u64,
 }
 
-/// The fence of the claim that may write. A write holds it for reading, so a claim is void only after the writes that it
-/// allowed have ended.
+/// The fence number of the claim that may write. A write holds the read lock, so a claim becomes void only after the writes
+/// that it allowed have ended.
 #[derive(Default)]
 pub(super) struct Fence(RwLock<u64>);
 
@@ -23,7 +23,7 @@ impl Fence {
         Claim { fence: *current }
     }
 
-    /// Another claim that was made meanwhile stays valid.
+    /// Voids a claim. A newer claim stays valid.
     pub fn void(&self, claim: Claim) {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if *current == claim.fence {
@@ -31,10 +31,10 @@ impl Fence {
         }
     }
 
-    /// Keeps the claim valid as long as the answer lives.
+    /// Keeps the claim valid as long as the returned guard lives.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when it is void.
+    /// Returns [`StoreError::Fenced`] if the claim is void.
     pub fn hold(&self, claim: Claim) -> Result<RwLockReadGuard<'_, u64>, StoreError> {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
         match *current == claim.fence {
@@ -44,7 +44,7 @@ impl Fence {
     }
 }
 
-/// Runs file work off the runtime's threads. It runs to its end also when the caller goes away.
+/// Runs blocking file work outside the runtime's async threads. The work runs to its end even if the caller is cancelled.
 pub(super) async fn blocking<T: Send + 'static>(
     home: &Home,
     work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
@@ -53,7 +53,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::CutOff)?
 }
 
-/// The same for work that may write.
+/// Like [`blocking`], for work that may write: holds the claim while the work runs.
 pub(super) async fn fenced<T: Send + 'static>(
     home: &Home,
     claim: Claim,

@@ -1,4 +1,4 @@
-//! Files a person edits: Markdown and friends under four folders, replaced only when they are what the editor thought.
+//! Files that people edit, such as Markdown, in the four folders. A file is replaced only if it is what the editor expects.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ use super::listing::{FileEntry, FolderScan};
 use super::tree::TreeChange;
 use crate::domain::{Place, Root};
 
-/// The largest file an editor or a tool reads whole, in bytes.
+/// Maximum size in bytes of a file that the editor or a tool reads or writes as a whole.
 const MAX_BYTES: u64 = 10 << 20;
 
 /// A text file as it was read.
@@ -29,7 +29,7 @@ pub struct TextFile {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expect {
     Anything,
-    /// The file as it was read.
+    /// A file whose content has this hash.
     Etag(String),
     /// No file.
     Absent,
@@ -39,7 +39,8 @@ impl Home {
     /// Reads any file of the home that the caller may see, as bytes. For the parts of the prompt and for tools.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`]; [`StoreError::NotAllowed`] for a link that leads out of the root; [`StoreError::TooLarge`] over 10 MiB.
+    /// Returns [`StoreError::NotFound`] if there is no such file, [`StoreError::NotAllowed`] for a link that leads out of
+    /// the root and for anything that is not a regular file, and [`StoreError::TooLarge`] for a file over 10 MiB.
     pub fn read_bytes(&self, path: &Place) -> Result<Vec<u8>, StoreError> {
         read_whole(self.open_regular(path)?, path)
     }
@@ -47,7 +48,7 @@ impl Home {
     /// Opens a file of the home that the caller may see, whatever its size.
     pub(super) fn open_regular(&self, path: &Place) -> Result<File, StoreError> {
         let mut options = OpenOptions::new();
-        // A named pipe in the home would otherwise block the open for ever.
+        // A named pipe in the home would otherwise block the open forever.
         options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
         let (folder, rest) = self.folder(path)?;
         if path.root() == Root::Snapshot && folder.symlink_metadata(rest).is_ok_and(|meta| meta.is_symlink()) {
@@ -62,7 +63,7 @@ impl Home {
         Ok(file)
     }
 
-    /// Whether anything of that name is there, be it a link that leads nowhere or a file that cannot be read.
+    /// Whether an entry of that name exists, including dangling links and files that cannot be read.
     pub fn has_entry(&self, path: &Place) -> bool {
         self.folder(path).is_ok_and(|(folder, rest)| folder.symlink_metadata(rest).is_ok())
     }
@@ -70,7 +71,7 @@ impl Home {
     /// Reads a text file with its hash.
     ///
     /// # Errors
-    /// As [`Home::read_bytes`], and [`StoreError::NotText`].
+    /// Returns the errors of [`Home::read_bytes`], and [`StoreError::NotText`] if the file is not UTF-8.
     pub fn read_text(&self, path: &Place) -> Result<TextFile, StoreError> {
         let FileState { bytes, mode } = self.read_state(path)?;
         let etag = etag(&bytes);
@@ -80,10 +81,10 @@ impl Home {
         }
     }
 
-    /// A file with its mode; `None` when there is none.
+    /// Reads a file and its mode; `None` if there is no such file.
     ///
     /// # Errors
-    /// As [`Home::read_bytes`].
+    /// Returns the errors of [`Home::read_bytes`], except [`StoreError::NotFound`].
     pub fn file_state(&self, path: &Place) -> Result<Option<FileState>, StoreError> {
         match self.read_state(path) {
             Err(StoreError::NotFound { .. }) => Ok(None),
@@ -98,8 +99,8 @@ impl Home {
         Ok(FileState { bytes: read_whole(file, path)?, mode })
     }
 
-    /// Makes all changes or none: every file is compared first, and a failed write takes back those before it. Missing
-    /// folders are created.
+    /// Applies all changes or none: compares every file first, and rolls back the earlier writes if one fails. Creates
+    /// missing folders.
     pub(super) fn commit(&self, changes: &[TreeChange]) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         for change in changes {
@@ -128,7 +129,7 @@ impl Home {
         Ok(())
     }
 
-    /// The file as it is, when that is what the change expects.
+    /// Returns the current file if it is what the change expects.
     fn expected(&self, TreeChange { path, expect, to, .. }: &TreeChange) -> Result<Option<FileState>, StoreError> {
         let current = self.file_state(path)?;
         if current.is_none() && to.is_none() {
@@ -171,10 +172,10 @@ impl Home {
         atomic::sync_dir(&parent).map_err(StoreError::io(format!("deleting {path}")))
     }
 
-    /// Writes the list of skills for people and programs that look at the home. It is made anew from the skills at any time.
+    /// Writes the list of skills for people and programs that read the home. It can be rebuilt from the skills at any time.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the list cannot be written.
     pub fn write_skills_snapshot(&self, snapshot: &str) -> Result<(), StoreError> {
         let path = Place::of_root(Root::Snapshot);
         let _one_writer = self.edit_lock();
@@ -184,32 +185,32 @@ impl Home {
         }
     }
 
-    /// The hash that [`Home::read_text`] would give, also of a file that is not text.
+    /// Returns the hash that [`Home::read_text`] returns, also for a file that is not text.
     pub fn hash(&self, path: &Place) -> Result<String, StoreError> {
         self.read_bytes(path).map(|bytes| etag(&bytes))
     }
 
-    /// When a file was last changed, in Unix seconds; `None` where that cannot be said.
+    /// Returns the modification time of a file in Unix seconds; `None` if it cannot be determined.
     pub fn modified(&self, path: &Place) -> Option<f64> {
         let (folder, rest) = self.folder(path).ok()?;
         let modified = folder.metadata(rest).ok()?.modified().ok()?.into_std();
         Some(modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64())
     }
 
-    /// Everything below one of the four folders, by path. Hidden files and folders are left out.
+    /// Lists all files below one of the four folders, sorted by path. Omits hidden files and folders.
     ///
     /// # Errors
-    /// When the folder, or one in it that can be opened, cannot be read.
+    /// Returns an error if the folder, or a subfolder that can be opened, cannot be read.
     pub fn list(&self, root: Root) -> Result<Vec<FileEntry>, StoreError> {
         let mut look = FolderScan::default();
         self.look(root, &mut look)?;
         Ok(look.files())
     }
 
-    /// Looks at one of the four folders again, and says whether anything in it may have changed since the last `look`.
+    /// Rescans one of the four folders, and returns whether anything in it may have changed since the last scan.
     ///
     /// # Errors
-    /// As [`Home::list`]. The next look then says that something has changed.
+    /// Returns the errors of [`Home::list`]. The next scan then reports a change.
     pub fn look(&self, root: Root, look: &mut FolderScan) -> Result<bool, StoreError> {
         let dir = self.root().open_dir(root.name()).map_err(StoreError::io(format!("folder {root}/")))?;
         look.again(&dir, &Place::of_root(root)).map_err(|error| {
@@ -218,8 +219,8 @@ impl Home {
         })
     }
 
-    /// The handle beneath which a path is opened, and the rest of the path. A file of one of the four folders is opened
-    /// beneath that folder, so that no symlink in it leads to `.env` or another machine file of the home.
+    /// Returns the handle relative to which a path is opened, and the rest of the path. A file in one of the four folders
+    /// is opened relative to that folder, so that no symlink in it leads to `.env` or another internal file of the home.
     fn folder<'p>(&self, path: &'p Place) -> Result<(Dir, &'p str), StoreError> {
         if path.root() == Root::Snapshot {
             return Ok((self.root().try_clone().map_err(StoreError::io("opening the home"))?, path.as_str()));
@@ -249,7 +250,8 @@ impl Home {
     }
 }
 
-/// `cap-std` answers "permission denied" with no OS error when a path leads out of the root.
+/// Converts an I/O error of a path. `cap-std` returns "permission denied" without an OS error if a path leads out of the
+/// root.
 pub(super) fn escape_or(path: &Place, error: std::io::Error) -> StoreError {
     if error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         return StoreError::NotAllowed { path: path.to_string(), why: "it leads out of the home" };
@@ -276,7 +278,7 @@ fn read_whole(file: File, path: &Place) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// 128 bits of SHA-256 in hexadecimal.
+/// Returns the first 128 bits of the SHA-256 in hexadecimal.
 pub fn etag(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes)[..16])
 }
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_save_changes_nothing() {
+    fn stale_save_changes_nothing() {
         let (folder, home) = home();
         let first = home.save_text(&path("memory/MEMORY.md"), "one", &Expect::Absent).unwrap();
         std::fs::write(folder.path().join("memory/MEMORY.md"), "a person's edit").unwrap();
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symlink_out_of_the_home_is_refused_for_reading_and_writing() {
+    fn symlink_out_of_home_is_refused() {
         let (folder, home) = home();
         let outside = tempfile::tempdir().unwrap();
         std::fs::write(outside.path().join("secret"), "canary").unwrap();
@@ -339,9 +341,9 @@ mod tests {
         assert!(home.list(Root::Memory).unwrap().is_empty());
     }
 
-    /// A folder and a link that leads out change places all the time: what is checked is what is opened.
+    /// Swaps a folder and a link that leads out continuously: the file that is checked is the file that is opened.
     #[test]
-    fn a_folder_that_becomes_a_link_in_between_leads_nowhere() {
+    fn folder_swapped_for_symlink_is_refused() {
         use std::sync::atomic::{AtomicBool, Ordering};
         const SWAPS: usize = 40_000;
         let (folder, home) = home();
@@ -386,7 +388,7 @@ mod tests {
                     saves += 1;
                     let _ = home.save_text(&path("memory/here/new.md"), "x", &Expect::Anything);
                 }
-                // As it must not be done.
+                // The wrong way, for comparison: check first, then open.
                 let checked = here.join("secret").canonicalize().is_ok_and(|real| real.starts_with(&inside));
                 naive +=
                     usize::from(checked && std::fs::read(here.join("secret")).is_ok_and(|bytes| bytes == b"canary"));
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_folders_people_edit_are_listed() {
+    fn only_roots_are_listed() {
         let (_folder, home) = home();
         for closed in ["sessions", "storage", "scratch", ".", "memory/..", ""] {
             assert_eq!(Root::parse(closed), None, "{closed}");
@@ -417,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_home_does_not_block() {
+    fn fifo_in_home_does_not_block() {
         let (folder, home) = home();
         let pipe = std::ffi::CString::new(folder.path().join("memory/pipe").to_str().unwrap()).unwrap();
         // SAFETY: a NUL-terminated path and a mode are all mkfifo takes.
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_server_is_told_who_holds_the_home() {
+    fn second_server_error_names_lock_holder() {
         let (folder, _home) = home();
         let second = Home::open(folder.path());
         let Err(StoreError::Locked { holder }) = second else { panic!("expected a lock") };

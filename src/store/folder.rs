@@ -1,4 +1,5 @@
-//! Listing one folder at a time, and finding files by their names. The cost does not grow with the number of files in a root.
+//! Lists one folder at a time, and finds files by path. A listing costs the same however many files the root has; a search
+//! reads a limited number of names.
 
 use std::io;
 
@@ -10,35 +11,36 @@ use super::home::Home;
 use super::listing::{File, FileEntry, MAX_DEPTH, kind, seen};
 use crate::domain::{Place, Root};
 
-/// Of a folder, so many folders and so many files are listed.
+/// Maximum number of folders, and of files, in the listing of a folder.
 const MAX_LISTED: usize = 5_000;
-/// So many names are read: of one folder to list it, of a root to find files.
+/// Maximum number of names that are read: in one folder for a listing, in a root for a search.
 const MAX_NAMES: usize = 200_000;
 
-/// What stands directly in a folder, by name. Hidden files and folders are left out, and what a root's listing leaves out too:
-/// names that no path here can have, links that lead out, pipes and the like.
+/// The direct children of a folder, sorted by name. Like the listing of a root it omits hidden files and folders, names
+/// that are not allowed in a [`Place`], links that lead out, and special files such as pipes.
 #[derive(Debug, Default, PartialEq)]
 pub struct FolderContent {
     pub folders: Vec<Place>,
     pub files: Vec<FileEntry>,
-    /// How many folders and files there are beyond the 5,000 of each that are listed. Names beyond the first 200,000 are not
+    /// Number of folders and files beyond the 5,000 of each that are listed. Names beyond the first 200,000 are not
     /// counted.
     pub left_out: usize,
 }
 
-/// Files whose paths were accepted, by path.
+/// The files whose paths match a search, sorted by path.
 #[derive(Debug, Default, PartialEq)]
 pub struct FoundFiles {
     pub files: Vec<FileEntry>,
-    /// There may be more of them.
+    /// Whether there may be more matches.
     pub more: bool,
 }
 
 impl Home {
-    /// What stands directly in a folder of one of the roots, or in a root itself.
+    /// Lists the direct children of a root, or of a folder in one.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`]; [`StoreError::NotAllowed`] for a file, and for a link that leads out of the root.
+    /// Returns [`StoreError::NotFound`] if the folder does not exist, and [`StoreError::NotAllowed`] for a file or for a
+    /// link that leads out of the root.
     pub fn list_folder(&self, folder: &Place) -> Result<FolderContent, StoreError> {
         let dir = self.open_folder(folder)?;
         let mut names = FolderNames::read(&dir, MAX_NAMES).map_err(StoreError::io(format!("listing {folder}/")))?;
@@ -52,10 +54,10 @@ impl Home {
         })
     }
 
-    /// The first `most` files of a root whose paths are `wanted`, folder by folder.
+    /// Returns up to `most` files of a root whose paths are `wanted`, searched folder by folder.
     ///
     /// # Errors
-    /// When the root cannot be read. A folder in it that cannot be read hides what is in it, and nothing else.
+    /// Returns an error if the root cannot be read. A subfolder that cannot be read is skipped.
     pub fn find_files(
         &self,
         root: Root,
@@ -72,7 +74,7 @@ impl Home {
     }
 
     fn open_folder(&self, folder: &Place) -> Result<Dir, StoreError> {
-        // From the root's own handle, so that no link in it leads to another part of the home.
+        // Opens relative to the root's own handle, so that no link in the root leads to another part of the home.
         let open = || {
             let root = self.root().open_dir(folder.root().name())?;
             if folder.path().is_empty() { Ok(root) } else { root.open_dir(folder.path()) }
@@ -86,12 +88,12 @@ impl Home {
     }
 }
 
-/// The names in a folder that a path here can have, each kind in order.
+/// The names in a folder that are UTF-8 and not hidden; both lists are sorted by name.
 #[derive(Default)]
 struct FolderNames {
     folders: Vec<String>,
     files: Vec<File>,
-    /// How many there were of any kind.
+    /// Number of all entries that were read.
     count: usize,
 }
 
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_lists_what_stands_directly_in_it() {
+    fn folder_lists_direct_children() {
         let names =
             ["workspace/b.md", "workspace/a/in.md", "workspace/.git/HEAD", "workspace/.env", "workspace/x\n.md"];
         let (folder, home) = home(&names);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn long_folder_says_how_much_it_leaves_out() {
+    fn long_folder_states_omitted_count() {
         let (folder, home) = home(&[]);
         for n in 0..MAX_LISTED + 7 {
             std::fs::write(folder.path().join(format!("knowledge/{n:05}")), "").unwrap();

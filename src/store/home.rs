@@ -28,7 +28,7 @@ struct Inner {
     path: PathBuf,
     root: Dir,
     sessions: Dir,
-    /// One writer at a time for compare-and-swap on human-edited files.
+    /// Serializes compare-and-swap writes of files that people edit.
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
@@ -40,10 +40,11 @@ struct Inner {
 }
 
 impl Home {
-    /// Opens `path` and takes its lock; creates the machine's folders where missing.
+    /// Opens the home at `path` and takes its lock; creates missing folders.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] when another server has this home, [`StoreError::NotFound`] when the folder is missing.
+    /// Returns [`StoreError::Locked`] if another server has this home, and [`StoreError::NotFound`] if the folder is
+    /// missing.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let shown = path.display().to_string();
         let path = path.canonicalize().map_err(StoreError::io(format!("home folder {shown}")))?;
@@ -90,7 +91,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Keeps a key that is new, and says when it takes the place of another one.
+    /// Stores a new key, and reports if it replaces a lost or damaged one.
     fn keep_key(&self, key: Key) -> Result<(), StoreError> {
         match key {
             Key::Read => return Ok(()),
@@ -109,22 +110,23 @@ impl Home {
         self.inner.seal.keep(&self.inner.root)
     }
 
-    /// What a person should look at since this start, a sentence each.
+    /// Returns the problems since this start that a person should look at, one sentence each.
     pub fn troubles(&self) -> Vec<String> {
         lock(&self.inner.troubles).clone()
     }
 
-    /// Where the home is, for messages and for what must have a path (the watcher, a process's working folder).
+    /// Returns the path of the home, for messages and for components that need a path (the watcher, a process's working
+    /// directory).
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// The one folder in which tools' processes may write.
+    /// Returns the only folder in which tools' processes may write.
     pub fn scratch(&self) -> PathBuf {
         self.inner.path.join("scratch")
     }
 
-    /// Files that did not parse since the start, oldest first.
+    /// Returns the files that were quarantined since the start, oldest first.
     pub fn quarantined(&self) -> Vec<Quarantined> {
         lock(&self.inner.quarantined).clone()
     }
@@ -163,7 +165,8 @@ impl Home {
     }
 }
 
-/// A poisoned lock only says that another thread panicked; the data behind these locks is always whole.
+/// Locks a mutex even if it is poisoned: poisoning only means that another thread panicked, and the data behind these locks
+/// is always consistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -177,12 +180,12 @@ fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
     root.create_dir_with(name, &builder).map_err(StoreError::io(format!("creating {name}/")))
 }
 
-/// How long the lock of a server that is no more may last.
+/// Maximum wait for a lock whose server has ended.
 const LETTING_GO: Duration = Duration::from_secs(5);
-/// How long one that was just told to end, or killed, may take for it.
+/// Maximum wait for a lock whose server is still running: it may just be ending.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// Takes `sessions/.lock`; the kernel frees it when the process ends, however it ends.
+/// Takes `sessions/.lock`; the kernel releases it when the process ends, even after a crash.
 fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
@@ -192,7 +195,7 @@ fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
         let mut pid = String::new();
         let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut pid));
         let pid = pid.trim();
-        // A server that was killed leaves the lock for a moment to a process it was just starting.
+        // A process that a killed server was just starting inherits the lock for a moment.
         let is_gone = !pid.is_empty() && Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
         if since.elapsed() > if is_gone { LETTING_GO } else { ENDING } {
             let holder = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };

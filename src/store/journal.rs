@@ -1,9 +1,9 @@
-//! The journal of a session: one fact a line while a run is under way, each line with a checksum.
+//! The journal of a session: one fact per line while a run is under way, each line with a checksum.
 //!
-//! A line is a JSON object that ends in `,"mac":"…","crc":"xxxxxxxx"}`: the code says that this home wrote what stands before
-//! it, the checksum (CRC-32, IEEE) covers every byte of the line before its comma. The file can be read with any JSON tool,
-//! a torn or damaged line is known as such, and so is one that another program appended. A version that knows no codes
-//! passes over that field.
+//! A line is a JSON object that ends in `,"mac":"…","crc":"xxxxxxxx"}`. The MAC proves that this home wrote the bytes
+//! before it; the checksum (CRC-32, IEEE) covers every byte of the line before the comma that precedes it. Any JSON tool
+//! can read the file, and torn lines, damaged lines and lines that another program appended are detected. A version that
+//! does not know the MAC ignores that field.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -19,20 +19,20 @@ use crate::domain::{Fact, SessionId};
 /// Whether an append waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// `fdatasync` before it returns: survives a power cut.
+    /// Calls `fdatasync` before it returns: the data survives a power failure.
     Synced,
-    /// Handed to the kernel: survives a crash of the server. For pieces of text that a synced fact completes.
+    /// Hands the data to the kernel only: it survives a crash of the server. For partial text that a synced fact completes.
     Written,
 }
 
-/// An open journal. The file is made with the first append.
+/// A journal that is open for writing. The first append creates the file.
 pub(super) struct Journal {
     home: Home,
     session: SessionId,
     name: String,
     file: Option<File>,
     length: u64,
-    /// The disk failed in a way after which nobody knows what of this file it holds.
+    /// Whether a disk error left it unknown which bytes of the file are on disk.
     doubtful: bool,
 }
 
@@ -41,21 +41,21 @@ impl Journal {
         Self { home: home.clone(), session: id.clone(), name: file_name(id), file: None, length: 0, doubtful: false }
     }
 
-    /// Whether what is appended next would be kept. After a sync that failed it would not: the kernel reports the loss of a
-    /// page once and forgets it (“fsyncgate”), so a later sync that succeeds proves nothing about earlier lines. Then
-    /// everything must be written to a new file, and this one removed.
+    /// Whether further appends can become durable. After a failed sync they cannot: the kernel reports the loss of a page
+    /// once and then forgets it (“fsyncgate”), so a later successful sync proves nothing about earlier lines. Everything
+    /// must then be written to a new file, and this one removed.
     pub fn is_sound(&self) -> bool {
         !self.doubtful
     }
 
-    /// Appends facts; on an error the file is cut back to what it was, and is not sound any more if that fails too or if it
-    /// was the disk that failed.
+    /// Appends facts. After an error the file is truncated to its previous length; the journal becomes unsound if that
+    /// fails too, or if the sync failed.
     pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
         let lines = self.encode(facts);
         self.append_encoded(&lines, durability)
     }
 
-    /// The lines of these facts.
+    /// Encodes facts as journal lines.
     pub(super) fn encode(&self, facts: &[Fact]) -> Vec<u8> {
         let mut lines = Vec::with_capacity(256 * facts.len());
         for fact in facts {
@@ -64,13 +64,13 @@ impl Journal {
         lines
     }
 
-    /// [`Journal::append`] of lines that [`Journal::encode`] made.
+    /// Appends lines that [`Journal::encode`] returned, like [`Journal::append`].
     pub(super) fn append_encoded(&mut self, lines: &[u8], durability: Durability) -> Result<(), StoreError> {
         let doing = format!("writing {}", self.name);
         if self.doubtful {
             return Err(StoreError::Doubtful { path: format!("sessions/{}", self.name) });
         }
-        // Only an open journal knows where it ends: what is there already must survive a failed write.
+        // `length` is only known after opening. It is needed to keep the existing lines after a failed write.
         self.open()?;
         let length = self.length;
         let file = self.open()?;
@@ -81,7 +81,7 @@ impl Journal {
         };
         let sync_failed = synced.is_err();
         if let Err(error) = written.and(synced) {
-            // A half-written line would hide every later one from a reader.
+            // A partial line would make all later lines unreadable.
             let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
             self.doubtful = sync_failed || cut.is_err();
             return Err(StoreError::io(doing)(error));
@@ -90,7 +90,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the file, once a snapshot holds all its facts.
+    /// Removes the file. Called once a snapshot holds all its facts.
     pub fn remove(&mut self) -> Result<(), StoreError> {
         self.file = None;
         self.length = 0;
@@ -134,22 +134,22 @@ fn write_line(bytes: &mut Vec<u8>, fact: &Fact, (seal, session): (&Seal, &Sessio
     bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
 }
 
-/// A line that is whole and says what this version does not know.
+/// An intact line whose fact this version does not know.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unknown;
 
-/// A fact as it stands in a journal.
+/// A fact read from a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub fact: Fact,
-    /// This home wrote it, or it was there before this home had a key.
+    /// Whether this home wrote the line, or the line existed before this home had a key.
     pub own: bool,
 }
 
-/// No session comes to so many facts; a higher number was made up, and after it there would be none left.
+/// Maximum fact number. No session has so many facts: a higher number is forged and could leave no number for later facts.
 const MOST_FACTS: u64 = 1 << 53;
 
-/// What a journal's bytes hold: the facts up to the first line that is not whole, and where that line begins.
+/// Parses a journal: returns the facts up to the first damaged line, and the offset at which that line begins.
 pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Result<(Vec<Line>, usize), Unknown> {
     let known = seal.known_start(&file_name(session), bytes);
     let mut lines = Vec::new();
@@ -168,7 +168,7 @@ pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Resul
     Ok((lines, good))
 }
 
-/// A line's JSON without its checksum, which is right, and without the bracket that closes it.
+/// Returns a line's JSON without the checksum and the closing brace; `None` if the line is torn or the checksum is wrong.
 fn whole(line: &[u8]) -> Option<Vec<u8>> {
     let body = line.strip_suffix(b"\"}\n")?;
     let (body, crc) = body.split_at_checked(body.len().checked_sub(8)?)?;
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_no_session_reaches_is_not_whole() {
+    fn out_of_range_number_is_invalid() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
         let whole = bytes.len();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_is_believed() {
+    fn flipped_bit_is_detected() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
         for byte in 0..bytes.len() {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_line_of_another_version_is_not_taken_for_damage() {
+    fn line_of_other_version_is_not_damage() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
         let body = r#"{"seq":2,"at":1.5,"event":{"type":"dreamed","of":"sheep"}"#;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_json() {
+    fn line_is_json() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(7, "x"));
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_follows_whole_lines_takes_none_of_them(
+        fn trailing_garbage_loses_no_complete_line(
             titles in proptest::collection::vec(any::<String>(), 0..5),
             torn in proptest::collection::vec(any::<u8>(), 0..120),
         ) {
@@ -286,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_line_is_the_last_that_is_read(
+        fn reading_stops_at_damaged_line(
             titles in proptest::collection::vec(".{0,20}", 1..5),
             place in any::<prop::sample::Index>(),
             byte in any::<u8>(),
@@ -297,7 +297,7 @@ mod tests {
             let at = place.index(bytes.len());
             bytes[at] = byte;
             let before = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
-            // A checksum in capitals says the same.
+            // A checksum with uppercase digits has the same value.
             let (read, good) = parse(&bytes).unwrap();
             prop_assert!(read.len() >= before && facts.starts_with(&read) && good <= bytes.len());
         }

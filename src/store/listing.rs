@@ -1,7 +1,7 @@
-//! What is below a folder: one look at each file, by several threads where there are many.
+//! Scans the files below a folder: reads the metadata of each file, on several threads if there are many files.
 //!
-//! Every question to an index begins with a look, so that it counts in microseconds a file: a [`FolderScan`] is kept from one to the
-//! next, and makes nothing new of what is as it was.
+//! Every query of an index begins with a scan, so microseconds per file matter: a [`FolderScan`] is kept from one scan to
+//! the next and reuses whatever has not changed.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,15 +13,16 @@ use serde::Serialize;
 
 use crate::domain::{FileStamp, Place};
 
-/// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
+/// Maximum depth and number of files of a listing: a folder that was linked or unpacked by mistake must not stall the
+/// server.
 pub(super) const MAX_DEPTH: usize = 12;
 const MAX_FILES: usize = 20_000;
-/// So many of those beyond are counted: to say how many there are must not cost more than to index them.
+/// Maximum number of further files that are counted: counting them must not cost more than indexing them.
 const MAX_COUNTED: usize = 100_000;
-/// A thread is started for so many files, and this many threads at most.
+/// Minimum number of files per thread, and maximum number of threads.
 const SHARE: usize = 256;
 const MAX_THREADS: usize = 4;
-/// No file system here has a coarser clock.
+/// Upper limit of the timestamp resolution of all supported file systems.
 const COARSEST: Duration = Duration::from_secs(3);
 
 /// A file in a listing.
@@ -36,7 +37,7 @@ pub struct FileEntry {
 }
 
 impl UnlistedReason {
-    /// What is the matter and what to do about it.
+    /// Returns what is wrong and what to do about it.
     pub fn sentence(self) -> &'static str {
         match self {
             UnlistedReason::TooDeep => {
@@ -49,14 +50,14 @@ impl UnlistedReason {
     }
 }
 
-/// What was below a folder at the last look. Hidden files and folders are left out, unless it is to see them, and what is no
-/// file.
+/// The files below a folder at the last scan. Omits special files, and also hidden files and folders unless they are
+/// requested.
 #[derive(Default)]
 pub struct FolderScan {
     folders: Vec<Folder>,
     count: usize,
     hidden: HiddenFiles,
-    /// Files beyond [`MAX_FILES`].
+    /// Number of files beyond [`MAX_FILES`].
     left_out: usize,
 }
 
@@ -68,21 +69,21 @@ enum HiddenFiles {
     Listed,
 }
 
-/// Something below a folder that a look does not list although it is there.
+/// An entry below a folder that exists but that a scan does not list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlisted {
-    /// From the home on, as it shows: its names need not be text.
+    /// Path in the home, for display: names that are not UTF-8 are converted lossily.
     pub path: String,
     pub why: UnlistedReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlistedReason {
-    /// It lies deeper than a listing looks.
+    /// It is below the maximum depth of a listing.
     TooDeep,
-    /// There are more files than a listing has.
+    /// There are more files than a listing may contain.
     TooMany,
-    /// Its name has characters that a path here may not have, or is too long.
+    /// Its name is not UTF-8, is too long, or has characters that are not allowed in a path.
     Name,
     /// The folder cannot be read.
     Closed,
@@ -90,14 +91,14 @@ pub enum UnlistedReason {
 
 struct Folder {
     path: Place,
-    /// The same from the root of the listing; empty for the root itself.
+    /// Path relative to the root of the listing; empty for the root itself.
     below_root: String,
-    /// By name.
+    /// Sorted by name.
     files: Vec<File>,
     folders: Vec<String>,
-    /// What is in it and is neither among the files nor the folders, by name.
+    /// Names of entries that are neither in `files` nor in `folders`, with the reason.
     unlisted: Vec<(String, UnlistedReason)>,
-    /// When it has this one still, it holds the same names, if they are settled.
+    /// Stamp of the folder. If the folder is `settled`, the same stamp means the same names.
     stamp: FileStamp,
     since: Instant,
     settled: bool,
@@ -112,17 +113,17 @@ struct Names {
 pub(super) struct File {
     pub(super) name: String,
     pub(super) is_link: bool,
-    /// Size, and when it was modified in Unix seconds; `None` where there is no file.
+    /// Stamp, size in bytes, and modification time in Unix seconds; `None` if there is no file.
     pub(super) seen: Option<(FileStamp, u64, f64)>,
 }
 
 impl FolderScan {
-    /// One that lists hidden files too.
+    /// Returns an empty scan that lists hidden files too.
     pub(super) fn with_hidden() -> Self {
         Self { hidden: HiddenFiles::Listed, ..Self::default() }
     }
 
-    /// What it saw that is not among its files.
+    /// Returns the entries that the scan found but does not list.
     pub(super) fn unlisted(&self) -> Vec<Unlisted> {
         let seen: HashSet<&str> = self.folders.iter().map(|folder| folder.path.as_str()).collect();
         let mut found = Vec::new();
@@ -144,8 +145,8 @@ impl FolderScan {
         found
     }
 
-    /// Looks again, and says whether anything may have changed since the last time. After an error it may not be asked for
-    /// what it saw.
+    /// Rescans, and returns whether anything may have changed since the last scan. After an error the scan is incomplete
+    /// and must not be used.
     pub(super) fn again(&mut self, dir: &Dir, root: &Place) -> io::Result<bool> {
         let hidden = self.hidden;
         let folders = std::mem::replace(self, Self { hidden, ..Self::default() }).folders.into_iter();
@@ -156,12 +157,12 @@ impl FolderScan {
         Ok(changed)
     }
 
-    /// How many files it left out, because there are more than a listing may hold. Counted up to 100,000.
+    /// Returns the number of files beyond the maximum of a listing, counted up to 100,000.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// All files it saw, by path.
+    /// Returns all files of the scan, sorted by path.
     pub fn files(&self) -> Vec<FileEntry> {
         let mut found = Vec::with_capacity(self.count);
         for folder in &self.folders {
@@ -170,12 +171,12 @@ impl FolderScan {
                 Some(FileEntry { path: folder.path.child(&file.name).ok()?, size, modified, stamp })
             }));
         }
-        // Sorted folder by folder, so that little is left to do.
+        // The files of each folder are sorted already, so this sort is cheap.
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found
     }
 
-    /// Reads the names in a folder and all in it; true when they are not what they were `before`.
+    /// Reads the names in a folder and its subfolders; returns whether they differ from `before`.
     fn read(
         &mut self,
         dir: &Dir,
@@ -191,7 +192,7 @@ impl FolderScan {
             known => {
                 let Names { files, folders, unlisted } = self.names(dir)?;
                 let since = same_stamp.unwrap_or(now);
-                // What changes from here on gives the folder another stamp: the clock has moved on since it got this one.
+                // A change from here on gives the folder another stamp, because the clock has advanced since this one.
                 let settled =
                     now.duration_since(since) > COARSEST && self.count + files.len() < MAX_FILES && is_local(dir);
                 match known {
@@ -214,7 +215,7 @@ impl FolderScan {
         for number in 0..self.folders[at].folders.len() {
             let name = &self.folders[at].folders[number];
             let Ok(path) = path.child(name) else { continue };
-            // A folder that cannot be read hides what is in it, and nothing else.
+            // A folder that cannot be opened is skipped.
             if let Ok(inner) = dir.open_dir(name) {
                 changed |= self.read(&inner, (&path, depth + 1), before)?;
             }
@@ -222,7 +223,7 @@ impl FolderScan {
         Ok(changed)
     }
 
-    /// What is in a folder, by name.
+    /// Reads the entries of a folder, sorted by name.
     fn names(&mut self, dir: &Dir) -> io::Result<Names> {
         let (mut files, mut folders, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
         for entry in dir.entries()? {
@@ -242,7 +243,7 @@ impl FolderScan {
                 folders.push(name);
             } else if self.count + files.len() >= MAX_FILES {
                 self.left_out += 1;
-                // One says it for all.
+                // One entry stands for all.
                 if !unlisted.iter().any(|(_, why)| *why == UnlistedReason::TooMany) {
                     unlisted.push((name, UnlistedReason::TooMany));
                 }
@@ -255,7 +256,7 @@ impl FolderScan {
         Ok(Names { files, folders, unlisted })
     }
 
-    /// Looks at every file, and says whether one has changed; a thread has at least `share` of them.
+    /// Reads the metadata of every file, and returns whether one has changed. Each thread handles at least `share` files.
     fn stat(&mut self, root: &Dir, share: usize) -> bool {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = (self.count / share.max(1)).clamp(1, cores.min(MAX_THREADS));
@@ -271,7 +272,8 @@ impl FolderScan {
         })
     }
 
-    /// All files in shares of `most`: folders, by their path from the root, with some of their files.
+    /// Splits all files into shares of at most `most`. A share is a list of folders, by their path below the root, each
+    /// with some of its files.
     fn shares(&mut self, most: usize) -> Vec<Vec<(&str, &mut [File])>> {
         let mut shares = Vec::new();
         let mut share: Vec<(&str, &mut [File])> = Vec::new();
@@ -294,12 +296,12 @@ impl FolderScan {
     }
 }
 
-/// How many folders lie between the root of a listing and this one, this one included.
+/// Returns the depth of a folder below the root of a listing; the root has depth 0.
 fn depth(folder: &Place) -> usize {
     folder.as_str().matches('/').count()
 }
 
-/// Whether a file lies deeper than a listing looks.
+/// Whether a file is below the maximum depth of a listing.
 pub fn is_too_deep(file: &Place) -> bool {
     depth(file) > MAX_DEPTH + 1
 }
@@ -310,14 +312,14 @@ impl File {
     }
 }
 
-/// Whether an entry is a folder, a file or a link; `None` for a pipe and the like.
+/// Returns the type of an entry that is a folder, a file or a link; `None` for special files such as pipes.
 pub(super) fn kind(dir: &Dir, entry: &DirEntry) -> io::Result<Option<FileType>> {
     let known = |kind: &FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
     let kind = entry.file_type()?;
     if known(&kind) {
         return Ok(Some(kind));
     }
-    // Some file systems do not say; a pipe or a socket says so again.
+    // Some file systems do not report the type with the name. For a pipe or a socket the result stays the same.
     Ok(dir.symlink_metadata(entry.file_name()).ok().map(|meta| meta.file_type()).filter(known))
 }
 
@@ -339,7 +341,7 @@ fn stat(root: &Dir, share: Vec<(&str, &mut [File])>) -> bool {
 }
 
 pub(super) fn seen(dir: &Dir, file: &File) -> Option<(FileStamp, u64, f64)> {
-    // A link that leads out, or to nothing, is not part of the home.
+    // A dangling link, or one that leads out, is not part of the home.
     let meta = if file.is_link { dir.metadata(&file.name) } else { dir.symlink_metadata(&file.name) }.ok()?;
     let modified = if meta.mtime() < 0 { 0.0 } else { meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9 };
     meta.is_file().then(|| (stamp(&meta), meta.len(), modified))
@@ -350,7 +352,8 @@ pub(super) fn stamp(meta: &Metadata) -> FileStamp {
     FileStamp::of(meta.len(), modified, changed, (meta.dev(), meta.ino()))
 }
 
-/// Whether the folder is on a file system of this machine that is known to stamp a folder with every change of its names.
+/// Whether the folder is on a local file system that is known to update a folder's timestamps with every change of its
+/// names.
 #[cfg(target_os = "linux")]
 fn is_local(dir: &Dir) -> bool {
     // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, bcachefs.
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_by_path_whatever_lies_between_folders() {
+    fn files_are_sorted_by_path() {
         let folder = tempfile::tempdir().unwrap();
         let names = ["a/b.md", "a/b/c.md", "a/z.md", "a-b/x.md", "a.md", "a b/y.md", "b", "猫.md", "a/0.md"];
         names.iter().for_each(|name| write(folder.path(), name));
@@ -447,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_most_files_are_listed() {
+    fn listing_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..=MAX_FILES {
             std::fs::File::create(folder.path().join(number.to_string())).unwrap();
@@ -458,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn links_count_as_what_they_lead_to_within_the_folder() {
+    fn links_within_folder_are_followed() {
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write(folder.path(), "a/real.md");
         write(outside.path(), "secret.md");
@@ -475,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_no_file() {
+    fn fifo_is_not_listed() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = std::ffi::CString::new(folder.path().join("pipe").to_str().unwrap()).unwrap();
         // SAFETY: a NUL-terminated path and a mode are all mkfifo takes.
@@ -484,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_keeps_size_and_time_of_change_is_seen() {
+    fn edit_with_equal_size_and_mtime_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a.md");
         let before = listed(folder.path());
@@ -499,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn several_threads_see_what_one_sees() {
+    fn concurrent_scans_agree() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..61 {
             write(folder.path(), &format!("{}/{}.md", number % 7, number));
@@ -521,7 +524,7 @@ mod tests {
         assert!(!look.stat(&dir, 10), "nothing has changed");
     }
 
-    /// Looks as if the folders had been as they are for long.
+    /// Rescans as if the folders had not changed for a long time.
     fn settle(look: &mut FolderScan, dir: &Dir, folder: &std::path::Path) {
         let (then, on_disk) = (Instant::now() - 2 * COARSEST, std::time::SystemTime::now() - 2 * COARSEST);
         for inner in ["", "a", "b"] {
@@ -567,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_not_settled_while_the_clock_stands_still() {
+    fn names_are_reread_while_clock_is_too_coarse() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a.md");
         let dir = open(folder.path());
@@ -576,7 +579,7 @@ mod tests {
             look.again(&dir, &root()).unwrap();
             assert!(!look.folders[0].settled);
         }
-        // The same stamp, and another name: what happens within one tick of a clock.
+        // The same stamp and another name, as happens within one tick of a clock.
         write(folder.path(), "b.md");
         look.folders[0].stamp = stamp(&dir.dir_metadata().unwrap());
         assert!(look.again(&dir, &root()).unwrap());

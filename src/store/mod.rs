@@ -1,7 +1,8 @@
 //! The home on disk, and the only module that opens its files.
 //!
-//! Everything goes through directory handles opened beneath the home (`openat2`, no climbing, no symlink out), so a
-//! symlink swapped in later leads nowhere. All functions block; callers on the runtime use `spawn_blocking`.
+//! Everything goes through directory handles opened beneath the home (`openat2`: neither `..` nor a symlink leads out), so
+//! a symlink that is swapped in later cannot lead outside. All functions block, except the `async` ones of [`SessionLog`]
+//! and [`Tree`]; callers on the runtime use `spawn_blocking`.
 
 mod aside;
 mod atomic;

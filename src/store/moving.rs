@@ -1,4 +1,4 @@
-//! Renaming and deleting files. A deleted file is kept in `storage/trash/{time}/{its path}` and can be restored.
+//! Renames, deletes and restores files. A deleted file is kept in `storage/trash/{time}/{its path}`.
 
 use cap_std::fs::Dir;
 
@@ -11,10 +11,11 @@ use crate::clock;
 use crate::domain::{Place, Root};
 
 impl Home {
-    /// Gives a file another path if it is what `expect` says and nothing is there.
+    /// Moves a file to another path, if the file is what `expect` says and the new path is free.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is something else now, [`StoreError::Exists`] when the new path is taken.
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
+    /// taken.
     pub(super) fn rename_text(&self, from: &Place, to: &Place, expect: &Expect) -> Result<(), StoreError> {
         editable(from)?;
         editable(to)?;
@@ -22,7 +23,7 @@ impl Home {
         self.check(from, expect)?;
         let source = self.folder_of(from)?;
         let target = self.make_folder_of(to)?;
-        // A link that leads nowhere is there, too.
+        // A dangling link takes the path too.
         if target.symlink_metadata(to.file_name()).is_ok() {
             return Err(StoreError::Exists { path: to.to_string() });
         }
@@ -33,10 +34,10 @@ impl Home {
         Ok(())
     }
 
-    /// Moves a file to the trash if it is what `expect` says, and answers what brings it back.
+    /// Moves a file to the trash if it is what `expect` says. Returns the id with which it can be restored.
     ///
     /// # Errors
-    /// As [`Home::rename_text`].
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
     pub(super) fn trash_text(&self, path: &Place, expect: &Expect) -> Result<String, StoreError> {
         editable(path)?;
         let doing = || format!("deleting {path}");
@@ -59,10 +60,11 @@ impl Home {
         Ok(format!("{stamp}/{path}"))
     }
 
-    /// Brings a file back from the trash to where it was.
+    /// Restores a file from the trash to its original path.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is a file of that path again, [`StoreError::NotFound`] when it is not in the trash.
+    /// Returns [`StoreError::Exists`] if the path is taken again, and [`StoreError::NotFound`] if the file is not in the
+    /// trash.
     pub(super) fn restore_text(&self, kept: &str) -> Result<Place, StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
@@ -80,7 +82,7 @@ impl Home {
         }
         let moved = source.rename(path.file_name(), &target, path.file_name());
         moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
-        // Only empty folders are left of it.
+        // Only empty folders remain in it.
         let _ = trash.remove_dir_all(stamp);
         Ok(path)
     }
@@ -96,7 +98,7 @@ impl Home {
         }
     }
 
-    /// Of a path below one of the four folders.
+    /// Opens the folder that contains a path below one of the four folders.
     fn folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
         let root = self.root().open_dir(path.root().name()).map_err(|error| escape_or(path, error))?;
         match path.folder() {
@@ -113,7 +115,7 @@ impl Home {
         self.folder_of(path)
     }
 
-    /// A skill's folder has no meaning without its file. One that holds anything stays.
+    /// Removes the folder of a path if it is empty: a skill's folder has no meaning without its file.
     fn remove_empty_folder(&self, path: &Place) {
         let Some(inner) = path.folder() else { return };
         if let Ok(root) = self.root().open_dir(path.root().name()) {
@@ -127,7 +129,7 @@ impl Home {
     }
 }
 
-/// The four folders, without what lists do not show.
+/// Returns an error unless the path is in one of the four folders and not hidden.
 fn editable(path: &Place) -> Result<(), StoreError> {
     let why = match path.is_hidden() {
         true => "names that begin with a dot are hidden",
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_file_comes_back_as_it_was_and_never_over_another() {
+    fn deleted_file_is_restored_without_overwriting() {
         let (folder, home) = home();
         let seen = home.save_text(&path("skills/tea/SKILL.md"), "tea", &Expect::Absent).unwrap();
         let refused = home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Etag("other".to_owned()));
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trash_keeps_the_last_deleted_files() {
+    fn trash_keeps_last_deleted_files() {
         let (folder, home) = home();
         for n in 0..MOST_TRASHED + 2 {
             std::fs::create_dir_all(folder.path().join(TRASH).join(format!("{n:04}/memory"))).unwrap();

@@ -4,18 +4,18 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The text of a file.
+/// Reads a text file.
 ///
 /// # Errors
-/// With the path, when it cannot be read or is not UTF-8.
+/// Returns an error with the path if the file cannot be read or is not UTF-8.
 pub fn text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path).map_err(|error| named(path, &error))
 }
 
-/// All files below a folder, sorted.
+/// Lists all files below a folder, sorted by path.
 ///
 /// # Errors
-/// With the path, when a folder cannot be listed.
+/// Returns an error with the path if a folder cannot be listed.
 pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| named(folder, &error))? {
@@ -30,19 +30,19 @@ pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Writes a file, and the folder it is in where that is missing.
+/// Writes a file, and creates its folder if missing.
 ///
 /// # Errors
-/// With the path, when it cannot be written.
+/// Returns an error with the path if the file cannot be written.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     make_folder_of(path)?;
     fs::write(path, text).map_err(|error| named(path, &error))
 }
 
-/// A file for reading and writing, made where missing.
+/// Opens a file for reading and writing; creates the file and its folder if missing.
 ///
 /// # Errors
-/// With the path, when it cannot be opened.
+/// Returns an error with the path if the file cannot be opened.
 pub fn cache(path: &Path) -> io::Result<File> {
     make_folder_of(path)?;
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);

@@ -1,8 +1,8 @@
-//! `sessions/pictures/{session}/{hash}.{png|jpg|webp|gif}`: the pictures that were sent along with messages, each under the
-//! hash of its bytes and once, however many messages show it.
+//! `sessions/pictures/{session}/{hash}.{png|jpg|webp|gif}`: the pictures that were sent with messages, each stored once
+//! under the hash of its bytes, however many messages show it.
 //!
-//! A file is there before a message names it, and it proves itself by its hash whenever it is read: one that is missing or
-//! was changed is none. The folder goes where its session goes.
+//! A file is written before a message refers to it, and is verified by its hash whenever it is read: a changed file counts
+//! as missing. The folder moves with its session.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,16 +19,16 @@ use crate::domain::{NewPicture, SessionId};
 
 pub(super) const FOLDER: &str = "pictures";
 
-/// SHA-256 in hexadecimal: what a picture is called.
+/// Returns the name of a picture: the SHA-256 of its bytes in hexadecimal.
 pub fn picture_hash(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 impl Home {
-    /// Keeps pictures of a session. What is no picture, or is not what its hash says, is left out.
+    /// Stores pictures of a session. Skips bytes that are not a picture or do not match their hash.
     ///
     /// # Errors
-    /// When one cannot be written; those before it are kept.
+    /// Returns an error if a picture cannot be written; the ones before it are stored.
     pub(super) fn keep_pictures(&self, session: &SessionId, pictures: &[NewPicture]) -> Result<(), StoreError> {
         if pictures.is_empty() {
             return Ok(());
@@ -44,7 +44,7 @@ impl Home {
                 atomic::replace(&dir, &name, bytes, 0o600).map_err(StoreError::io(doing()))?;
             }
         }
-        // A power cut may not take the folder of a file that a message names.
+        // A power failure must not lose the folder of a file that a message refers to.
         let above = self.sessions_dir().open_dir(FOLDER).and_then(|above| atomic::sync_dir(&above));
         above.and_then(|()| atomic::sync_dir(self.sessions_dir())).map_err(StoreError::io(doing()))
     }
@@ -59,12 +59,12 @@ impl Home {
 }
 
 impl SessionFiles {
-    /// The bytes of a picture, where they are what the hash says.
+    /// Returns the bytes of a picture; `None` if it is missing or does not match the hash.
     pub fn picture(&self, hash: &str) -> Option<Vec<u8>> {
         read(&self.pictures_dir().ok()?, hash)
     }
 
-    /// All pictures of a session by their hashes.
+    /// Returns all pictures of the session by their hashes.
     pub fn pictures(&self) -> BTreeMap<String, Vec<u8>> {
         let Ok(dir) = self.pictures_dir() else { return BTreeMap::new() };
         let names = dir.entries().into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! A file that does not parse is moved aside and reported, never overwritten.
+//! Moves files that do not parse to quarantine and reports them. They are never overwritten.
 
 use cap_std::fs::Dir;
 use serde::Serialize;
@@ -8,13 +8,13 @@ use super::error::StoreError;
 use super::home::Home;
 use crate::clock;
 
-/// A damaged file and where it went.
+/// A damaged file and where it was moved.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Quarantined {
-    /// Its home path before.
+    /// Original path in the home.
     pub file: String,
     pub reason: String,
-    /// Its home path now, under `storage/quarantine/`.
+    /// New path in the home, under `storage/quarantine/`.
     pub moved_to: String,
     /// Unix seconds.
     pub at: f64,
@@ -33,7 +33,7 @@ impl Home {
         Ok(())
     }
 
-    /// Moves a file at the top of the home there, and reports it.
+    /// Moves a file at the top of the home to `storage/quarantine/` and reports it.
     pub(super) fn quarantine_setting(&self, name: &str, reason: String) -> Result<(), StoreError> {
         let (aside, kept) = self.aside(name)?;
         self.root().rename(name, &aside, &kept).map_err(StoreError::io(format!("moving {name} aside")))?;
@@ -42,7 +42,7 @@ impl Home {
         Ok(())
     }
 
-    /// Keeps bytes that were cut from `sessions/{name}` and reports it.
+    /// Writes bytes that were cut from `sessions/{name}` to `storage/quarantine/` and reports them.
     pub(super) fn quarantine_bytes(&self, name: &str, bytes: &[u8], reason: String) -> Result<(), StoreError> {
         let (aside, kept) = self.aside(name)?;
         atomic::replace(&aside, &kept, bytes, 0o600)
@@ -54,7 +54,7 @@ impl Home {
     fn aside(&self, name: &str) -> Result<(Dir, String), StoreError> {
         let aside =
             self.root().open_dir("storage/quarantine").map_err(StoreError::io("opening storage/quarantine/"))?;
-        // Two of one name in one moment are still two files.
+        // Two files with the same name and time get different names.
         let stamped = format!("{name}.{}", clock::stamp());
         let mut kept = stamped.clone();
         let mut number = 1;

@@ -1,4 +1,5 @@
-//! Reads sessions from their files without asking the tasks that own them. Nothing is repaired or moved aside here.
+//! Reads sessions from their files without asking the tasks that own them; repairs and quarantines nothing. Also writes
+//! imported compacted messages and the lists of marked sessions.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::domain::{Session, SessionId};
 
 const ARCHIVE: &str = "archive";
 const DELETED: &str = "archive/deleted";
-/// Enough to find one again; more would be a list, not an answer.
+/// Maximum number of deleted sessions in a response: enough to find one again.
 const MOST_DELETED: usize = 200;
 
 /// A file of compacted messages in `sessions/archive/`.
@@ -28,7 +29,7 @@ pub struct CompactedMessages {
     pub archived_at: f64,
 }
 
-/// A session that was deleted and can be brought back.
+/// A deleted session that can be restored.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct DeletedSession {
     pub id: String,
@@ -39,7 +40,7 @@ pub struct DeletedSession {
 }
 
 impl SessionFiles {
-    /// The files of compacted messages of a session, oldest first.
+    /// Returns the session's files of compacted messages, oldest first.
     pub fn compacted_files(&self) -> Vec<CompactedMessages> {
         let Ok(dir) = self.home.sessions_dir().open_dir(ARCHIVE) else { return Vec::new() };
         let Ok(entries) = dir.entries() else { return Vec::new() };
@@ -57,13 +58,13 @@ impl SessionFiles {
         found
     }
 
-    /// The messages of one file, as they were written.
+    /// Returns the messages of one file, unchanged.
     pub fn compacted(&self, name: &str) -> Result<Vec<Value>, StoreError> {
         self.compacted_as(name, None).map(|(messages, _)| messages)
     }
 
-    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the file, or because
-    /// the file was there before this home had a key.
+    /// Like [`Self::compacted`], and also returns whether this home wrote the messages: the file matches the hash that the
+    /// session keeps of it, or it existed before this home had a key.
     pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
         if !is_compacted_file_of(&self.session, name) {
@@ -79,21 +80,21 @@ impl SessionFiles {
 }
 
 impl Home {
-    /// Ids of all sessions that have a file.
+    /// Returns the ids of all sessions that have a file.
     pub(super) fn session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
         let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".json")?).ok()).collect())
     }
 
-    /// A session as its file has it; `None` when there is none that can be read.
+    /// Returns a session as stored in its file; `None` if the file is missing or cannot be read.
     pub(super) fn stored_session(&self, id: &SessionId) -> Option<Session> {
         let bytes = self.sessions_dir().read(format!("{id}.json")).ok()?;
         session_file::parse_foreign(&bytes, clock::now()).ok()
     }
 
-    /// Writes the compacted messages that came with an imported session. File names get the session's id; answers old and new
-    /// names.
+    /// Writes the compacted messages of an imported session to files that are named after the session's id. Returns the new
+    /// name for each old one.
     pub(super) fn adopt_compacted(
         &self,
         id: &SessionId,
@@ -113,7 +114,7 @@ impl Home {
         Ok(names)
     }
 
-    /// Sessions that can be brought back, the one used last first.
+    /// Returns the deleted sessions that can be restored, most recently used first.
     pub(super) fn deleted_sessions(&self) -> Vec<DeletedSession> {
         let Ok(dir) = self.sessions_dir().open_dir(DELETED) else { return Vec::new() };
         let Ok(entries) = dir.entries() else { return Vec::new() };
@@ -135,12 +136,12 @@ impl Home {
         found
     }
 
-    /// The ids on a list; none where `config.json` says nothing that can be read.
+    /// Returns the ids on a list; empty if `config.json` has no valid list.
     pub(super) fn session_list(&self, list: MarkedSessions) -> Vec<String> {
         serde_json::from_value(self.settings_file().remove(list.setting()).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Puts a session at the end of a list.
+    /// Adds a session to the end of a list, or moves it there.
     pub(super) fn enlist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
@@ -149,7 +150,7 @@ impl Home {
         self.write_setting(list.setting(), ids.into())
     }
 
-    /// Takes a session from a list. Nothing is written where it is not on it.
+    /// Removes a session from a list. Writes nothing if the session is not on the list.
     pub(super) fn delist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
@@ -162,10 +163,11 @@ impl Home {
     }
 }
 
-/// The name of such a file is the session's id, `_`, and a time; nothing that leads elsewhere.
+/// Whether this is the name of a file of compacted messages of the session: its id, `_`, a time, and `.json`. Such a name
+/// cannot lead to another folder.
 pub(super) fn is_compacted_file_of(id: &SessionId, name: &str) -> bool {
     let Some(stamp) = name.strip_prefix(id.as_str()).and_then(|rest| rest.strip_prefix('_')) else { return false };
     let Some(stamp) = stamp.strip_suffix(".json") else { return false };
-    // Ids may hold `_`: what follows must be a time, or a file of `a` would be one of `a_b` too.
+    // Ids may contain `_`. The rest must be a time, or a file of session `a_b` would count as one of session `a`.
     !stamp.is_empty() && stamp.bytes().all(|byte| byte.is_ascii_digit() || b"-TZ.:".contains(&byte))
 }

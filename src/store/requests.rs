@@ -1,9 +1,9 @@
-//! `sessions/requests/{session}/`: what was sent to the model for each answer.
+//! `sessions/requests/{session}/`: the requests that were sent to the model for each answer.
 //!
-//! `{number}.json` is a request, `texts/{hash}` a text of one or many requests, `found/{work}.{hits}.json` what RAG mode
-//! found for a work. It is a record for people and nothing else is made from it: it is written without waiting for the
-//! disk, and every text proves itself by its hash when it is read. A session keeps its last [`MOST`] requests and at most
-//! [`MOST_BYTES`] of their texts, all sessions together [`MOST_IN_ALL`]; the oldest go first.
+//! `{number}.json` is a request, `texts/{hash}` a text of one or more requests, `found/{work}.{hits}.json` what RAG mode
+//! found for a work. These records are for people, and nothing is derived from them: they are written without fsync, and
+//! every text is verified by its hash when it is read. A session keeps its last [`MOST`] requests and at most
+//! [`MOST_BYTES`] of their texts, all sessions together keep [`MOST_IN_ALL`]; the oldest are removed first.
 
 use std::collections::HashSet;
 use std::io;
@@ -21,23 +21,24 @@ pub(super) const FOLDER: &str = "requests";
 const TEXTS: &str = "texts";
 const FOUND: &str = "found";
 const TEMP: &str = ".part-";
-/// Requests that are kept of one session.
+/// Maximum number of requests kept per session.
 const MOST: usize = 200;
-/// Bytes of texts that are kept of one session.
+/// Maximum bytes of texts kept per session.
 const MOST_BYTES: u64 = 64 << 20;
-/// Bytes that are kept of all sessions together.
+/// Maximum bytes kept for all sessions together.
 const MOST_IN_ALL: u64 = 512 << 20;
-/// So many requests between two looks at what may go.
+/// Number of requests between two sweeps of a session.
 const SWEPT_EVERY: usize = 20;
 
-/// What of a session's requests is over a limit.
+/// Limits for the requests of one session.
 #[derive(Clone, Copy)]
 struct RecordLimits {
     requests: usize,
     bytes: u64,
 }
 
-/// What is kept for people to look at: requests as they were sent, and what was retrieved. It decides nothing, and may be lost.
+/// Records for people: requests as they were sent, and what was retrieved. No decision depends on them, and they may be
+/// lost.
 #[derive(Clone)]
 pub struct Records {
     home: Home,
@@ -50,11 +51,11 @@ impl Home {
 }
 
 impl Records {
-    /// Keeps a request, and of its texts those that are not there yet. `at` is its place: the session's fact number, the
-    /// exchange inside the run, the attempt.
+    /// Stores a request, and those of its texts that are not stored yet. `at` is its position: the session's fact number,
+    /// the dialogue inside the run, the attempt.
     ///
     /// # Errors
-    /// When it cannot be written. What was kept before is whole.
+    /// Returns an error if the request cannot be written. Earlier records stay intact.
     pub fn keep_request(
         &self,
         session: &SessionId,
@@ -66,7 +67,7 @@ impl Records {
         let dir = self.requests_of(session).map_err(StoreError::io(doing()))?;
         let kept = dir.open_dir(TEXTS).map_err(StoreError::io(doing()))?;
         for SentText { hash, text } in texts {
-            // One of another length was cut off by a power failure.
+            // A power failure truncated a text of another length.
             if kept.metadata(hash).ok().map(|meta| meta.len()) != Some(text.len() as u64) {
                 write(&kept, hash, text.as_bytes()).map_err(StoreError::io(doing()))?;
             }
@@ -79,10 +80,10 @@ impl Records {
         Ok(())
     }
 
-    /// Writes the record of a request again whose texts are kept already.
+    /// Rewrites the record of a request whose texts are already stored.
     ///
     /// # Errors
-    /// As [`Home::keep_request`].
+    /// Returns an error if the record cannot be written, like [`Self::keep_request`].
     pub fn keep_record(
         &self,
         session: &SessionId,
@@ -94,12 +95,12 @@ impl Records {
             .map_err(StoreError::io(format!("keeping a request of {session}")))
     }
 
-    /// Names of a session's requests, oldest first.
+    /// Returns the names of a session's requests, oldest first.
     pub fn sent_requests(&self, session: &SessionId) -> Vec<String> {
         self.home.sessions_dir().open_dir(format!("{FOLDER}/{session}")).map(|dir| names(&dir)).unwrap_or_default()
     }
 
-    /// One of them; `None` when there is none of that name that can be read.
+    /// Returns the request of that name; `None` if it does not exist or cannot be read.
     pub fn sent_request(&self, session: &SessionId, name: &str) -> Option<SentRequest> {
         if !is_name(name) {
             return None;
@@ -108,7 +109,7 @@ impl Records {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// A text of a request, where it is what its hash says.
+    /// Returns a text of a request; `None` if it is missing or does not match its hash.
     pub fn sent_text(&self, session: &SessionId, hash: &str) -> Option<String> {
         if hash.is_empty() || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -117,10 +118,10 @@ impl Records {
         (etag(&bytes) == hash).then(|| String::from_utf8(bytes).ok()).flatten()
     }
 
-    /// Keeps what was found for a work.
+    /// Stores what was found for a work.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep_found(&self, session: &SessionId, work: &WorkId, search: &Search) -> Result<(), StoreError> {
         let doing = || format!("keeping what was found for {session}");
         let dir = self.requests_of(session).map_err(StoreError::io(doing()))?;
@@ -130,7 +131,7 @@ impl Records {
         write(&dir, &found_name(work, search.hits.len()), &bytes).map_err(StoreError::io(doing()))
     }
 
-    /// For which works something was looked for, and how many passages each was given.
+    /// Returns the works with a stored search, each with its number of hits.
     pub fn found_works(&self, session: &SessionId) -> Vec<(WorkId, usize)> {
         let Ok(dir) = self.home.sessions_dir().open_dir(format!("{FOLDER}/{session}/{FOUND}")) else {
             return Vec::new();
@@ -138,7 +139,7 @@ impl Records {
         all_names(&dir).iter().filter_map(|name| work_of(name)).collect()
     }
 
-    /// What was found for a work.
+    /// Returns what was found for a work.
     pub fn found(&self, session: &SessionId, work: &WorkId) -> Option<Search> {
         let hits = self.found_works(session).into_iter().find(|(known, _)| known == work)?.1;
         let name = found_name(work, hits);
@@ -146,20 +147,21 @@ impl Records {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The requests of a deleted session go where its file goes.
+    /// Moves the requests of a deleted session to the deleted sessions.
     pub(super) fn set_aside(&self, session: &SessionId) -> io::Result<()> {
         aside::put(self.home.sessions_dir(), FOLDER, session)
     }
 
-    /// And come back with it.
+    /// Moves the requests of a restored session back.
     pub(super) fn bring_back(&self, session: &SessionId) -> io::Result<()> {
         aside::bring_back(self.home.sessions_dir(), FOLDER, session)
     }
 
-    /// Lets go of the sessions' requests that were not added to for longest, until all together are within their limit.
+    /// Removes all requests of the sessions that changed least recently, until the rest is within the limit for all
+    /// sessions.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// Returns an error if the folder cannot be read, or if a session's requests cannot be removed.
     pub fn sweep(&self) -> Result<(), StoreError> {
         self.sweep_all(MOST_IN_ALL).map_err(StoreError::io("looking at sessions/requests/"))
     }
@@ -203,7 +205,7 @@ fn write_record(dir: &Dir, at: (u64, u32, u32), request: &SentRequest) -> io::Re
     write(dir, &format!("{}.json", name(at)), &bytes)
 }
 
-/// Written aside and put in place, so that a full disk leaves no half file of a name that means something.
+/// Writes a temporary file and renames it, so that a full disk leaves no partial file under the final name.
 fn write(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temp = format!("{TEMP}{}", clock::new_id());
     let mut options = OpenOptions::new();
@@ -211,17 +213,17 @@ fn write(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let written = dir.open_with(&temp, &options).and_then(|mut file| io::Write::write_all(&mut file, bytes));
     let written = written.and_then(|()| dir.rename(&temp, dir, name));
     if written.is_err() {
-        // Best effort: what stays is removed by the next sweep.
+        // Best effort: the next sweep removes what remains.
         let _ = dir.remove_file(&temp);
     }
     written
 }
 
-/// Removes the oldest requests that are too many, and what belongs to none that is left.
+/// Removes the oldest requests beyond the limits, and all texts and searches that no remaining request uses.
 fn sweep(dir: &Dir, limits: RecordLimits) -> io::Result<()> {
     let texts = dir.open_dir(TEXTS)?;
     let mut names = names(dir);
-    // A few more than it must, so that not every request sweeps.
+    // Removes some more than necessary, so that not every request triggers a sweep.
     if names.len() > limits.requests {
         drop_first(dir, &mut names, limits.requests / 10)?;
     }
@@ -261,7 +263,7 @@ fn drop_first(dir: &Dir, names: &mut Vec<String>, count: usize) -> io::Result<()
     Ok(())
 }
 
-/// Sorts as the requests were made.
+/// Returns the name of a request. Names sort in the order in which the requests were made.
 fn name((seq, dialogue, attempt): (u64, u32, u32)) -> String {
     format!("{seq:08}-{dialogue:03}-{attempt}")
 }
@@ -289,7 +291,8 @@ fn all_names(dir: &Dir) -> Vec<String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
 }
 
-/// The id of a work of ours is a plain name; one of a file from elsewhere may be anything.
+/// Returns the file name of a search. Ids of this home's works are plain names; ids from imported files can be anything, so
+/// they are encoded.
 fn found_name(work: &WorkId, hits: usize) -> String {
     let hex = base16ct::lower::encode_string(work.as_str().as_bytes());
     let plain = work.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
@@ -353,7 +356,7 @@ mod tests {
         let read = home.records().sent_request(&session, "00000012-000-0").unwrap();
         assert_eq!(read, request("w", &[soul.clone(), two]));
         assert_eq!(home.records().sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
-        // A text that was damaged is none, and the next request that holds it puts it right.
+        // A damaged text is not returned, and the next request that contains it repairs it.
         let file = folder.path().join("sessions/requests/s/texts").join(&soul.hash);
         std::fs::write(&file, "You are mean.").unwrap();
         assert_eq!(home.records().sent_text(&session, &soul.hash), None);

@@ -1,13 +1,13 @@
-//! `session-key.json`: the key by which this home knows the files in sessions/ that it wrote itself.
+//! `session-key.json`: the key by which this home recognizes the files in sessions/ that it wrote itself.
 //!
-//! A file of sessions/ decides what runs without a question: a work that is under way goes on, an answer that was given
-//! counts. So only what carries a message authentication code (HMAC-SHA-256) of this key may act; what another program wrote
-//! is content and nothing more. The code is the last field of a session's file, of a kept change, and of each line of a
-//! journal, over the bytes before it and the name of the session. It is written with them in one step, so there is no moment
-//! in which a file and its code disagree.
+//! A file in sessions/ decides what runs without a question: a work that is under way continues, and an answer that was
+//! given counts. So only data with a message authentication code (MAC, HMAC-SHA-256) of this key is acted on; data that
+//! another program wrote is only content. The MAC is the last field of a session's file and of a change record, and the
+//! last field before the checksum in each line of a journal. It covers the kind, the name, and the bytes before it. It is
+//! written together with them, so a file and its MAC never disagree.
 //!
-//! The key stands beside `trusted.json`, where no tool and no command reads. It belongs to the home: a copy of the whole
-//! home knows its own files.
+//! The key file is next to `trusted.json`, where no tool and no command reads. It belongs to the home: a copy of the whole
+//! home recognizes its own files.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -22,15 +22,15 @@ use super::error::StoreError;
 use crate::clock;
 
 pub(super) const FILE: &str = "session-key.json";
-/// A key file beyond this is damaged, in bytes: a home with 100,000 sessions stays below it.
+/// Maximum size of a key file in bytes; a larger one counts as damaged. A home with 100,000 sessions stays below it.
 const MOST: u64 = 64 << 20;
 const BEFORE_CODE: &[u8] = b",\n  \"mac\": \"";
 const AFTER_CODE: &[u8] = b"\"\n}\n";
 const BEFORE_LINE_CODE: &[u8] = b",\"mac\":\"";
-/// A code in hexadecimal.
+/// Length of a MAC in hexadecimal digits.
 const CODE: usize = 64;
 
-/// What a code is for; one made for a thing is never one for another.
+/// What a MAC is for; a MAC of one kind is never valid for another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sealed {
     /// `sessions/{id}.json`; its name is the session's id.
@@ -41,37 +41,37 @@ pub(super) enum Sealed {
     Change,
 }
 
-/// A file that was there when the key was made: the person's own, as long as it begins as it did then.
+/// A file that existed when the key was created. The bytes that it had then count as this home's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Found {
     size: u64,
     sha256: String,
 }
 
-/// By path below sessions/; a deleted session stands there under the name it has when it comes back.
+/// Files by path below sessions/. A deleted session is listed under the name that it has after a restore.
 type FirstStart = BTreeMap<String, Vec<Found>>;
 
 #[derive(Serialize, Deserialize)]
 struct KeyFile {
     /// 32 bytes in hexadecimal.
     key: String,
-    /// What was there at the first start of a version that keeps a key.
+    /// The files that existed at the first start of a version that has a key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     first_start: FirstStart,
 }
 
-/// The key, and what was there before it.
+/// The key, and the files that existed before it.
 pub(super) struct Seal {
     key: [u8; 32],
     first_start: FirstStart,
 }
 
-/// How the key was found.
+/// The state of the key file at a start.
 pub(super) enum Key {
     Read,
-    /// This home never had one.
+    /// This home never had a key.
     First,
-    /// It is gone, though there are files that were written with it.
+    /// The key is missing, although there are files that were written with one.
     Lost,
     Damaged(String),
 }
@@ -82,11 +82,11 @@ impl Seal {
         Self { key, first_start: FirstStart::new() }
     }
 
-    /// The home's key, or a new one that is to be kept with [`Seal::keep`]. With a new one in the place of another, nothing
-    /// that is there is known.
+    /// Reads the home's key, or creates a new one, which the caller stores with [`Seal::keep`]. If the new key replaces a
+    /// lost or damaged one, no existing file counts as this home's own.
     ///
     /// # Errors
-    /// When the files that are there cannot be listed.
+    /// Returns an error if the existing files cannot be listed.
     pub fn open(root: &Dir, sessions: &Dir) -> Result<(Self, Key), StoreError> {
         let fresh = || {
             let key = hex_bytes(clock::new_secret().as_bytes()).expect("a secret is 256 bits in hexadecimal");
@@ -105,7 +105,7 @@ impl Seal {
         }
     }
 
-    /// Writes the key file, for its owner alone.
+    /// Writes the key file; only its owner can read it.
     pub fn keep(&self, root: &Dir) -> Result<(), StoreError> {
         let file = KeyFile { key: base16ct::lower::encode_string(&self.key), first_start: self.first_start.clone() };
         let mut bytes = serde_json::to_vec_pretty(&file).expect("texts and numbers are JSON");
@@ -113,7 +113,7 @@ impl Seal {
         atomic::replace(root, FILE, &bytes, 0o600).map_err(StoreError::io(format!("writing {FILE}")))
     }
 
-    /// Puts the code in as the last field of a JSON object that was written indented, with a newline at its end.
+    /// Adds the MAC as the last field of an indented JSON object that ends with a newline.
     pub fn close(&self, kind: Sealed, name: &str, mut object: Vec<u8>) -> Vec<u8> {
         let body = object.strip_suffix(b"\n}\n").map(<[u8]>::len);
         let body = body.expect("an indented object with fields ends with a bracket on a line of its own");
@@ -125,7 +125,7 @@ impl Seal {
         object
     }
 
-    /// Whether this home wrote the file, or it was there before the key.
+    /// Whether this home wrote the file, or the file existed before the key.
     pub fn knows(&self, kind: Sealed, name: &str, bytes: &[u8]) -> bool {
         let (file, parts) = match kind {
             Sealed::Session => (format!("{name}.json"), split(bytes)),
@@ -135,7 +135,7 @@ impl Seal {
         parts.is_some_and(|(body, code)| self.is_code(kind, name, (body, code))) || self.was_there(&file, bytes)
     }
 
-    /// Appends the code to a line that is begun: a JSON object without its closing bracket.
+    /// Appends the MAC to an incomplete line: a JSON object without its closing brace.
     pub fn close_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
         let code =
             base16ct::lower::encode_string(&self.mac(Sealed::Fact, session, &bytes[start..]).finalize().into_bytes());
@@ -144,18 +144,18 @@ impl Seal {
         bytes.push(b'"');
     }
 
-    /// Whether this home wrote a line, given without its closing bracket.
+    /// Whether this home wrote a line, which is passed without checksum and closing brace.
     pub fn knows_line(&self, session: &str, line: &[u8]) -> bool {
         let parts = line.strip_suffix(b"\"").and_then(|line| before_code(line, BEFORE_LINE_CODE));
         parts.is_some_and(|parts| self.is_code(Sealed::Fact, session, parts))
     }
 
-    /// Whether exactly this file was there when the key was made.
+    /// Whether the file existed with exactly these bytes when the key was created.
     pub fn was_there(&self, file: &str, bytes: &[u8]) -> bool {
         self.known_start(file, bytes) == bytes.len() && self.first_start.contains_key(file)
     }
 
-    /// How many bytes at the beginning of a file were there when the key was made.
+    /// Returns how many bytes at the beginning of a file existed when the key was created.
     pub fn known_start(&self, file: &str, bytes: &[u8]) -> usize {
         let known = self.first_start.get(file).into_iter().flatten().filter_map(|found| {
             let size = usize::try_from(found.size).ok()?;
@@ -182,7 +182,7 @@ impl Seal {
     }
 }
 
-/// The bytes before a file's code, and the code.
+/// Splits a file into the bytes before its MAC, and the MAC.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     before_code(bytes.strip_suffix(AFTER_CODE)?, BEFORE_CODE)
 }
@@ -218,7 +218,7 @@ fn read(root: &Dir) -> Result<Option<Seal>, String> {
     Ok(Some(Seal { key, first_start: file.first_start }))
 }
 
-/// What stands in sessions/ before there is a key; `None` when some of it was written with one.
+/// Returns the files in sessions/ before there is a key; `None` if one of them was written with a key.
 fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
     let mut found = FirstStart::new();
     let folders = [("", ""), ("archive", "archive/"), ("archive/deleted", "")];
@@ -239,7 +239,7 @@ fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
             if !(is_journal || name.ends_with(".json")) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
                 continue;
             }
-            // What cannot be read now is not known later.
+            // A file that cannot be read now does not count as this home's own later.
             let Ok(bytes) = dir.read(&name) else { continue };
             let is_sealed = match is_journal {
                 true => bytes.split(|byte| *byte == b'\n').any(is_sealed_line),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn copied_home_keeps_its_seals_and_lost_key_voids_them() {
+    fn copied_home_keeps_seals_and_lost_key_voids_them() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
         std::fs::write(folder.path().join("sessions/old.json"), "[]").unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_known_for_its_session_alone() {
+    fn seal_is_valid_only_for_its_session() {
         let (seal, _) = opened(tempfile::tempdir().unwrap().path());
         let mut line = br#"x{"seq":1"#.to_vec();
         seal.close_line("s", &mut line, 1);

@@ -1,4 +1,4 @@
-//! The format of `sessions/{id}.json` (mini-OpenClaw document): reading the versions there are, writing the newest.
+//! The format of `sessions/{id}.json` (mini-OpenClaw document): reads all versions and writes the newest.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::{Message, Session, without_claims};
 
-/// The field that proves who wrote the file.
+/// The field with the MAC that proves who wrote the file.
 const MAC: &str = "mac";
 
 /// Why a session file cannot be used.
@@ -20,7 +20,7 @@ pub enum BadSession {
     Field(String),
 }
 
-/// Reads a session. Version 1 was a bare array of messages; it becomes an object with `migrated_at` as both its times.
+/// Parses a session. Version 1 is a bare array of messages; it becomes an object with `migrated_at` as both its times.
 pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
     let value: Value = serde_json::from_slice(bytes).map_err(|e| BadSession::Json(e.to_string()))?;
     match value {
@@ -33,7 +33,7 @@ pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
         }
         Value::Object(ref fields) if fields.get("messages").is_some_and(Value::is_array) => {
             let mut session: Session = serde_json::from_value(value).map_err(|e| BadSession::Field(e.to_string()))?;
-            // It says of the file who wrote it, and nothing of the session.
+            // The MAC belongs to the file and is not part of the session.
             session.extra.shift_remove(MAC);
             Ok(session)
         }
@@ -41,7 +41,7 @@ pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
     }
 }
 
-/// Reads a session of another program, in which words that this version does not know are passed over.
+/// Parses a session of another program, and ignores values that this version does not know.
 pub fn parse_foreign(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
     let strict = parse(bytes, migrated_at);
     let Ok(Value::Object(mut fields)) = serde_json::from_slice(bytes) else { return strict };
@@ -53,7 +53,7 @@ pub fn parse_foreign(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSessi
     serde_json::from_value(Value::Object(fields)).or(strict)
 }
 
-/// The file's bytes: indented, so that it reads and diffs well, with a newline at the end.
+/// Encodes a session as indented JSON, which is easy to read and diff, with a newline at the end.
 pub fn encode(session: &Session) -> Vec<u8> {
     let mut bytes =
         serde_json::to_vec_pretty(session).expect("a session has string keys and finite numbers, so it is JSON");
@@ -78,7 +78,7 @@ mod tests {
       ]}"#;
 
     #[test]
-    fn the_documented_file_comes_back_with_nothing_added_or_renamed() {
+    fn documented_file_round_trips_unchanged() {
         let session = parse(DOCUMENTED.as_bytes(), 0.0).unwrap();
         let back: Value = serde_json::from_slice(&encode(&session)).unwrap();
         assert_eq!(back, serde_json::from_str::<Value>(DOCUMENTED).unwrap());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named() {
+    fn damage_is_reported() {
         assert!(matches!(parse(b"{", 0.0), Err(BadSession::Json(_))));
         assert_eq!(parse(b"{}", 0.0), Err(BadSession::Shape));
         assert_eq!(parse(b"3", 0.0), Err(BadSession::Shape));
@@ -128,14 +128,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_session_survives_the_round_trip(messages in proptest::collection::vec(any_message(), 0..6), title in ".*") {
+        fn session_round_trips(messages in proptest::collection::vec(any_message(), 0..6), title in ".*") {
             let mut session = Session::new(title, 12.25);
             session.messages = messages.into_iter().map(Arc::new).collect();
             prop_assert_eq!(parse(&encode(&session), 0.0).unwrap(), session);
         }
 
         #[test]
-        fn a_damaged_file_is_read_or_named(cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        fn damaged_file_is_read_or_reported(cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
             let mut bytes = DOCUMENTED.as_bytes().to_vec();
             for (place, byte) in cuts {
                 let at = place.index(bytes.len().max(1));

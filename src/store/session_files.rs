@@ -1,5 +1,5 @@
-//! What lies beside a session's record and belongs to it: its pictures, the messages that a summary stands for, and what its
-//! calls changed. It is read here, and written through the [`SessionLog`](super::SessionLog).
+//! The files of a session besides its record: its pictures, its compacted messages, and what its calls changed. They are
+//! read here, and written through the [`SessionLog`](super::SessionLog).
 
 use super::home::Home;
 use crate::domain::SessionId;

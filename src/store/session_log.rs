@@ -1,7 +1,8 @@
-//! The session log: the port behind which sessions are kept. It is an enum with one variant for each place they can lie in.
+//! The session log: the port through which sessions are stored. It is an enum with one variant for each backend.
 //!
-//! One server acts for a home at a time. [`SessionLog::claim`] proves that it is this one, and every call that writes takes the
-//! [`Claim`]; after the claim was released or taken by another, a write answers [`StoreError::Fenced`] and changes nothing.
+//! One server owns a home at a time. [`SessionLog::claim`] makes this server the owner, and every call that writes takes
+//! the [`Claim`]. After the claim is released or another one is made, a write returns [`StoreError::Fenced`] and changes
+//! nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,32 +18,32 @@ use super::reading::DeletedSession;
 use super::sessions::{CompactedFile, Loaded, SessionSummary, Stamp};
 use crate::domain::{Fact, Message, NewPicture, Session, SessionId};
 
-/// Where the sessions of one home are kept. Cheap to clone.
+/// The backend that stores the sessions of one home. Cheap to clone.
 #[derive(Clone)]
 pub enum SessionLog {
     /// `sessions/` of a home on this machine. The lock on the home keeps other servers out.
     Folder(Home),
 }
 
-/// A home that was claimed.
+/// The result of claiming a home.
 #[derive(Debug)]
 pub struct ClaimedHome {
     pub claim: Claim,
-    /// Sessions whose last run has not ended: a crash cut it off, or it waits for a person.
+    /// Sessions whose last run has not ended: a crash interrupted it, or it waits for a person.
     pub unsettled: Vec<SessionId>,
 }
 
-/// The lists that a session can be put on by a person.
+/// The lists to which a person can add a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkedSessions {
     /// Shown before the others, in the order they were pinned.
     Pinned,
-    /// Kept out of the list without being deleted. An id may be that of a session that is gone.
+    /// Hidden from the session list without being deleted. May contain ids of sessions that do not exist any more.
     Archived,
 }
 
 impl MarkedSessions {
-    /// Its name in `config.json`, which earlier versions read too.
+    /// Returns the list's name in `config.json`, which earlier versions read too.
     pub(super) fn setting(self) -> &'static str {
         match self {
             Self::Pinned => "pinned",
@@ -51,7 +52,7 @@ impl MarkedSessions {
     }
 }
 
-/// What became of a session's record since it had a known stamp.
+/// What happened to a session's record since it had a known stamp.
 pub enum Reread {
     Unchanged,
     /// Another program wrote it.
@@ -68,17 +69,17 @@ pub struct StoredSession<'a> {
 }
 
 impl StoredSession<'_> {
-    /// `None` when the record is gone or damaged.
+    /// Reads the session; `None` if the record is missing or damaged.
     pub fn read(&self) -> Option<Session> {
         self.home.stored_session(&self.id)
     }
 }
 
 impl SessionLog {
-    /// Takes the home for this server. Earlier claims are void.
+    /// Claims the home for this server. Earlier claims become void.
     ///
     /// # Errors
-    /// Those of reading the list of sessions.
+    /// Returns an error if the sessions cannot be listed.
     pub async fn claim(&self) -> Result<ClaimedHome, StoreError> {
         match self {
             Self::Folder(home) => {
@@ -90,26 +91,26 @@ impl SessionLog {
         }
     }
 
-    /// Gives the home up: whoever still holds this claim can write nothing any more.
+    /// Releases the home: writes with this claim fail from then on.
     pub fn release(&self, claim: Claim) {
         match self {
             Self::Folder(home) => home.fence().void(claim),
         }
     }
 
-    /// All sessions, newest first. A damaged record is moved to quarantine, unless its session is `in_memory`: then the task
-    /// that owns it does that.
+    /// Lists all sessions, most recently updated first. Moves a damaged record to quarantine, unless its session is
+    /// `in_memory`: then the task that owns the session does so.
     pub async fn list(&self, in_memory: HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, move |home| home.sessions(&in_memory)).await,
         }
     }
 
-    /// Reads a session and closes what a crash left open in it. `None` when there is none.
+    /// Loads a session and closes what a crash left open in it. `None` if there is no such session.
     ///
     /// # Errors
-    /// [`StoreError::Newer`] when it says what this version does not know, [`StoreError::Fenced`] when it would have to be
-    /// repaired and the claim is void.
+    /// Returns [`StoreError::Newer`] if the journal has a fact that this version does not know, and [`StoreError::Fenced`]
+    /// if the claim is void: loading may have to repair the session.
     pub async fn load(&self, claim: Claim, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
         let id = id.clone();
         match self {
@@ -117,7 +118,7 @@ impl SessionLog {
         }
     }
 
-    /// Reads a session again if its record is not the one with the stamp `known` any more.
+    /// Reloads a session if the stamp of its record is not `known`.
     pub async fn reload(&self, claim: Claim, id: &SessionId, known: Option<Stamp>) -> Result<Reread, StoreError> {
         let id = id.clone();
         match self {
@@ -138,7 +139,7 @@ impl SessionLog {
         }
     }
 
-    /// Keeps a session that is new.
+    /// Stores a new session.
     pub async fn create(&self, claim: Claim, id: &SessionId, session: &Session) -> Result<Option<Stamp>, StoreError> {
         let (id, session) = (id.clone(), session.clone());
         match self {
@@ -149,12 +150,12 @@ impl SessionLog {
         }
     }
 
-    /// What appends to one session.
+    /// Returns the writer of one session.
     pub fn writer(&self, claim: Claim, id: &SessionId) -> SessionWriter {
         SessionWriter { log: self.clone(), claim, id: id.clone(), journal: None, is_sound: true }
     }
 
-    /// Moves a session to the deleted ones. `false` when there is none.
+    /// Moves a session to the deleted sessions. Returns `false` if there is no such session.
     pub async fn delete(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
         let id = id.clone();
         match self {
@@ -162,7 +163,7 @@ impl SessionLog {
         }
     }
 
-    /// Brings a deleted session back. `false` when there is none, or when a session of that id exists again.
+    /// Restores a deleted session. Returns `false` if there is none, or if a session with that id exists again.
     pub async fn restore(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
         let id = id.clone();
         match self {
@@ -170,7 +171,7 @@ impl SessionLog {
         }
     }
 
-    /// Removes a deleted session for good. `false` when there is none.
+    /// Permanently removes a deleted session. Returns `false` if there is none.
     pub async fn forget(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
         let id = id.clone();
         match self {
@@ -178,7 +179,7 @@ impl SessionLog {
         }
     }
 
-    /// Keeps pictures of a session, each once.
+    /// Stores pictures of a session, each once.
     pub async fn keep_pictures(
         &self,
         claim: Claim,
@@ -191,7 +192,7 @@ impl SessionLog {
         }
     }
 
-    /// Keeps messages that a summary will stand for.
+    /// Stores messages that a summary will replace.
     pub async fn compact(
         &self,
         claim: Claim,
@@ -204,8 +205,8 @@ impl SessionLog {
         }
     }
 
-    /// Writes the compacted messages that came with an imported session. File names get the session's id; answers old and new
-    /// names.
+    /// Writes the compacted messages of an imported session to files that are named after the session's id. Returns the new
+    /// name for each old one.
     pub async fn adopt_compacted(
         &self,
         claim: Claim,
@@ -218,7 +219,7 @@ impl SessionLog {
         }
     }
 
-    /// Keeps what a call changes, for its undo.
+    /// Stores what a call changes, for its undo.
     pub async fn keep_change(
         &self,
         claim: Claim,
@@ -232,14 +233,14 @@ impl SessionLog {
         }
     }
 
-    /// Sessions that can be brought back, the one used last first.
+    /// Returns the deleted sessions that can be restored, most recently used first.
     pub async fn deleted(&self) -> Result<Vec<DeletedSession>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, |home| Ok(home.deleted_sessions())).await,
         }
     }
 
-    /// Hands every session's record to `choose` and answers what it made of them. Nothing is repaired or moved.
+    /// Calls `choose` with every session's record and returns the results that are not `None`. Repairs and moves nothing.
     pub async fn scan<T: Send + 'static>(
         &self,
         choose: impl Fn(StoredSession<'_>) -> Option<T> + Send + 'static,
@@ -255,14 +256,14 @@ impl SessionLog {
         }
     }
 
-    /// The ids on a list.
+    /// Returns the ids on a list.
     pub async fn listed(&self, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, move |home| Ok(home.session_list(list))).await,
         }
     }
 
-    /// Puts a session at the end of a list; answers the whole of it.
+    /// Adds a session to the end of a list, or moves it there. Returns the whole list.
     pub async fn enlist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
@@ -272,7 +273,7 @@ impl SessionLog {
         }
     }
 
-    /// Takes a session from a list; answers what is left of it.
+    /// Removes a session from a list. Returns the remaining list.
     pub async fn delist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
@@ -294,8 +295,8 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// Whether a fact that is appended next would be kept. After a sync that failed it would not, and [`Self::checkpoint`]
-    /// has to come first.
+    /// Whether further appends can become durable. After a failed sync they cannot, and [`Self::checkpoint`] must be called
+    /// first.
     pub fn is_sound(&self) -> bool {
         self.is_sound
     }
@@ -303,13 +304,14 @@ impl SessionWriter {
     /// Appends facts, all or none. With [`Durability::Synced`] they are on the disk when it returns.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when the claim is void; those of the disk, after which nothing of the facts is kept.
+    /// Returns [`StoreError::Fenced`] if the claim is void, and an error if the disk fails. Then none of the facts is
+    /// stored.
     pub async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
         let mut journal = self.take_journal();
         let lines = journal.encode(facts);
         let SessionLog::Folder(home) = &self.log;
         let (journal, written) = match durability {
-            // Handing bytes to the kernel is quicker than handing them to another thread.
+            // Passing bytes to the kernel is faster than passing them to another thread.
             Durability::Written => {
                 let written =
                     home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
@@ -330,8 +332,8 @@ impl SessionWriter {
         written
     }
 
-    /// Writes the session's snapshot, after which no journal is needed. A record that is not the one with the stamp `known`
-    /// is moved to quarantine first, never overwritten. An error keeps the journal, which holds everything.
+    /// Writes the session's snapshot and removes the journal. First moves an existing record whose stamp is not `known` to
+    /// quarantine, so that it is never overwritten. After an error the journal remains and holds everything.
     pub async fn checkpoint(&mut self, session: Arc<Session>, known: Option<Stamp>) -> Result<Stamp, StoreError> {
         let mut journal = self.take_journal();
         let (claim, id) = (self.claim, self.id.clone());

@@ -1,4 +1,4 @@
-//! The sessions folder: list, load, snapshot, compact, delete, restore.
+//! The sessions folder: lists, loads, saves, compacts, deletes and restores sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use super::{Durability, atomic, journal, session_file};
 use crate::clock;
 use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage, WorkId};
 
-/// A session as a list shows it.
+/// The summary of a session for a list.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct SessionSummary {
     pub id: String,
     pub title: String,
-    /// How its first message begins, on one line: what it can be told by while it has no title.
+    /// Beginning of the first message, on one line; identifies a session that has no title yet.
     pub begins: String,
     pub created_at: f64,
     pub updated_at: f64,
     pub message_count: usize,
-    /// What its works took in and gave out, as providers counted.
+    /// Input and output tokens of all works, as counted by the providers.
     pub tokens: u64,
-    /// Its last work failed.
+    /// Whether the last work failed.
     pub failed: bool,
 }
 
 impl SessionSummary {
-    /// Of a file that does not parse and will be put right by the task that owns the session.
+    /// Returns the summary of a session whose file does not parse; the task that owns the session handles the damage.
     fn unreadable(id: &SessionId) -> Self {
         Self {
             id: id.to_string(),
@@ -62,12 +62,12 @@ impl SessionSummary {
     }
 }
 
-/// A session read from disk, made whole.
+/// A session read from disk and repaired.
 pub struct Loaded {
     pub session: Session,
-    /// Of the file it stands in now.
+    /// Stamp of the session's current file.
     pub stamp: Option<Stamp>,
-    /// It was taken over from a file that still says something else: it must be saved before anything is added to it.
+    /// Whether the session was adopted and its file still holds the original: save it before appending anything.
     pub unsaved: bool,
 }
 
@@ -85,7 +85,7 @@ struct SessionSnapshot {
     own: bool,
 }
 
-/// What a file looked like: another stamp means another content.
+/// Identifies a version of a file: another stamp means another content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     modified: SystemTime,
@@ -93,7 +93,7 @@ pub struct Stamp {
     inode: u64,
 }
 
-/// Summaries by file name, with the time and size of the file they were read from.
+/// Summaries by file name, each with the modification time and size of its file.
 pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
 
 #[derive(Deserialize)]
@@ -118,8 +118,9 @@ struct WorkHead {
 }
 
 impl Home {
-    /// All sessions, newest first. Files that did not change since the last call are not read again. A damaged one is moved
-    /// aside, unless its session is `in_memory`: then the task that owns it does that, and knows what stood there.
+    /// Lists all sessions, most recently updated first. Does not reread files that have not changed since the last call.
+    /// Moves a damaged file to quarantine, unless its session is `in_memory`: then the task that owns the session does so,
+    /// because it knows the content.
     pub(super) fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
         let doing = || "listing sessions/";
         let mut known = std::mem::take(&mut *self.summaries());
@@ -155,7 +156,7 @@ impl Home {
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }
-        // Version 1, or damaged.
+        // The file has format version 1, or it is damaged.
         match session_file::parse_foreign(&bytes, clock::now()) {
             Ok(session) => Ok(Some(SessionSummary::of(id, &session))),
             Err(_) if in_memory.contains(id) => Ok(Some(SessionSummary::unreadable(id))),
@@ -163,25 +164,26 @@ impl Home {
         }
     }
 
-    /// Sessions whose run was cut off by a crash: they have a journal.
+    /// Returns the sessions that have a journal: a crash interrupted their last run, or it waits for a person.
     pub(super) fn unsettled_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
         let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".journal")?).ok()).collect())
     }
 
-    /// Reads a session: snapshot, then journal, then whatever a crash left open is closed. `None` when there is none.
+    /// Loads a session: reads the snapshot, applies the journal, and closes what a crash left open. `None` if there is no
+    /// such session.
     ///
-    /// A work that waits for a person stays open, with its journal: the next start finds it by that. Where another program
-    /// wrote any of it, the session is taken over as [`Session::adopted`] says.
+    /// A work that waits for a person stays open and keeps its journal, by which the next start finds it. If another
+    /// program wrote any part of the session, the session is adopted as described at [`Session::adopted`].
     ///
-    /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`. A session of a
-    /// newer format is read as far as it is understood, and nothing of it is touched.
+    /// A snapshot that does not parse, and the damaged end of a journal, are moved to `storage/quarantine/`. A session of a
+    /// newer format is read as far as possible, and its files stay unchanged.
     ///
     /// # Errors
-    /// [`StoreError::Newer`] when its journal says what this version does not know.
+    /// Returns [`StoreError::Newer`] if the journal has a fact that this version does not know.
     pub(super) fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
-        // Taken first: an edit made while the file is read is then seen later.
+        // Taken before the read, so that an edit during the read is noticed later.
         let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
         if let Some(SessionSnapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer())
@@ -196,11 +198,11 @@ impl Home {
         }
         let created = lines.as_ref().and_then(|lines| lines.first()).map_or_else(clock::now, |line| line.fact.at);
         let snapshot = snapshot.unwrap_or_else(|| SessionSnapshot { session: Session::new("", created), own: true });
-        // What the snapshot holds already is not folded, whoever wrote it.
+        // Facts that the snapshot already holds are not applied, so it does not matter who wrote them.
         let is_own = |line: &Line| line.own || line.fact.seq <= snapshot.session.seq;
         if !snapshot.own || !lines.iter().flatten().all(is_own) {
             let session = self.adopt(id, snapshot, &lines)?;
-            // A file that is only looked at stays as it is.
+            // Without a journal `adopt` writes nothing, so the file keeps its stamp.
             let stamp = if lines.is_some() { self.session_stamp(id) } else { stamp };
             return Ok(Some(Loaded { session, stamp, unsaved: lines.is_none() }));
         }
@@ -217,7 +219,7 @@ impl Home {
         Ok(Some(Loaded { session, stamp: self.session_stamp(id), unsaved: false }))
     }
 
-    /// Takes over what another program wrote, whole or in part. Nothing that was said is lost, and nothing acts.
+    /// Adopts a session that another program wrote, in whole or in part. Keeps all messages; nothing in them is acted on.
     fn adopt(
         &self,
         id: &SessionId,
@@ -227,8 +229,8 @@ impl Home {
         let SessionSnapshot { mut session, own } = snapshot;
         tracing::warn!(session = %id, "its file or journal was written by another program: it is taken over as content");
         let known: HashSet<WorkId> = session.works.iter().map(|work| work.work_id.clone()).collect();
-        // A number in a file of another program says nothing of what it holds. What we were told of and it does not know is
-        // folded in any case, so that no such number hides an acknowledged message.
+        // The fact number in a foreign snapshot does not prove which facts the snapshot holds. A fact of a work that the
+        // snapshot does not know is therefore applied in any case, so that no such number hides an acknowledged message.
         let (held, mut last_own) = (session.seq, if own { session.seq } else { 0 });
         for Line { fact, own } in lines.iter().flatten() {
             let is_new = fact.event.work_id().is_some_and(|work_id| !known.contains(work_id));
@@ -242,7 +244,7 @@ impl Home {
             last_own = if *own { last_own.max(fact.seq) } else { last_own };
         }
         let mut session = session.adopted(&clock::new_id());
-        // A crash before the journal is removed must not fold it again.
+        // After a crash before the journal is removed, the journal must not be applied again.
         let ours = if own { held } else { 0 };
         session.seq = lines.iter().flatten().map(|line| line.fact.seq).fold(ours, u64::max);
         if lines.is_some() {
@@ -252,7 +254,7 @@ impl Home {
         Ok(session)
     }
 
-    /// Closes what a crash left open, as facts like any other.
+    /// Closes what a crash left open, by appending ordinary facts.
     fn repair(&self, id: &SessionId, session: &mut Session) -> Result<(), StoreError> {
         let events = session.repairs();
         if events.is_empty() {
@@ -296,7 +298,7 @@ impl Home {
         if good < bytes.len() {
             let reason = format!("{} bytes at the end are not whole facts", bytes.len() - good);
             self.quarantine_bytes(&name, &bytes[good..], reason)?;
-            // Cut now, so that what is appended next stands on a line of its own.
+            // Truncate the journal now, so that the next fact starts on a new line.
             let file = self.sessions_dir().open_with(&name, cap_std::fs::OpenOptions::new().write(true));
             file.and_then(|file| file.set_len(good as u64).and_then(|()| file.sync_all()))
                 .map_err(StoreError::io(format!("cutting sessions/{name}")))?;
@@ -304,7 +306,7 @@ impl Home {
         Ok(Some(lines))
     }
 
-    /// Writes `sessions/{id}.json` atomically, with the proof that this home wrote it.
+    /// Writes `sessions/{id}.json` atomically, with the MAC that proves that this home wrote it.
     pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
         let name = file_name(id);
         let bytes = self.seal().close(Sealed::Session, id.as_str(), session_file::encode(session));
@@ -312,13 +314,14 @@ impl Home {
             .map_err(StoreError::io(format!("saving sessions/{name}")))
     }
 
-    /// What a session's file looks like from outside; `None` when there is none.
+    /// Returns the stamp of a session's file; `None` if there is no file.
     pub(super) fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
         let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
         Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len(), inode: meta.ino() })
     }
 
-    /// [`Home::save_snapshot`] over the file that has the stamp `known`; another file is moved aside first.
+    /// Saves the snapshot like [`Home::save_snapshot`]. First moves an existing file whose stamp is not `known` to
+    /// quarantine.
     pub(super) fn settle_session(
         &self,
         id: &SessionId,
@@ -333,10 +336,10 @@ impl Home {
         self.session_stamp(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
     }
 
-    /// Keeps messages that a summary will stand for.
+    /// Stores messages that a summary will replace.
     pub(super) fn compact(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<CompactedFile, StoreError> {
         let dir = self.archive_dir("archive")?;
-        // A clock that was set back may give the same time again.
+        // The same time can occur again after the clock was set back.
         let mut name = format!("{id}_{}.json", clock::stamp());
         let mut number = 1;
         while dir.exists(&name) {
@@ -350,12 +353,12 @@ impl Home {
         Ok(CompactedFile { name, sha256: sha256(&bytes) })
     }
 
-    /// Moves a session to `sessions/archive/deleted/`. `false` when there is none.
+    /// Moves a session to `sessions/archive/deleted/`. Returns `false` if there is no such session.
     pub(super) fn delete_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let dir = self.archive_dir("archive/deleted")?;
         let name = file_name(id);
         if self.sessions_dir().exists(&name) && dir.exists(&name) {
-            // One of that name was deleted before; it is kept under another.
+            // A session with this id was deleted before; its file is kept under another name.
             dir.rename(&name, &dir, format!("{id}_{}.json", clock::stamp()))
                 .map_err(StoreError::io(format!("keeping the {id} that was deleted before")))?;
         }
@@ -366,7 +369,7 @@ impl Home {
         }
         let journal = journal::file_name(id);
         if self.sessions_dir().exists(&journal) {
-            // It holds what could not be written into the file: it goes along.
+            // The journal holds facts that could not be written to the file, so it moves along.
             self.sessions_dir().rename(&journal, &dir, &journal).map_err(StoreError::io(format!("deleting {id}")))?;
         }
         if let Err(error) = self.records().set_aside(id) {
@@ -379,7 +382,7 @@ impl Home {
         Ok(true)
     }
 
-    /// Brings a deleted session back. `false` when there is none, or when a session of that id exists again.
+    /// Restores a deleted session. Returns `false` if there is none, or if a session with that id exists again.
     pub(super) fn restore_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let dir = self.archive_dir("archive/deleted")?;
         let name = file_name(id);

@@ -12,13 +12,13 @@ use crate::domain::RememberedCall;
 const FILE: &str = "config.json";
 const ALWAYS: &str = "always_allowed";
 
-/// The switches. Fields of the file that this version does not know are kept.
+/// The settings. A write keeps fields of the file that this version does not know.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub rag_mode: bool,
 }
 
-/// A configuration file of a home that need not be opened yet: `config.yml` or `.env`. `None` when there is none.
+/// Reads a configuration file of a home that need not be open: `config.yml` or `.env`. `None` if there is no such file.
 pub fn config_text(home: &Path, name: &str) -> std::io::Result<Option<String>> {
     match std::fs::read_to_string(home.join(name)) {
         Ok(text) => Ok(Some(text)),
@@ -27,13 +27,14 @@ pub fn config_text(home: &Path, name: &str) -> std::io::Result<Option<String>> {
     }
 }
 
-/// The text of a script for the scripted provider.
+/// Reads a script for the scripted provider.
 pub fn script_text(path: &Path) -> std::io::Result<String> {
     std::fs::read_to_string(path)
 }
 
 impl Home {
-    /// Reads the switches afresh, so that an edit by hand counts at once; a missing or damaged file means the defaults.
+    /// Reads the settings from disk, so that a manual edit takes effect at once. A missing or damaged file gives the
+    /// defaults.
     pub fn settings(&self) -> Settings {
         let fields = self.settings_file();
         Settings { rag_mode: fields.get("rag_mode").and_then(Value::as_bool).unwrap_or(false) }
@@ -44,7 +45,7 @@ impl Home {
         self.write_setting("rag_mode", Value::Bool(on))
     }
 
-    /// The calls a person allowed for good, read afresh; what does not parse allows nothing.
+    /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
     pub fn remembered(&self) -> Vec<RememberedCall> {
         let rules = self.settings_file().remove(ALWAYS);
         let rules = rules.and_then(|rules| serde_json::from_value::<Vec<Value>>(rules).ok()).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Home {
         self.write_setting(ALWAYS, serde_json::to_value(rules).expect("rules are JSON"))
     }
 
-    /// `false` when there is no such rule.
+    /// Removes a rule. Returns `false` if there is no such rule.
     pub(super) fn forget_remembered(&self, id: &str) -> Result<bool, StoreError> {
         let _one_writer = self.edit_lock();
         let mut rules = self.remembered();
@@ -71,7 +72,8 @@ impl Home {
         Ok(true)
     }
 
-    /// Under the edit lock. A file that does not parse is moved aside first: it holds what a person wrote.
+    /// Writes one field. The caller holds the edit lock. First moves a file that does not parse to quarantine, because it
+    /// holds what a person wrote.
     pub(super) fn write_setting(&self, name: &str, value: Value) -> Result<(), StoreError> {
         let mut fields: Map<String, Value> = match self.root().read(FILE) {
             Ok(bytes) => match serde_json::from_slice(&bytes) {
@@ -87,7 +89,7 @@ impl Home {
         atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io("saving config.json"))
     }
 
-    /// As far as it can be read; what cannot changes nothing.
+    /// Reads the fields of the file; empty if it cannot be read. Never changes the file.
     pub(super) fn settings_file(&self) -> Map<String, Value> {
         let bytes = self.root().read(FILE).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn flipping_rag_mode_keeps_what_else_is_in_the_file() {
+    fn rag_mode_change_keeps_other_fields() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         std::fs::write(folder.path().join("config.json"), r#"{"mine": 1, "rag_mode": "broken"}"#).unwrap();

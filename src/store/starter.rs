@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What became of one file.
+/// The result of placing one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedFile {
     Made,
-    /// Something of that name was there; it stays as it is.
+    /// The path existed already and is unchanged.
     Kept,
 }
 
-/// Whether nobody has used this home yet: it has no workspace/, or an empty one, and neither a conversation nor a note of what is
-/// trusted. A file whose name begins with a dot only keeps its folder in a clone.
+/// Whether nobody has used this home yet: it has no workspace/, or an empty one and neither a session nor `trusted.json`.
+/// Ignores files whose names begin with a dot: they only keep a folder in a Git clone.
 pub fn is_unused(home: &Path) -> bool {
     let shown = |folder: &str| {
         let entries = std::fs::read_dir(home.join(folder)).into_iter().flatten().flatten();
@@ -22,7 +22,7 @@ pub fn is_unused(home: &Path) -> bool {
     !home.join("workspace").is_dir() || !(shown("workspace").next().is_some() || used())
 }
 
-/// Puts `bytes` at `path` below `home` unless something is there.
+/// Writes `bytes` to `path` below `home`, unless the path exists already.
 pub fn place(home: &Path, path: &str, bytes: &[u8]) -> io::Result<PlacedFile> {
     let target = home.join(path);
     if let Some(parent) = target.parent() {

@@ -1,5 +1,5 @@
-//! Deleted files (`storage/trash/{time}/{their path}`) and deleted sessions (`sessions/archive/deleted/`): lists them, and
-//! removes them for good.
+//! Lists deleted files (`storage/trash/{time}/{their path}`), and permanently removes deleted files and deleted sessions
+//! (`sessions/archive/deleted/`).
 
 use cap_std::fs::Dir;
 use serde::Serialize;
@@ -12,17 +12,17 @@ use crate::clock;
 use crate::domain::{Place, SessionId};
 
 pub(super) const TRASH: &str = "storage/trash";
-/// Deleted files that are kept; the oldest go first.
+/// Maximum number of deleted files that are kept; the oldest are removed first.
 pub const MOST_TRASHED: usize = 200;
-/// Folders in a folder, more than any path of ours has.
+/// Maximum nesting of folders in a deletion; no valid path is deeper.
 const DEEPEST: usize = 32;
 
-/// A file that was deleted and can be brought back.
+/// A deleted file that can be restored.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct TrashedText {
-    /// What brings it back.
+    /// Id for a restore: the time of the deletion, `/`, and the path.
     pub trash: String,
-    /// Where it was, and would be again.
+    /// Original path, to which a restore returns the file.
     pub path: String,
     /// Unix seconds.
     pub deleted_at: f64,
@@ -30,7 +30,7 @@ pub struct TrashedText {
 }
 
 impl Home {
-    /// Deleted files that can be brought back, the one deleted last first.
+    /// Returns the deleted files that can be restored, most recently deleted first.
     pub(super) fn trashed(&self) -> Vec<TrashedText> {
         let Ok(trash) = self.root().open_dir(TRASH) else { return Vec::new() };
         let mut found: Vec<TrashedText> = names(&trash).iter().filter_map(|stamp| trashed(&trash, stamp)).collect();
@@ -38,10 +38,10 @@ impl Home {
         found
     }
 
-    /// Lets a deleted file go for good.
+    /// Permanently removes a deleted file.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when it is not in the trash.
+    /// Returns [`StoreError::NotFound`] if the file is not in the trash.
     pub(super) fn forget_trashed(&self, kept: &str) -> Result<(), StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
@@ -54,18 +54,19 @@ impl Home {
         gone.map_err(StoreError::io(format!("deleting {path} for good")))
     }
 
-    /// Lets a deleted session go for good, with what was kept for it. `false` when there is none of that id.
+    /// Permanently removes a deleted session and the files that belong to it. Returns `false` if no deleted session has
+    /// that id.
     pub(super) fn forget_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let doing = || format!("deleting {id} for good");
         let sessions = self.sessions_dir();
         let Ok(archive) = sessions.open_dir("archive") else { return Ok(false) };
         let name = format!("{id}.json");
-        // The file goes last: what is left by a fault can be deleted again.
+        // The session's file is removed last, so that a deletion that failed halfway can be repeated.
         if !archive.is_file(format!("deleted/{name}")) {
             return Ok(false);
         }
         let mut left = vec![format!("deleted/{}", journal::file_name(id))];
-        // A session of that id exists again: what stands under the id alone is its own.
+        // If a session with that id exists again, the files under the plain id belong to it.
         if !sessions.exists(&name) {
             left.extend(names(&archive).into_iter().filter(|name| is_compacted_file_of(id, name)));
             gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
@@ -82,7 +83,7 @@ impl Home {
     }
 }
 
-/// The time and the path in what brings a file back; `None` for anything else.
+/// Splits the id of a deleted file into time and path; `None` if it is not a valid id.
 pub(super) fn parts_of(kept: &str) -> Option<(&str, Place)> {
     let (stamp, path) = kept.split_once('/')?;
     let plain = stamp.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
@@ -90,7 +91,7 @@ pub(super) fn parts_of(kept: &str) -> Option<(&str, Place)> {
     Some((stamp, Place::parse(path).ok().filter(|_| time)?))
 }
 
-/// What is not there any more is gone.
+/// Treats a missing file or folder as removed.
 fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
     removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
@@ -100,7 +101,7 @@ fn names(dir: &Dir) -> Vec<String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
 }
 
-/// The one file of a deletion.
+/// Returns the single file of a deletion; `None` if its folder holds anything else.
 fn trashed(trash: &Dir, stamp: &str) -> Option<TrashedText> {
     let mut path = String::new();
     let mut dir = trash.open_dir(stamp).ok()?;
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_in_the_trash_can_be_let_go() {
+    fn only_trashed_sessions_can_be_forgotten() {
         let (folder, home) = home();
         let kept = delete(&home, "memory/a.md", "one");
         let stamp = kept.split_once('/').unwrap().0;

@@ -1,8 +1,8 @@
-//! The tree: the port behind which the files of a home are changed. It is an enum with one variant for each place they can
-//! lie in. Files are read from the folder on this machine, which is the whole of them or a cache.
+//! The tree: the port through which the files of a home are changed. It is an enum with one variant for each backend. Files
+//! are read from the folder on this machine, which holds all of them or is a cache.
 //!
-//! Every call that writes takes the [`Claim`] of [`SessionLog::claim`](super::SessionLog::claim); with a void one it answers
-//! [`StoreError::Fenced`] and changes nothing.
+//! Every call that writes takes the [`Claim`] of [`SessionLog::claim`](super::SessionLog::claim); with a void claim it
+//! returns [`StoreError::Fenced`] and changes nothing.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::trash::TrashedText;
 use super::trusted::TrustedBy;
 use crate::domain::{Place, RememberedCall, SessionId};
 
-/// Where the files of one home are changed. Cheap to clone.
+/// The backend that changes the files of one home. Cheap to clone.
 #[derive(Clone)]
 pub enum Tree {
     /// The folders of a home on this machine. The lock on the home keeps other servers out.
@@ -26,7 +26,7 @@ pub enum Tree {
 /// A home that this server owns, with the ports through which it is written. Cheap to clone.
 #[derive(Clone)]
 pub struct OwnedHome {
-    /// Files and records are read here.
+    /// For reading files and records.
     pub home: Home,
     pub log: SessionLog,
     pub tree: Tree,
@@ -34,10 +34,10 @@ pub struct OwnedHome {
 }
 
 impl OwnedHome {
-    /// Takes a home on this machine for this server; answers also the sessions whose last run has not ended.
+    /// Claims a home on this machine for this server. Also returns the sessions whose last run has not ended.
     ///
     /// # Errors
-    /// Those of [`SessionLog::claim`].
+    /// Returns the errors of [`SessionLog::claim`].
     pub async fn claim(home: Home) -> Result<(Self, Vec<SessionId>), StoreError> {
         let (log, tree) = (SessionLog::Folder(home.clone()), Tree::Folder(home.clone()));
         let ClaimedHome { claim, unsettled } = log.claim().await?;
@@ -45,14 +45,14 @@ impl OwnedHome {
     }
 }
 
-/// What shall become of a file, if it is what is expected.
+/// A change of one file, on the condition that the file is what is expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeChange {
     pub path: Place,
     pub expect: Expect,
     /// The new content; `None` removes the file.
     pub to: Option<Arc<[u8]>>,
-    /// `None` leaves it as it is.
+    /// The new mode; `None` keeps the current one.
     pub mode: Option<FileMode>,
 }
 
@@ -72,7 +72,7 @@ impl From<&FileChange> for TreeChange {
         let expect = before.as_ref().map_or(Expect::Absent, |before| Expect::Etag(etag(&before.bytes)));
         let change = Self { expect, ..Self::to_state(path.clone(), after.clone()) };
         match before {
-            // What a person made of the mode since then stays.
+            // Keeps a mode that a person has set since then.
             Some(before) => Self { mode: change.mode.filter(|mode| *mode != before.mode), ..change },
             None => change,
         }
@@ -80,21 +80,22 @@ impl From<&FileChange> for TreeChange {
 }
 
 impl Tree {
-    /// Makes all changes or none. No other change of this server comes between the comparison and the last write.
+    /// Applies all changes or none. No other change of this server happens between the comparison and the last write.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when a file is not what its change expects, [`StoreError::NotFound`] when one to be removed
-    /// is not there.
+    /// Returns [`StoreError::Changed`] if a file is not what its change expects, and [`StoreError::NotFound`] if a file to
+    /// be removed does not exist.
     pub async fn commit(&self, claim: Claim, changes: Vec<TreeChange>) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.commit(&changes)).await,
         }
     }
 
-    /// Gives a file another path if it is what `expect` says and nothing is there.
+    /// Moves a file to another path, if the file is what `expect` says and the new path is free.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is something else now, [`StoreError::Exists`] when the new path is taken.
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
+    /// taken.
     pub async fn rename(&self, claim: Claim, paths: [&Place; 2], expect: Expect) -> Result<(), StoreError> {
         let [from, to] = paths.map(Place::clone);
         match self {
@@ -102,10 +103,10 @@ impl Tree {
         }
     }
 
-    /// Moves a file to the trash if it is what `expect` says, and answers what brings it back.
+    /// Moves a file to the trash if it is what `expect` says. Returns the id with which it can be restored.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when the file is something else now.
+    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
     pub async fn trash(&self, claim: Claim, path: &Place, expect: Expect) -> Result<String, StoreError> {
         let path = path.clone();
         match self {
@@ -113,47 +114,50 @@ impl Tree {
         }
     }
 
-    /// Deleted files that can be brought back, the one deleted last first.
+    /// Returns the deleted files that can be restored, most recently deleted first.
     pub async fn trashed(&self) -> Result<Vec<TrashedText>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, |home| Ok(home.trashed())).await,
         }
     }
 
-    /// Brings a file back from the trash to where it was.
+    /// Restores a file from the trash to its original path.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is a file of that path again, [`StoreError::NotFound`] when it is not in the trash.
+    /// Returns [`StoreError::Exists`] if the path is taken again, and [`StoreError::NotFound`] if the file is not in the
+    /// trash.
     pub async fn restore(&self, claim: Claim, trash: String) -> Result<Place, StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.restore_text(&trash)).await,
         }
     }
 
-    /// Removes a deleted file for good.
+    /// Permanently removes a deleted file.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when it is not in the trash.
+    /// Returns [`StoreError::NotFound`] if the file is not in the trash.
     pub async fn forget(&self, claim: Claim, trash: String) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.forget_trashed(&trash)).await,
         }
     }
 
-    /// Trusts the files of skills/ that came with this version, and those that were there before anything was trusted.
+    /// Trusts the files of skills/ that came with this version, and all existing files if this home never recorded trust
+    /// before.
     ///
     /// # Errors
-    /// When the files cannot be listed, or the list cannot be read or written; then nothing more is trusted than before.
+    /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
+    /// trusted.
     pub async fn begin_trusting(&self, claim: Claim, shipped: Vec<(Place, Vec<u8>)>) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.begin_trusting(&shipped)).await,
         }
     }
 
-    /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/.
+    /// Trusts this content at this path; the file need not exist yet. Ignores paths outside skills/.
     ///
     /// # Errors
-    /// When it cannot be kept; then it is not trusted.
+    /// Returns an error if the list cannot be written. Then the content is not trusted.
     pub async fn trust(&self, claim: Claim, version: TrustedContent) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => {
@@ -162,40 +166,40 @@ impl Tree {
         }
     }
 
-    /// Trusts a file as it is, whatever its size.
+    /// Trusts the current version of a file, whatever its size.
     ///
     /// # Errors
-    /// As [`Tree::trust`], and when the file cannot be read.
+    /// Returns the errors of [`Tree::trust`], and an error if the file cannot be read.
     pub async fn trust_file(&self, claim: Claim, path: Place, by: TrustedBy) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.trust_file(&path, by)).await,
         }
     }
 
-    /// Switches between memory as a whole and memory that is searched.
+    /// Switches between memory as a whole (off) and memory that is searched (on).
     ///
     /// # Errors
-    /// When config.json cannot be written.
+    /// Returns an error if config.json cannot be written.
     pub async fn set_rag_mode(&self, claim: Claim, on: bool) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.set_rag_mode(on)).await,
         }
     }
 
-    /// Does not ask about this call again.
+    /// Adds a call to those that are always allowed.
     ///
     /// # Errors
-    /// When config.json cannot be written.
+    /// Returns an error if config.json cannot be written.
     pub async fn remember(&self, claim: Claim, call: RememberedCall) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.remember(&call)).await,
         }
     }
 
-    /// Asks about a call again. `false` when it was not remembered.
+    /// Removes a call from those that are always allowed. Returns `false` if it is not one of them.
     ///
     /// # Errors
-    /// When config.json cannot be written.
+    /// Returns an error if config.json cannot be written.
     pub async fn forget_remembered(&self, claim: Claim, id: String) -> Result<bool, StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.forget_remembered(&id)).await,
@@ -203,7 +207,7 @@ impl Tree {
     }
 }
 
-/// A version of a file that a person stands for.
+/// A version of a file that is to be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustedContent {
     pub path: Place,
@@ -225,7 +229,7 @@ mod tests {
         (folder, owned)
     }
 
-    /// Every file below a folder with its content, without the lock.
+    /// Returns every file below a folder with its content.
     fn contents(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
@@ -289,7 +293,7 @@ mod tests {
         let (folder, OwnedHome { tree, claim, .. }) = owned().await;
         let at = |path: &str| folder.path().join(path);
         std::fs::write(at("memory/a.md"), "old").unwrap();
-        // It leads nowhere: no file is there, and none can be made.
+        // A dangling link: there is no file, and none can be created.
         std::os::unix::fs::symlink("nowhere", at("memory/link")).unwrap();
         let change = |path: &str, to: Option<&[u8]>| TreeChange {
             path: place(path),
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_changed_file_holds_back_all() {
+    async fn one_changed_file_blocks_all() {
         let (folder, OwnedHome { tree, claim, .. }) = owned().await;
         let at = |path: &str| folder.path().join(path);
         std::fs::write(at("memory/a.md"), "one").unwrap();

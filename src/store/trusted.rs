@@ -1,9 +1,9 @@
-//! `trusted.json`: which versions of the files in skills/ a person has taken as theirs, by path and content.
+//! `trusted.json`: the versions of the files in skills/ that are trusted, by path and content.
 //!
-//! It stands beside `config.json`, where no tool reads or writes. A version that is not in it may be used, but what is read
-//! of it counts as text from outside. What was trusted once stays so for its path, so that an undo brings the trust back
-//! with the content. The text of the version trusted last is kept in `storage/trusted/`, to show what has changed since;
-//! without it the trust is the same.
+//! The file is next to `config.json`, where no tool reads or writes. A version that is not in it may be used, but its text
+//! counts as text from outside. A trusted version stays trusted for its path, so that an undo restores the trust along with
+//! the content. The text of the version trusted last is kept in `storage/trusted/`, to show what has changed since; the
+//! trust does not depend on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read};
@@ -24,81 +24,81 @@ use crate::domain::{FileStamp, Place, Root};
 
 pub(super) const FILE: &str = "trusted.json";
 pub(super) const TEXTS: &str = "storage/trusted";
-/// So many versions of a path stay known; then the oldest is asked about again.
+/// Maximum number of trusted versions per path; beyond it, the version trusted longest ago is no longer trusted.
 const VERSIONS: usize = 200;
-/// Longer texts are not kept for comparison, in bytes.
+/// Maximum size in bytes of a text that is kept for comparison.
 const LONGEST_TEXT: usize = 1 << 20;
-/// A file changed so lately may change again without getting another stamp.
+/// Minimum age of a change for a reliable stamp: a file that changed more recently may change again under the same stamp.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// Why a version is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustedBy {
-    /// It was there when trust was first kept in this home.
+    /// The version existed when this home first recorded trust.
     FirstStart,
-    /// It came with the program.
+    /// The program came with this version.
     Starter,
-    /// A person saved it in the editor or uploaded it.
+    /// A person saved the version in the editor or uploaded it.
     Editor,
-    /// A person approved the call that wrote it, and saw the difference to a version they trusted.
+    /// A person approved the call that wrote the version, and saw the diff to a version they trusted.
     Approval,
-    /// A person looked at it and said so.
+    /// A person reviewed the version and marked it as trusted.
     Person,
-    /// The same, on the command line.
+    /// A person marked the version as trusted on the command line.
     CommandLine,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TrustedVersion {
-    /// In hexadecimal.
+    /// Hash of the content, in hexadecimal.
     pub sha256: String,
     /// Unix seconds.
     pub at: f64,
     pub by: TrustedBy,
 }
 
-/// A file in skills/ of which this version is not trusted.
+/// A file in skills/ whose current version is not trusted.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Untrusted {
     #[schema(value_type = String)]
     pub path: Place,
-    /// Another version of it was trusted before.
+    /// Whether another version of the file was trusted before.
     pub changed: bool,
 }
 
-/// The files in skills/, as far as trust is concerned; hidden ones too, because commands can read them.
+/// The files in skills/ and which of them are trusted. Includes hidden files, because commands can read them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SkillFiles {
-    /// All that can be told apart, by path.
+    /// All files that can be listed, sorted by path.
     pub files: Vec<FileEntry>,
-    /// Those of them that are not trusted as they are now, by path.
+    /// Those of `files` whose current version is not trusted, sorted by path.
     pub untrusted: Vec<Untrusted>,
-    /// What is there and cannot be trusted, because it cannot be listed.
+    /// Entries that exist but cannot be trusted, because they cannot be listed.
     pub unlisted: Vec<Unlisted>,
 }
 
 impl SkillFiles {
-    /// Something that a command could read and that nobody has trusted.
+    /// Returns the path of one entry that a command could read and that nobody has trusted; `None` if there is none.
     pub fn first_unpinned(&self) -> Option<String> {
         let untrusted = self.untrusted.first().map(|file| file.path.to_string());
         untrusted.or_else(|| self.unlisted.first().map(|one| one.path.clone()))
     }
 
-    /// Whether one of the files was changed so lately that it may change again without getting another stamp.
+    /// Whether one of the files changed so recently that it may change again under the same stamp.
     pub fn is_settling(&self) -> bool {
         self.files.iter().any(|file| clock::now() - file.modified <= SETTLED.as_secs_f64())
     }
 }
 
-/// By path; the version trusted last comes last.
+/// Trusted versions by path; the version trusted last comes last.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
 
-/// What the last look at skills/ found, so that the next one reads what has changed and nothing else.
+/// The result of the last scan of skills/, so that the next scan reads only what has changed.
 pub(super) struct TrustList {
     look: FolderScan,
-    /// Hashes of files that are as they were when they were hashed.
+    /// Hashes of files, each with the stamp that the file had when it was hashed.
     hashes: HashMap<Place, (FileStamp, String)>,
     book: Option<(FileStamp, Arc<TrustRecord>)>,
     found: Option<(Arc<TrustRecord>, Arc<SkillFiles>)>,
@@ -127,7 +127,7 @@ impl TrustRecord {
         versions.drain(..surplus);
     }
 
-    /// What does not parse in it is trusted in nothing.
+    /// Parses the file. Entries that do not parse trust nothing.
     fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let paths: BTreeMap<String, Value> = serde_json::from_slice(bytes)?;
         let versions = |value| serde_json::from_value::<Vec<Value>>(value).unwrap_or_default();
@@ -140,11 +140,12 @@ impl TrustRecord {
 }
 
 impl Home {
-    /// Called at each start. Where trust was never kept before, all files that are there are trusted; those that came with
-    /// the program always are. A damaged file is moved aside and trusts nothing.
+    /// Initializes trust; called at each start. Always trusts files with the `shipped` content, and all existing files if
+    /// this home never recorded trust before. Moves a damaged list to quarantine; it trusts nothing.
     ///
     /// # Errors
-    /// When the files cannot be listed, or the list cannot be read or written; then nothing more is trusted than before.
+    /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
+    /// trusted.
     pub(super) fn begin_trusting(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let (mut book, known) = match self.book_file()? {
@@ -176,26 +177,26 @@ impl Home {
         if known.as_ref() == Some(&book) { Ok(()) } else { self.write_book(&book) }
     }
 
-    /// Whether this content of a file may be read as the person's own. Files elsewhere are not pinned; what lies too deep to
-    /// be listed is never trusted.
+    /// Whether this content of a file is trusted. Always true for files outside skills/, never true for files in skills/
+    /// that are too deep to be listed.
     pub fn trusts(&self, path: &Place, bytes: &[u8]) -> bool {
         !path.root().is_pinned() || (!is_too_deep(path) && self.book().knows(path, &sha256(bytes)))
     }
 
-    /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/,
-    /// nor to those that lie too deep to be listed.
+    /// Trusts this content at this path; the file need not exist yet. Ignores paths outside skills/ and paths that are too
+    /// deep to be listed.
     ///
     /// # Errors
-    /// When it cannot be kept; then it is not trusted.
+    /// Returns an error if the list cannot be written. Then the content is not trusted.
     pub(super) fn trust(&self, path: &Place, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
         self.keep_text_of(path, bytes);
         self.add(path, sha256(bytes), by)
     }
 
-    /// The same for a file as it is now, whatever its size.
+    /// Trusts the current version of a file, whatever its size.
     ///
     /// # Errors
-    /// As [`Home::trust`], and when the file cannot be read.
+    /// Returns the errors of [`Home::trust`], and an error if the file cannot be read.
     pub(super) fn trust_file(&self, path: &Place, by: TrustedBy) -> Result<(), StoreError> {
         match self.read_bytes(path) {
             Err(StoreError::TooLarge { .. }) => self.add(path, self.hash_whole(path)?, by),
@@ -220,7 +221,7 @@ impl Home {
         self.write_book(&book)
     }
 
-    /// The version of a file that was trusted last, and its text where that was kept.
+    /// Returns the version of a file that was trusted last, with its text if that was kept.
     pub fn trusted_last(&self, path: &Place) -> Option<(TrustedVersion, Option<String>)> {
         let version = self.book().versions(path).last()?.clone();
         let text = self.texts().and_then(|texts| texts.read_to_string(&version.sha256)).ok();
@@ -228,18 +229,18 @@ impl Home {
         Some((version, text))
     }
 
-    /// The files in skills/ that are not trusted as they are now, by path.
+    /// Returns the files in skills/ whose current version is not trusted, sorted by path.
     ///
     /// # Errors
-    /// When the folder cannot be listed.
+    /// Returns an error if the folder cannot be listed.
     pub fn untrusted(&self) -> Result<Vec<Untrusted>, StoreError> {
         Ok(self.skill_files()?.untrusted.clone())
     }
 
-    /// What lies in skills/ and whether it is trusted.
+    /// Returns the files in skills/ and which of them are trusted.
     ///
     /// # Errors
-    /// When the folder cannot be listed.
+    /// Returns an error if the folder cannot be listed.
     pub fn skill_files(&self) -> Result<Arc<SkillFiles>, StoreError> {
         let mut trust = self.trust_cache();
         let changed = match self.look(Root::Skills, &mut trust.look) {
@@ -263,7 +264,7 @@ impl Home {
         let mut untrusted = Vec::new();
         for file in &files {
             let known = before.get(&file.path).filter(|(stamp, _)| *stamp == file.stamp);
-            // What cannot be read cannot be trusted either.
+            // A file that cannot be read is not trusted.
             let hash = known.map(|(_, hash)| hash.clone()).or_else(|| self.hash_whole(&file.path).ok());
             if hash.as_ref().is_none_or(|hash| !book.knows(&file.path, hash)) {
                 untrusted.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
@@ -279,12 +280,13 @@ impl Home {
         Ok(found)
     }
 
-    /// What cannot be read trusts nothing.
+    /// Returns the trusted versions. A list that cannot be read trusts nothing.
     fn book(&self) -> Arc<TrustRecord> {
         self.book_cached(&mut self.trust_cache().book)
     }
 
-    /// Reads the file again unless its stamp, older than any clock is coarse, says that it is the same.
+    /// Returns the trusted versions. Rereads the file unless its stamp is the same and older than the resolution of any
+    /// clock.
     fn book_cached(&self, known: &mut Option<(FileStamp, Arc<TrustRecord>)>) -> Arc<TrustRecord> {
         let meta = self.root().symlink_metadata(FILE).ok();
         let stamp = meta.as_ref().map(listing::stamp);
@@ -336,7 +338,7 @@ impl Home {
         self.root().open_dir(TEXTS)
     }
 
-    /// Only what is shown beside a later version depends on it.
+    /// Stores the text of a trusted version. Only the comparison with a later version depends on it.
     fn keep_text_of(&self, path: &Place, bytes: &[u8]) {
         if !path.root().is_pinned() || bytes.len() > LONGEST_TEXT || std::str::from_utf8(bytes).is_err() {
             return;
@@ -347,14 +349,14 @@ impl Home {
         }
     }
 
-    /// Lets go of texts that are not the last of any path.
+    /// Removes texts that are not the last trusted version of any path.
     fn drop_texts(&self, book: &TrustRecord) {
         let last: BTreeSet<&str> =
             book.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
         let Ok(texts) = self.texts() else { return };
         for entry in texts.entries().into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_none_or(|name| !last.contains(name)) {
-                // Best effort: the next writing tries again.
+                // Best effort: the next write tries again.
                 let _ = texts.remove_file(entry.file_name());
             }
         }
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_the_first_start_are_trusted() {
+    fn only_starter_files_are_trusted() {
         let (folder, home) = home(&[(SKILL, "one"), ("skills/x/run.py", "print(1)")]);
         assert_eq!(names(&home).len(), 2, "before the first start nothing is trusted");
         home.begin_trusting(&[(path(SKILL), b"one".to_vec())]).unwrap();
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_byte_is_another_version() {
+    fn changed_byte_is_a_new_version() {
         let (folder, home) = home(&[(SKILL, "run a")]);
         home.begin_trusting(&[]).unwrap();
         let file = folder.path().join(SKILL);
@@ -460,7 +462,7 @@ mod tests {
             home.begin_trusting(&[]).unwrap();
             assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}: an empty list is no first start");
         }
-        // Lines of it that do not parse trust nothing, and the others count.
+        // Entries that do not parse trust nothing, and the others count.
         std::fs::write(&file, format!("{{\"{SKILL}\": [7, {{\"sha256\": \"x\"}}], \"skills/y\": 3}}")).unwrap();
         assert_eq!(names(&home), [(SKILL.to_owned(), false)]);
         home.trust(&path(SKILL), b"one", TrustedBy::Person).unwrap();
@@ -488,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_from_outside_leads_to_the_list() {
+    fn trust_list_is_unreachable_by_path() {
         let (folder, home) = home(&[(SKILL, "one")]);
         home.begin_trusting(&[]).unwrap();
         for name in [FILE, "storage/trusted/x"] {
@@ -499,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_larger_than_what_a_tool_reads_is_pinned_too() {
+    fn file_above_tool_limit_is_pinned() {
         let (folder, home) = home(&[]);
         let file = folder.path().join("skills/model.bin");
         std::fs::write(&file, vec![7; 11 << 20]).unwrap();

@@ -8,20 +8,20 @@ use super::error::StoreError;
 use super::home::Home;
 use crate::domain::Usage;
 
-/// A work as far as its cost goes.
+/// The fields of a work that determine its cost.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CountedWork {
     work_id: String,
     /// Unix seconds.
     pub created_at: f64,
-    /// Empty where no model was asked, or an earlier version did not say which.
+    /// Empty if no model was called, or if an earlier version did not record it.
     #[serde(default)]
     pub model: String,
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// A session file, or a way put aside in one.
+/// The works of a session file, or of a branch in one.
 #[derive(Deserialize)]
 struct Works {
     #[serde(default)]
@@ -37,14 +37,14 @@ impl Works {
 }
 
 impl Home {
-    /// The works of all sessions that are not deleted, those included that were put aside for another way; each once, though
-    /// a branch has the works of its past as well.
+    /// Returns the works of all sessions that are not deleted, including those of branches. Each work occurs once, although
+    /// a session that was branched off another one contains the earlier works too.
     pub fn counted_works(&self) -> Result<Vec<CountedWork>, StoreError> {
         let mut known = HashSet::new();
         let mut counted = Vec::new();
         for id in self.session_ids()? {
             let Ok(bytes) = self.sessions_dir().read(format!("{id}.json")) else { continue };
-            // A damaged file is the list's to tell of.
+            // The session list reports damaged files.
             let Ok(file) = serde_json::from_slice::<Works>(&bytes) else { continue };
             counted.extend(file.all().filter(|work| known.insert(work.work_id.clone())));
         }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn works_of_other_ways_count_and_version_1_has_none() {
+    fn branch_works_count_and_version_1_has_none() {
         let file = r#"{"messages": [], "works": [{"work_id": "a", "created_at": 1.0, "usage": {"input_tokens": 3, "output_tokens": 1}}],
             "branches": [{"messages": [], "works": [{"work_id": "b", "created_at": 2.0, "model": "m"}]}]}"#;
         let works: Vec<CountedWork> = serde_json::from_str::<Works>(file).unwrap().all().collect();

@@ -7,11 +7,11 @@ use super::home::Home;
 const FILE: &str = ".env";
 
 impl Home {
-    /// Sets variables; `None` removes one. The file can be read by its owner only afterwards.
+    /// Sets variables; `None` removes a variable. Afterwards only the owner can read the file.
     ///
     /// # Errors
-    /// [`StoreError::NotAllowed`] for a value that the file cannot hold, and when it cannot be written. Nothing has
-    /// changed then.
+    /// Returns [`StoreError::NotAllowed`] for a value with a single quote or a control character, before anything is
+    /// written, and another error if `.env` cannot be read or written.
     pub fn set_variables(&self, variables: &[(&str, Option<&str>)]) -> Result<(), StoreError> {
         for (_, value) in variables {
             if value.is_some_and(|value| value.chars().any(|c| c == '\'' || c.is_control())) {
@@ -27,7 +27,7 @@ impl Home {
         };
         let text = changed(&old, variables);
         atomic::replace(self.root(), FILE, text.as_bytes(), 0o600).map_err(StoreError::io("saving .env"))?;
-        // One that others could read keeps its mode when it is replaced.
+        // `replace` keeps the mode of an existing file, which may be readable by others.
         let owner_only = cap_std::fs::PermissionsExt::from_mode(0o600);
         self.root().set_permissions(FILE, owner_only).map_err(StoreError::io("closing .env to others"))
     }
@@ -55,7 +55,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn other_lines_stay_and_only_the_owner_can_read_the_file() {
+    fn other_lines_stay_and_file_is_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let file = folder.path().join(".env");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_made_for_its_owner() {
+    fn new_file_is_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         home.set_variables(&[("A", Some("1"))]).unwrap();

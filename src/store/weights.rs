@@ -1,14 +1,15 @@
-//! The files of models, which lie outside the home and are only read.
+//! Reads model files, which are outside the home and are never written.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// All bytes of a model's file.
+/// Reads a model file into memory.
 ///
 /// # Errors
-/// When it is not there, is no file, or has more than `most` bytes, which the memory need not hold.
+/// Returns an error if the file does not exist, is not a regular file, or has more than `most` bytes. Never reads more than
+/// one byte beyond `most`.
 pub fn weights(path: &Path, most: u64) -> Result<Vec<u8>> {
-    // Opening a pipe would wait for its writer.
+    // Opening a named pipe would block until a writer opens it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is no file"));
     }
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn file_is_read_up_to_limit() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("weights");
         std::fs::write(&file, b"12345").unwrap();

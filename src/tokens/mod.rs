@@ -1,4 +1,5 @@
-//! Counts the tokens of a text exactly, by the vocabulary cl100k_base. docs/tokens.md says why this is not a crate.
+//! Counts the tokens of a text exactly, with the vocabulary cl100k_base. docs/tokens.md explains why this is not a
+//! crate.
 //!
 //! Names of control tokens such as `<|endoftext|>` are ordinary text here, as they are in what a person or a file says.
 
@@ -14,13 +15,13 @@ use sha2::{Digest, Sha256};
 use pieces::Pieces;
 use vocabulary::Vocabulary;
 
-/// How many counts each of the two generations of the memory holds: more than a full context has messages, so that a long
-/// conversation is counted once. Half a megabyte in all, once so many were counted.
+/// Counts per generation of the cache: more than a full context has messages, so that a long conversation is counted
+/// once. Both generations take half a megabyte when full.
 const GENERATION: usize = 8192;
-/// Below this many bytes, counting is as fast as finding the count again.
+/// Below this many bytes, counting is as fast as a cache lookup.
 const WORTH_REMEMBERING: usize = 32;
 
-/// Counts tokens. Making one costs nothing: the index of the vocabulary (about 1.4 MB) is built by the first count.
+/// Counts tokens. Creating one is cheap: the first count builds the index of the vocabulary (about 1.4 MB).
 #[derive(Default)]
 pub struct Counter {
     encoder: OnceLock<(Pieces, Vocabulary)>,
@@ -32,7 +33,7 @@ impl Counter {
         Self::default()
     }
 
-    /// The number of cl100k_base tokens in `text`.
+    /// Returns the number of cl100k_base tokens in `text`.
     pub fn count(&self, text: &str) -> usize {
         let (pieces, vocabulary) = self.encoder.get_or_init(|| (Pieces::load(), Vocabulary::load()));
         let mut rest = text;
@@ -45,7 +46,8 @@ impl Counter {
         count
     }
 
-    /// The same number; a text that was counted lately is recognised by its SHA-256 and not counted again.
+    /// Returns the same number from a cache: a recently counted text is recognised by its SHA-256 and not counted
+    /// again.
     pub fn count_cached(&self, text: &str) -> usize {
         if text.len() < WORTH_REMEMBERING {
             return self.count(text);
@@ -59,7 +61,7 @@ impl Counter {
         count
     }
 
-    /// A panic elsewhere while the lock was held cannot have left a wrong count: each is written in one step.
+    /// Ignores poisoning: each count is written in one step, so a panic under the lock cannot leave a wrong one.
     fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,8 +76,8 @@ fn key(text: &str) -> Key {
     key
 }
 
-/// A bounded memory of two generations: when the young one is full it becomes the old one, whose counts are forgotten
-/// unless they were asked for meanwhile.
+/// A bounded cache of two generations: when the young one is full it becomes the old one, whose counts are evicted
+/// unless they are used in the meantime.
 #[derive(Default)]
 struct Remembered {
     young: HashMap<Key, usize>,
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_of_the_reference() {
+    fn counts_match_reference() {
         let long = ["a".repeat(5000), " ".repeat(5000), "一".repeat(3000), "=-".repeat(900), "\r\n \n".repeat(300)];
         let texts = [
             "",

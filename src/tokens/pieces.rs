@@ -1,7 +1,7 @@
-//! The pre-tokeniser: cuts text into the pieces inside which bytes are merged.
+//! The pre-tokeniser: splits text into the pieces inside which bytes are merged.
 //!
-//! cl100k_base defines it as a regular expression, which is followed here by hand because a regex engine with look-ahead
-//! costs megabytes for each thread:
+//! cl100k_base defines it as a regular expression. It is implemented by hand here because a regex engine with
+//! look-ahead costs megabytes per thread:
 //!
 //! ```text
 //! '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s
@@ -17,7 +17,7 @@ enum Kind {
     Other,
 }
 
-/// Which characters are letters (`\p{L}`) and numbers (`\p{N}`). The standard library's `is_alphabetic` is a wider class.
+/// The letters (`\p{L}`) and numbers (`\p{N}`). The standard library's `is_alphabetic` is a wider class.
 pub struct Pieces {
     letters: Vec<(char, char)>,
     numbers: Vec<(char, char)>,
@@ -28,7 +28,7 @@ impl Pieces {
         Self { letters: ranges(r"\p{L}"), numbers: ranges(r"\p{N}") }
     }
 
-    /// The length in bytes of the piece at the beginning of `text`; 0 only when `text` is empty.
+    /// Returns the length in bytes of the piece at the beginning of `text`; 0 only if `text` is empty.
     pub fn next(&self, text: &str) -> usize {
         let mut chars = text.chars();
         let Some(first) = chars.next() else { return 0 };
@@ -60,7 +60,7 @@ impl Pieces {
         self.spaces(text)
     }
 
-    /// `text` begins with white space.
+    /// Returns the length of the piece at the beginning of `text`, which begins with whitespace.
     fn spaces(&self, text: &str) -> usize {
         let run = self.run(text, Kind::Space);
         if run == text.len() {
@@ -69,7 +69,7 @@ impl Pieces {
         if let Some(newline) = text[..run].rfind(['\r', '\n']) {
             return newline + 1;
         }
-        // The last space stays with what follows it.
+        // The last space belongs to the piece that follows.
         match text[..run].char_indices().next_back() {
             Some((last, _)) if last > 0 => last,
             _ => run,
@@ -89,7 +89,7 @@ impl Pieces {
                 _ => Kind::Other,
             };
         }
-        // Nearly all Chinese text is in this block, all of which are letters.
+        // Nearly all Chinese text is in this block, and all its characters are letters.
         if ('\u{4e00}'..='\u{9fff}').contains(&c) || within(&self.letters, c) {
             Kind::Letter
         } else if c.is_whitespace() {
@@ -102,7 +102,8 @@ impl Pieces {
     }
 }
 
-/// The length of what makes `'s`, `'ll` and the like after the apostrophe. Case is ignored, which admits `ſ` for `s`.
+/// Returns the length of the part of a contraction (`'s`, `'ll` …) after the apostrophe. Ignores case, so `ſ` counts as
+/// `s`.
 fn contraction(rest: &str) -> Option<usize> {
     let mut chars = rest.chars();
     let first = chars.next()?;

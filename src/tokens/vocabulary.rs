@@ -1,6 +1,6 @@
-//! The 100,256 byte strings of cl100k_base with their ranks, and the merges that cut a piece of text into them.
+//! The 100,256 byte strings of cl100k_base with their ranks, and the merges that split a piece of text into them.
 //!
-//! The strings lie in the binary as they are (`cl100k_base.bin`: one length byte, then the bytes, in the order of their
+//! The binary contains the strings unchanged (`cl100k_base.bin`: one length byte, then the bytes, in the order of their
 //! ranks), so only an index of about 1.4 MB is built when the first text is counted. The usual encoders build hash maps
 //! of owned strings in both directions and need tens of megabytes for the same answers.
 
@@ -9,18 +9,18 @@ use std::collections::BinaryHeap;
 
 static STRINGS: &[u8] = include_bytes!("cl100k_base.bin");
 
-/// Slots of the open-addressed index; a power of two that leaves it 38 % full, so that a miss takes about two looks.
+/// Slots of the open-addressed index; a power of two that makes it 38 % full, so that a miss takes about two probes.
 const SLOTS: usize = 1 << 18;
-/// A slot holds `(rank + 1) << TAG_BITS | tag`; 0 is free. The tag, a part of the hash, spares most comparisons.
+/// A slot holds `(rank + 1) << TAG_BITS | tag`; 0 is free. The tag, a part of the hash, avoids most comparisons.
 const TAG_BITS: u32 = 15;
 /// No merge is possible. Larger than every rank.
 const NONE: u32 = u32::MAX;
-/// From this many bytes on, merging with a heap beats scanning for the smallest rank again and again.
+/// From this many bytes on, merging with a heap is faster than repeated scans for the smallest rank.
 const LONG_PIECE: usize = 96;
 
 pub struct Vocabulary {
     slots: Box<[u32]>,
-    /// Where the string of each rank begins in `STRINGS`; its length is the byte before.
+    /// Offset in `STRINGS` of the string of each rank; the byte before it is its length.
     starts: Box<[u32]>,
 }
 
@@ -68,7 +68,7 @@ impl Vocabulary {
         &STRINGS[start..start + usize::from(STRINGS[start - 1])]
     }
 
-    /// How many tokens one piece of the pre-tokeniser becomes.
+    /// Returns how many tokens one piece of the pre-tokeniser becomes.
     pub fn count_piece(&self, piece: &[u8]) -> usize {
         match piece.len() {
             0 => 0,
@@ -117,7 +117,8 @@ impl Vocabulary {
 
     fn merge_long(&self, piece: &[u8]) -> usize {
         let length = piece.len();
-        // A part is named by its first byte; `end` and `before` link the parts, `rank` is the merge with the next one.
+        // A part is identified by its first byte; `end` and `before` link the parts, `rank` is the merge with the next
+        // one.
         let mut end: Vec<usize> = (1..=length).collect();
         let mut before: Vec<usize> = (0..length).map(|i| i.wrapping_sub(1)).collect();
         let mut rank = vec![NONE; length];
@@ -134,7 +135,7 @@ impl Vocabulary {
         }
         let mut count = length;
         while let Some(Reverse((smallest, start))) = heap.pop() {
-            // Entries are not removed when a part changes or disappears; then its rank differs.
+            // Heap entries are not removed when a part changes or disappears; its rank then differs.
             if rank[start] != smallest {
                 continue;
             }
@@ -164,7 +165,7 @@ fn tag(hash: u64) -> u32 {
     hash as u32 & ((1 << TAG_BITS) - 1)
 }
 
-/// Multiply and rotate by words of eight bytes, then mix: fast for the short strings here, and no one chooses them.
+/// Multiplies and rotates by words of eight bytes, then mixes: fast for these short strings, which no attacker chooses.
 fn hash(bytes: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = bytes.len() as u64;
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_strings_are_those_of_cl100k_base() {
+    fn vocabulary_is_cl100k_base() {
         let vocabulary = Vocabulary::load();
         let reference = tiktoken_rs::cl100k_base().unwrap();
         assert_eq!(vocabulary.starts.len(), 100_256);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_merging_agree() {
+    fn both_merge_algorithms_agree() {
         let vocabulary = Vocabulary::load();
         for piece in ["aaaaaaaaaaaaaaab", "Donaudampfschifffahrtsgesellschaft", "一一一一一一一一一一", "\u{10ffff}xx"]
         {

@@ -33,10 +33,10 @@ pub use search::SearchTool;
 pub use terminal::Terminal;
 pub use tool_set::{Checked, Rejection, ToolSet};
 
-/// How much of a command's output the model reads, in characters.
+/// Maximum length of a command's output for the model, in characters.
 pub const OUTPUT_LIMIT: usize = 5_000;
 
-/// Whose call a tool prepares.
+/// The session and id of the call that a tool prepares.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolContext<'a> {
     pub session: &'a SessionId,
@@ -45,50 +45,50 @@ pub struct ToolContext<'a> {
 
 /// How a prepared call is run.
 pub struct RunOptions<'a> {
-    /// What a person saw and approved; absent where the policy allows the call without asking.
+    /// What a person saw and approved; absent if the policy allows the call without asking.
     pub approved: Option<&'a Shown>,
-    /// A person stopped the run.
+    /// Fires when a person stops the run.
     pub cancel: CancellationToken,
 }
 
-/// Something the model may call, by a name and a schema of its arguments.
+/// A function that the model may call, with a name and a schema of its arguments.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Reads the arguments, once, into a call that can be shown and run. They fit the tool's schema: [`ToolSet::prepare`]
-    /// has checked it.
+    /// Reads the arguments once into a call that can be shown and run. [`ToolSet::prepare`] has already checked them against
+    /// the tool's schema.
     ///
     /// # Errors
-    /// The answer to a call that cannot be made, before anybody is asked about it.
+    /// Returns the answer to a call that cannot be made, before a person is asked about it.
     fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared>;
 
-    /// The session is gone: let go of what was kept for it.
+    /// Drops what the tool keeps for a closed session.
     fn session_closed(&self, _: &SessionId) {}
 }
 
 pub type Prepared = Result<Box<dyn PreparedCall>, Box<ToolAnswer>>;
 
-/// A call whose arguments were read.
+/// A call with parsed arguments.
 pub trait PreparedCall: Send + Sync {
-    /// What a person is shown before this call may run, and what their answer is bound to.
+    /// Returns what a person sees before this call may run, and what their answer is bound to.
     fn shown(&self) -> Shown;
 
-    /// Where such a call has text from that strangers may have written, if it brings such text into the conversation.
+    /// Returns the source of text that strangers may have written, if this call brings such text into the conversation.
     fn outside_text(&self) -> Option<Taint> {
         None
     }
 
-    /// Whether what the tool keeps for the session holds such text now, whatever this call asks for.
+    /// Returns whether the state that the tool keeps for the session holds such text, whatever this call requests.
     fn holds_outside_text(&self) -> bool {
         false
     }
 
-    /// A call fails in two ways and chooses: `Ok(ToolAnswer::failed(…))` tells the model, which can react; `Err(EndRun)`
-    /// ends the run. It acts on what is there now, which may differ from what was shown.
+    /// Runs the call. There are two ways to fail: `Ok(ToolAnswer::failed(…))` tells the model, which can react;
+    /// `Err(EndRun)` ends the run. The call acts on the current state, which may differ from what was shown.
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
 }
 
-/// A call that needs nothing but its arguments to be prepared.
+/// Prepares a call that needs nothing but its arguments.
 fn prepared<'a, Arguments, Call>(
     tool: &str,
     arguments: Value,
@@ -102,41 +102,41 @@ where
     Box::pin(std::future::ready(prepared))
 }
 
-/// Reads arguments into the type of a tool.
+/// Parses arguments into the type of a tool.
 fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Box<ToolAnswer>> {
     serde_json::from_value(arguments)
         .map_err(|error| Box::new(ToolAnswer::failed(format!("wrong arguments for {tool}: {error}. Nothing was run."))))
 }
 
-/// A whole number as JSON Schema has it: 3.0 is one too.
+/// Deserializes a whole number as JSON Schema defines it: 3.0 is one too.
 fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.map(|number| number as usize))
 }
 
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum EndRun {
-    /// A person stopped the run while the tool was at work; `text` is what the tool had to show until then, `contacts` whom
-    /// it had asked to be connected with.
+    /// A person stopped the run while the tool was running; `text` is the tool's output so far, `contacts` the hosts that it
+    /// tried to reach.
     #[error("the run was stopped")]
     Cancelled { text: String, contacts: EgressAttempts },
-    /// An invariant of ours is broken; going on would make it worse.
+    /// An internal invariant is broken; continuing would make it worse.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Where commands of a home run, and what they see of it.
+/// Where a home's commands run, and which of its files they can access.
 #[derive(Clone, Debug)]
 pub struct CommandEnvironment {
     pub sandbox: Sandbox,
-    /// The folder commands work in, and the only one they may write. It must exist.
+    /// The working directory of commands, and the only folder that they may write to. It must exist.
     pub scratch: PathBuf,
-    /// What else of the home they may read.
+    /// Other paths of the home that they may read.
     pub readable: Vec<PathBuf>,
-    /// The folder of documents, which only those may read that ask for it.
+    /// The folder of documents; only commands that request it may read it.
     pub knowledge: PathBuf,
 }
 
-/// What a command asks for beyond running in the sandbox.
+/// What a command requests beyond running in the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 struct Permissions {
     #[serde(default)]
@@ -145,17 +145,17 @@ struct Permissions {
     knowledge: bool,
 }
 
-/// Whether the folder of documents is in the list.
+/// Deserializes a list of folders: true if it contains the folder of documents.
 fn names_knowledge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(Vec::<String>::deserialize(deserializer)?.iter().any(|folder| folder == KNOWLEDGE))
 }
 
 const READS: &str = "reads";
-/// The folder of documents, below the home.
+/// Name of the folder of documents in the home.
 pub const KNOWLEDGE: &str = Root::Knowledge.name();
 
 impl CommandEnvironment {
-    /// The arguments that every command has beside its own.
+    /// Returns a command's own parameters and those that every command has.
     fn parameters(&self, mut own: Value) -> Value {
         own[READS] = json!({"type": "array", "items": {"enum": [KNOWLEDGE]}});
         if self.sandbox.can_network() {
@@ -164,23 +164,24 @@ impl CommandEnvironment {
         own
     }
 
-    /// What a command that asks for this may read of the home.
+    /// Returns the paths of the home that a command with these permissions may read.
     fn readable(&self, permissions: Permissions) -> Vec<PathBuf> {
         let more = permissions.knowledge.then(|| self.knowledge.clone());
         self.readable.iter().cloned().chain(more).collect()
     }
 
-    /// Whether what such a command writes may come from strangers. Without a sandbox any may have read and reached anything.
+    /// Returns whether the output of a command with these permissions may contain text from strangers. Without a sandbox,
+    /// any command may have read and reached anything.
     fn reaches_outside(&self, permissions: Permissions) -> bool {
         permissions.network || permissions.knowledge || self.sandbox.level() == Level::Off
     }
 
-    /// What a person sees of a command.
+    /// Returns what a person sees of a command.
     fn shown(&self, command: &str, permissions: Permissions) -> Shown {
         Shown {
             command: visible(command),
             cwd: "scratch/".to_owned(),
-            // Without a sandbox every process has it, asked for or not.
+            // Without a sandbox every process has network, requested or not.
             network: permissions.network || self.sandbox.level() == Level::Off,
             reads: permissions.knowledge.then(|| KNOWLEDGE.to_owned()).into_iter().collect(),
             level: self.sandbox.level().name().to_owned(),
@@ -188,7 +189,7 @@ impl CommandEnvironment {
         }
     }
 
-    /// What the model is told a command can do here.
+    /// Returns the limits of a command for the tool's description.
     fn bounds(&self) -> &'static str {
         match self.sandbox.level() {
             Level::Standard | Level::Strict if self.sandbox.can_network() => "Writes only there.",
@@ -197,7 +198,7 @@ impl CommandEnvironment {
         }
     }
 
-    /// What to tell the model when nothing could be run.
+    /// Returns the answer for the model if nothing could be run.
     fn refusal(error: &SandboxError) -> ToolAnswer {
         let advice = match error {
             SandboxError::Confinement(_) => "No command can run here; go on without, and tell the user.",
@@ -209,17 +210,17 @@ impl CommandEnvironment {
         ToolAnswer::failed(format!("{error}. {advice}"))
     }
 
-    /// Why a command may have failed here and not elsewhere.
+    /// Returns why a command may have failed because of the sandbox.
     fn hint(&self, output: &str, permissions: Permissions) -> Option<&'static str> {
         const REFUSED_BY_SANDBOX: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
-        // One way to say so for each level: refused, or not there at all.
+        // The levels differ: the folder is refused or does not exist.
         let is_about_knowledge = |output: &str| {
             let is_refusal = |line: &str| line.contains("ermission denied") || line.contains("No such file");
             output.lines().any(|line| line.contains(KNOWLEDGE) && is_refusal(line))
         };
         const OFFLINE: [&str; 6] = [
-            // Python's, where it may not even make one.
+            // Python's error if it cannot even create a socket.
             "_socket.socket.__init__",
             "Could not resolve host",
             "Temporary failure in name resolution",
@@ -260,7 +261,8 @@ impl CommandEnvironment {
     }
 }
 
-/// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
+/// Makes a tool's text safe for the model: text that strangers may have written cannot imitate the structure of the
+/// conversation.
 pub fn fit_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer {
     match answer.outside.is_some() || !answer.taint.is_empty() || call.outside_text().is_some() {
         true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
@@ -268,7 +270,7 @@ pub fn fit_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer 
     }
 }
 
-/// A call that is shown by one line and starts no process here.
+/// Returns what is shown for a call that one line describes and that starts no process here.
 fn line(command: &str) -> Shown {
     Shown { command: visible(command), ..Shown::default() }
 }

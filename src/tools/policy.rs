@@ -1,4 +1,4 @@
-//! Whether a call may run, must be asked about, or may not run. A pure function of the configuration and the call.
+//! Decides whether a call may run, needs approval, or is denied. A pure function of the configuration and the call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use serde_json::Value;
 use crate::domain::visible::visible;
 use crate::domain::{ApprovalReason, BadPath, Effect, Place, RememberedCall, Shown, Taint};
 
-/// What the configuration says of an effect or a tool.
+/// The configured rule for an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
     Allow,
     Ask,
     Deny,
-    /// Allowed where it runs in the sandbox without network; asked about elsewhere.
+    /// Allowed if the call runs in the sandbox without network; otherwise needs approval.
     Sandboxed,
-    /// Allowed also in a run that has read text from outside: for servers that nobody watches.
+    /// Allowed even in a run that has read text from outside: for servers that nobody watches.
     Unattended,
 }
 
-/// One rule an effect.
+/// One rule for each effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
     pub read: Rule,
@@ -34,28 +34,29 @@ pub struct Effects {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     pub effects: Effects,
-    /// A tool's own rule wins over that of its effect.
+    /// Rules for tools; a tool's own rule overrides that of its effect.
     pub tools: BTreeMap<String, Rule>,
-    /// How long a person has to answer.
+    /// Time limit for a person's answer.
     pub timeout: Duration,
 }
 
 impl Default for Policy {
-    /// Looking is free; changing, running and reaching out are asked about.
+    /// Allows reading; writing, running programs and network access need approval.
     fn default() -> Self {
         let effects = Effects { read: Rule::Allow, write: Rule::Ask, execute: Rule::Ask, network: Rule::Ask };
         Self { effects, tools: BTreeMap::new(), timeout: Duration::from_secs(300) }
     }
 }
 
-/// A call, as far as the policy is concerned.
+/// The properties of a call that the policy uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     pub tool: &'a str,
     pub effect: Effect,
     pub arguments: &'a Value,
     pub shown: &'a Shown,
-    /// The conversation has what strangers may have written: what was allowed unseen is asked about.
+    /// The source of text in the conversation that strangers may have written; calls that would run without a question then
+    /// need approval.
     pub tainted: Option<&'a Taint>,
 }
 
@@ -68,7 +69,7 @@ pub enum Verdict {
     Deny(String),
 }
 
-/// Why a person is asked: the sentence, and the same for a page that speaks another language. A question of an earlier
+/// Why a person is asked: a sentence, and the same as a code for pages in other languages. A question from an earlier
 /// version has only the sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
@@ -76,8 +77,8 @@ pub struct Reason {
     pub because: Option<ApprovalReason>,
 }
 
-/// Whether `shown` is the change of a file of the persona, the memory or the skills. What is no path of the home is taken
-/// for the worse.
+/// Returns whether `shown` is a change of a file of the persona, the memory or the skills. A path that cannot be parsed
+/// counts as one.
 pub fn is_persona(shown: &Shown) -> bool {
     let is_one = |path: &String| match Place::parse(path) {
         Ok(place) => place.root().is_persona(),
@@ -111,7 +112,7 @@ impl Policy {
             };
         }
         let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
-        // A process with network is both: the rule for running it does not open the network.
+        // A process with network needs both rules: the rule for running it does not grant the network.
         if case.shown.network && case.effect != Effect::Network {
             match (self.effects.network, &tainted) {
                 (Rule::Deny, _) => return refused("network to commands"),
@@ -121,7 +122,7 @@ impl Policy {
                 (Rule::Ask | Rule::Sandboxed, _) => return asks("network", "network is asked about", None),
             }
         }
-        // What a program reads of documents it may also do, before any later call is asked about.
+        // A program can act on text that it reads in documents, before any later call needs approval.
         if !case.shown.reads.is_empty()
             && rule != Rule::Unattended
             && tainted.is_none()
@@ -135,7 +136,8 @@ impl Policy {
             Rule::Sandboxed => is_sandboxed(case.shown) || is_remembered(case, remembered),
             Rule::Ask | Rule::Deny => is_remembered(case, remembered),
         };
-        // Looking at the home's own files, and changing those that make nobody do anything, stays as it is allowed.
+        // Reading the home's own files, and changing those that the agent does not act on, stays allowed in a tainted
+        // conversation.
         let harmless = rule == Rule::Allow && matches!(case.effect, Effect::Read | Effect::Write);
         match (unseen, tainted) {
             (true, None) => Verdict::Allow,
@@ -149,7 +151,7 @@ impl Policy {
     }
 }
 
-/// Without its code.
+/// Returns the reason without its code.
 fn because(taint: &Taint) -> ApprovalReason {
     let from = match taint {
         Taint::Page(_) => "page",
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_effects_and_places_give_these_verdicts() {
+    fn rules_effects_and_places_yield_verdicts() {
         use Effect::{Execute, Network, Read, Write};
         let standard = Policy::default();
         let with = |tools: &[(&str, Rule)]| {
@@ -255,20 +257,21 @@ mod tests {
             (&standard, "terminal", Execute, &sandboxed_call, false, "ask"),
             (&standard, "fetch_url", Network, &nothing, false, "ask"),
             (&standard, "somebody_else_s", Execute, &nothing, false, "ask"),
-            // Sandboxed: where there is a sandbox, and only without network and outside texts.
+            // `sandboxed` allows a call only if there is a sandbox, and without network and text from outside.
             (&sandboxed, "terminal", Execute, &sandboxed_call, false, "allow"),
             (&sandboxed, "terminal", Execute, &sandboxed_call, true, "ask"),
             (&sandboxed, "terminal", Execute, &networked, false, "ask"),
             (&sandboxed, "terminal", Execute, &unsandboxed, false, "ask"),
             (&sandboxed, "python_repl", Execute, &sandboxed_call, false, "ask"),
-            // What a person allowed by name is allowed; persona, memory and skills only by the tool's own name.
+            // `allow` allows calls; changes of persona, memory and skills only if it is the tool's own rule.
             (&open(Rule::Allow), "terminal", Execute, &sandboxed_call, false, "allow"),
             (&open(Rule::Allow), "terminal", Execute, &networked, false, "allow"),
             (&open(Rule::Allow), "fetch_url", Network, &nothing, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &notes, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &memory, false, "ask"),
             (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, false, "allow"),
-            // After text from outside, what reaches out, runs or shapes the agent is asked about all the same.
+            // After text from outside, calls still need approval if they use the network, run a program or change the
+            // agent's own files.
             (&open(Rule::Allow), "terminal", Execute, &sandboxed_call, true, "ask"),
             (&open(Rule::Allow), "terminal", Execute, &networked, true, "ask"),
             (&open(Rule::Allow), "fetch_url", Network, &nothing, true, "ask"),
@@ -278,7 +281,7 @@ mod tests {
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &sandboxed_call, true, "ask"),
             (&with(&[("fetch_url", Rule::Allow)]), "fetch_url", Network, &nothing, true, "ask"),
             (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, true, "ask"),
-            // Unless it was said that nobody watches.
+            // Except if the rule is `unattended`.
             (&open(Rule::Unattended), "terminal", Execute, &sandboxed_call, true, "allow"),
             (&open(Rule::Unattended), "terminal", Execute, &networked, true, "allow"),
             (&open(Rule::Unattended), "fetch_url", Network, &nothing, true, "allow"),
@@ -288,7 +291,7 @@ mod tests {
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &sandboxed_call, false, "allow"),
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &networked, false, "ask"),
             (&with(&[("terminal", Rule::Ask)]), "terminal", Execute, &sandboxed_call, false, "ask"),
-            // A denial is a denial.
+            // `deny` always denies.
             (&open(Rule::Deny), "read_file", Read, &nothing, false, "deny"),
             (&open(Rule::Deny), "edit_file", Write, &memory, false, "deny"),
             (&with(&[("fetch_url", Rule::Deny)]), "fetch_url", Network, &nothing, false, "deny"),
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_is_judged_by_its_parsed_path() {
+    fn policy_uses_parsed_path() {
         let is = |path: &str| is_persona(&shown("", false, Some(path)));
         for persona in
             ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
@@ -369,9 +372,9 @@ mod tests {
         word(&Policy::default(), &case, rules)
     }
 
-    /// Every one of these does something else than the line that was allowed, and looks like it.
+    /// Each of these does something other than an allowed line but looks similar.
     #[test]
-    fn always_is_this_line_and_no_other() {
+    fn always_rule_matches_exactly_one_line() {
         let rules = [
             remember(json!({"command": "git status"})),
             remember(json!({"command": "ls -la"})),
@@ -466,7 +469,7 @@ mod tests {
         assert_eq!(verdict("terminal", &arguments, &Shown { network: true, ..here.clone() }, false), "ask");
         assert_eq!(verdict("terminal", &arguments, &Shown { level: "off".to_owned(), ..here.clone() }, false), "ask");
         assert_eq!(verdict("terminal", &json!({"command": "ls", "network": true}), &here, false), "ask");
-        // A file of the memory is shown each time, whatever stands in the file of settings.
+        // A change of a memory file is shown each time, whatever calls are remembered.
         let memory = Shown { path: Some("memory/MEMORY.md".to_owned()), ..here };
         assert_eq!(verdict("terminal", &arguments, &memory, false), "ask");
     }

@@ -1,4 +1,4 @@
-//! `read_file`: a text file of the home, in pages.
+//! `read_file`: reads a text file of the home, page by page.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line,
 use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
-/// How much one call shows, in characters.
+/// Maximum characters that one call returns.
 const PAGE: usize = 10_000;
 
 pub struct ReadFile {
@@ -70,7 +70,7 @@ impl PreparedCall for Reading {
     }
 
     fn outside_text(&self) -> Option<Taint> {
-        // Documents a person put there, as others wrote them; their own folders are the agent's persona.
+        // Documents in knowledge/ may be text by others; files in the other folders are the agent's persona.
         let path = Place::parse(&self.pages.path).ok()?;
         path.root().is_outside_text().then(|| Taint::Document(path.to_string()))
     }
@@ -116,8 +116,8 @@ fn shown(parsed: &Place, text: &str, (offset, limit): (usize, usize)) -> ToolAns
         .with_code(parsed.as_str())
 }
 
-/// Lines from `offset` on, as many as fit the page and the limit, and the number of the line they end with. A single line
-/// longer than a page is cut, saying so.
+/// Returns the lines from `offset` on that fit the page and the limit, and the number of the last one. Truncates a single
+/// line longer than a page, and says so.
 fn page(text: &str, offset: usize, limit: usize) -> (String, usize) {
     let mut shown = String::new();
     let mut characters = 0;
@@ -142,7 +142,7 @@ fn page(text: &str, offset: usize, limit: usize) -> (String, usize) {
     (shown, last)
 }
 
-/// A wrong path is mostly a near miss: name what is there.
+/// Lists existing files: a wrong path is usually nearly right.
 fn missing(home: &Home, path: &Place) -> String {
     let files = home.list(path.root()).unwrap_or_default();
     let names: Vec<String> = files.iter().take(20).map(|file| file.path.to_string()).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_read_page_by_page_without_a_gap() {
+    fn long_file_is_read_in_pages_without_gap() {
         let (folder, home) = home();
         let lines: Vec<String> = (0..3000).map(|n| format!("第 {n} line")).collect();
         std::fs::write(folder.path().join("memory/long.md"), lines.join("\n")).unwrap();
@@ -188,12 +188,12 @@ mod tests {
             let answer = answer(&home, path, 0, 10);
             assert!(!answer.ok && !answer.text.contains("canary"), "{path}: {}", answer.text);
         }
-        // Inside the home, so it opens; but it leads to a file that may not be read under its own name.
+        // The link is inside the home, but its target may not be read under its own name.
         assert!(!answer(&home, "memory/x.md", 0, 10).text.contains("canary"));
     }
 
     #[test]
-    fn a_missing_file_is_answered_with_what_there_is() {
+    fn missing_file_answer_lists_existing_files() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/MEMORY.md"), "x").unwrap();
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_one_by_its_parsed_path() {
+    fn document_is_recognised_by_parsed_path() {
         let (_folder, home) = home();
         let tool = ReadFile::new(home);
         let session = crate::domain::SessionId::parse("s").unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn one_endless_line_is_cut_and_says_so() {
+    fn endless_line_is_truncated_with_notice() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/one.md"), "x".repeat(50_000)).unwrap();
         let answer = answer(&home, "memory/one.md", 0, 10);

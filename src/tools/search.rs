@@ -1,4 +1,4 @@
-//! `search_knowledge_base` and `search_memory`: the pieces of a folder that answer a question best.
+//! `search_knowledge_base` and `search_memory`: return the passages of a folder that best answer a question.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::library::{IndexState, Library, SearchOptions};
 
 const HITS: usize = 3;
 
-/// A search in one folder, as a tool.
+/// A search in one library, as a tool.
 pub struct SearchTool {
     library: Arc<Library>,
     spec: ToolSpec,

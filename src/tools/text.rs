@@ -1,6 +1,6 @@
 //! Makes the output of programs readable.
 
-/// Without terminal escape sequences and control characters; a carriage return begins a new line.
+/// Removes terminal escape sequences and control characters; a carriage return starts a new line.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -22,7 +22,7 @@ pub fn plain(text: &str) -> String {
 
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
-        // Colours, cursor: ends with a letter or one of @[\]^_`{|}~.
+        // Colours, cursor: end with a letter or one of @[\]^_`{|}~.
         Some('[') => while chars.next_if(|char| !('@'..='~').contains(char) && !char.is_control()).is_some() {},
         // Titles, links: end with BEL or ESC \.
         Some(']') => while chars.next_if(|char| !char.is_control()).is_some() {},
@@ -33,7 +33,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// `text` without the line breaks at its end, and whether anything is left.
+/// Returns `text` without trailing line breaks and spaces; `None` if nothing is left.
 pub fn trimmed(text: &str) -> Option<&str> {
     let text = text.trim_end_matches(['\n', ' ']);
     (!text.is_empty()).then_some(text)
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_and_control_characters_are_dropped() {
+    fn escape_sequences_and_control_characters_are_removed() {
         for (raw, shown) in [
             ("\u{1b}[1;31mred\u{1b}[0m!", "red!"),
             ("\u{1b}]0;title\u{7}a\u{1b}]8;;u\u{1b}\\link", "alink"),

@@ -15,10 +15,10 @@ pub struct ToolSet {
     specs: Arc<[ToolSpec]>,
 }
 
-/// A call that may run if the policy, or a person, allows it.
+/// A checked and prepared call, which may run if the policy or a person allows it.
 pub struct Checked {
     pub effect: Effect,
-    /// As the model wrote them, for the policy and the hash of an approval.
+    /// The arguments as the model wrote them, for the policy and the hash of an approval.
     pub arguments: Value,
     pub call: Box<dyn PreparedCall>,
 }
@@ -26,15 +26,15 @@ pub struct Checked {
 /// Why a call does not run.
 #[derive(Debug)]
 pub enum Rejection {
-    /// The call does not fit its tool; in words for the model. Arguments are never repaired: what was not asked for is not
-    /// done.
+    /// The call does not match its tool, explained for the model. Arguments are never repaired: nothing runs that the model
+    /// did not request.
     Unfit(String),
-    /// The call fits and cannot be made now.
+    /// The call is valid but cannot be made in the current state.
     Impossible(Box<ToolAnswer>),
 }
 
 impl Rejection {
-    /// What the model reads in place of a result.
+    /// Returns the answer that the model reads instead of a result.
     pub fn answer(self) -> ToolAnswer {
         match self {
             Rejection::Unfit(words) => ToolAnswer::failed(words),
@@ -62,11 +62,11 @@ impl ToolSet {
         self.specs.clone()
     }
 
-    /// Finds the tool, checks `raw_arguments`, the JSON text as the model wrote it, and prepares the call. No text at all
+    /// Finds the tool, checks `raw_arguments` (the JSON text as the model wrote it), and prepares the call. An empty text
     /// means no arguments.
     ///
     /// # Errors
-    /// When there is no such tool, the arguments do not fit it, or the call cannot be made.
+    /// Returns an error if there is no such tool, the arguments do not match its schema, or the call cannot be made.
     pub async fn prepare(
         &self,
         name: &str,
@@ -103,7 +103,7 @@ impl ToolSet {
         Ok((tool, arguments))
     }
 
-    /// Tells every tool that a session is gone.
+    /// Notifies every tool that a session is closed.
     pub fn session_closed(&self, session: &SessionId) {
         for tool in self.tools.iter() {
             tool.session_closed(session);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn specs_come_in_the_order_given() {
+    fn specs_keep_order() {
         let names: Vec<String> = tools().specs().iter().map(|spec| spec.name.clone()).collect();
         assert_eq!(names, ["one", "two"]);
     }

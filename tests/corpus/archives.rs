@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{Sample, Text, broken, sample};
 
-/// A file in an archive, and what is said of it.
+/// A file in an archive, with its header fields.
 pub struct Member {
     name: String,
     data: Vec<u8>,
@@ -23,7 +23,7 @@ impl Member {
     }
 }
 
-/// A zip archive.
+/// Builds a zip archive.
 pub fn zip(members: &[Member]) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for member in members {
@@ -68,7 +68,7 @@ pub fn zip(members: &[Member]) -> Vec<u8> {
 
 const STYLES: &str = r#"<w:styles><w:style w:styleId="1"><w:name w:val="heading 1"/></w:style><w:style w:styleId="2"><w:name w:val="Own"/><w:basedOn w:val="1"/></w:style></w:styles>"#;
 
-/// A Word document with this body.
+/// Builds a Word document with this body.
 pub fn docx(body: &str) -> Vec<u8> {
     let document = format!("<?xml version=\"1.0\"?><w:document><w:body>{body}</w:body></w:document>");
     zip(&[
@@ -78,7 +78,7 @@ pub fn docx(body: &str) -> Vec<u8> {
     ])
 }
 
-/// A Word document of a heading and paragraphs.
+/// Builds a Word document of a heading and paragraphs.
 pub fn docx_of(heading: &str, paragraphs: &[&str]) -> Vec<u8> {
     let heading = format!("<w:p><w:pPr><w:pStyle w:val=\"1\"/></w:pPr><w:r><w:t>{heading}</w:t></w:r></w:p>");
     let body: String = paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
@@ -124,14 +124,14 @@ pub fn samples() -> Vec<Sample> {
         ["../../../etc/passwd", "/etc/passwd", "", "a\0b", "..\\..\\x", "word/document.xml/..", "\u{202e}lmx"];
     let odd_names: Vec<Member> = odd_names.iter().map(|name| Member::new(name, "x")).collect();
     let mut all = vec![
-        sample("good.docx", docx_of("Waders", &["Plovers run on beaches."]), Text::SandboxStatus("Plovers")),
-        sample("good.docm", docx_of("Waders", &["Avocets sweep."]), Text::SandboxStatus("Avocets")),
+        sample("good.docx", docx_of("Waders", &["Plovers run on beaches."]), Text::Contains("Plovers")),
+        sample("good.docm", docx_of("Waders", &["Avocets sweep."]), Text::Contains("Avocets")),
         sample(
             "good.odt",
             odt("<text:h text:outline-level=\"1\">Owls</text:h><text:p>Owls<text:s/>hear.</text:p>"),
-            Text::SandboxStatus("Owls"),
+            Text::Contains("Owls"),
         ),
-        sample("good.pptx", pptx(&["Terns", "Terns travel."]), Text::SandboxStatus("Terns travel")),
+        sample("good.pptx", pptx(&["Terns", "Terns travel."]), Text::Contains("Terns travel")),
         sample("empty.docx", "", Text::Refused("damaged")),
         sample("text.docx", "no archive at all", Text::Refused("damaged")),
         sample("no-document.docx", zip(&[Member::new("a", "b")]), Text::Refused("damaged")),
@@ -151,8 +151,8 @@ pub fn samples() -> Vec<Sample> {
         ),
         sample("deep.docx", docx(&deep(400)), Text::Refused("too_deep")),
         sample("deeper.docx", document(deep(200_000)), Text::Refused("too_deep")),
-        sample("laughs.docx", document(laughs), Text::SandboxStatus("Loons")),
-        sample("outside.docx", document(outside), Text::SandboxStatus("Grebes")),
+        sample("laughs.docx", document(laughs), Text::Contains("Loons")),
+        sample("outside.docx", document(outside), Text::Contains("Grebes")),
         sample("no-xml.docx", document(vec![0xff; 10_000]), Text::Refused("damaged")),
         sample("cut-xml.docx", document("<w:p><w:r><w:t>Gannets"), Text::Any),
         sample("crossed.docx", document("<w:p><w:r></w:p></w:r>"), Text::Any),
@@ -164,29 +164,29 @@ pub fn samples() -> Vec<Sample> {
             zip(&[Member::new("inner.docx", whole.clone()).stored()]),
             Text::Refused("damaged"),
         ),
-        sample("styles-in-a-circle.docx", styles_in_a_circle(), Text::SandboxStatus("Stilts")),
+        sample("styles-in-a-circle.docx", styles_in_a_circle(), Text::Contains("Stilts")),
         sample(
             "twice.docx",
             zip(&[
                 Member::new("word/document.xml", "<x/>"),
-                // The last one of a name counts.
+                // The last entry of a name counts.
                 Member::new("word/document.xml", "<w:p><w:r><w:t>Dunlins probe.</w:t></w:r></w:p>"),
             ]),
-            Text::SandboxStatus("Dunlins"),
+            Text::Contains("Dunlins"),
         ),
         sample("directory-at-itself.docx", directory_at_itself(&whole), Text::Any),
         sample("sizes-that-lie.docx", sizes_that_lie(&whole), Text::Any),
         sample(
             "blanks.odt",
             odt(&format!("<text:p>Swifts{}sleep.</text:p>", "<text:s text:c=\"4000000000\"/>".repeat(1000))),
-            Text::SandboxStatus("Swifts"),
+            Text::Contains("Swifts"),
         ),
         sample(
             "columns.odt",
             odt(
                 "<table:table><table:table-row><table:table-cell table:number-columns-repeated=\"2000000000\"><text:p>Kites</text:p></table:table-cell></table:table-row></table:table>",
             ),
-            Text::SandboxStatus("Kites"),
+            Text::Contains("Kites"),
         ),
         sample(
             "locked.odt",
@@ -208,7 +208,7 @@ fn styles_in_a_circle() -> Vec<u8> {
     zip(&[Member::new("word/styles.xml", styles), Member::new("word/document.xml", body)])
 }
 
-/// Where the directory begins, as the end record says it.
+/// The end record gives its own offset as the start of the directory.
 fn directory_at_itself(whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = bytes.len() - 6;
@@ -217,7 +217,7 @@ fn directory_at_itself(whole: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Every size in the directory is the largest there is.
+/// Every size in the directory is the maximum value.
 fn sizes_that_lie(whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for at in 0..bytes.len() - 30 {

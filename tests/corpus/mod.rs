@@ -1,4 +1,4 @@
-//! Documents that are hostile, broken or odd, and a few that are in order: made anew for each test, always the same.
+//! Hostile, broken and unusual documents, and a few intact ones, generated identically for each test.
 
 mod archives;
 mod pages;
@@ -8,9 +8,9 @@ mod pdfs;
 pub use archives::{Member, docx, docx_of, odt, pptx, zip};
 pub use pdfs::pdf_of;
 
-/// A document, and whether text must come of it.
+/// A document, and whether its text must be readable.
 pub struct Sample {
-    /// With the ending that says its kind.
+    /// File name; its extension determines the kind.
     pub name: String,
     pub bytes: Vec<u8>,
     pub text: Text,
@@ -18,11 +18,11 @@ pub struct Sample {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// It is in order, and holds this word.
-    SandboxStatus(&'static str),
-    /// It is refused, for this reason.
+    /// The document is intact and contains this word.
+    Contains(&'static str),
+    /// The document is refused for this reason.
     Refused(&'static str),
-    /// What comes of it is up to the parser.
+    /// The result depends on the parser.
     Any,
 }
 
@@ -30,7 +30,7 @@ pub fn sample(name: impl Into<String>, bytes: impl Into<Vec<u8>>, text: Text) ->
     Sample { name: name.into(), bytes: bytes.into(), text }
 }
 
-/// All of them; more than 200.
+/// Returns all samples, more than 200.
 pub fn samples() -> Vec<Sample> {
     let mut all = pdfs::samples();
     all.extend(pages::samples());
@@ -38,7 +38,7 @@ pub fn samples() -> Vec<Sample> {
     all
 }
 
-/// Numbers that look random and are always the same (xorshift).
+/// Deterministic pseudo-random numbers (xorshift).
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -54,7 +54,7 @@ impl Numbers {
     }
 }
 
-/// A whole document, broken in many ways: cut, flipped, doubled, with a hole.
+/// Returns `count` damaged variants of a document: truncated, with flipped bits, with a duplicated part, or with a hole.
 pub fn broken(whole: &[u8], ending: &str, count: usize) -> Vec<Sample> {
     let made = (0..count).map(|number| {
         let mut numbers = Numbers::new(number as u64 + 1);

@@ -1,4 +1,4 @@
-//! Sessions that another home or another program wrote: their words count, and nothing in them acts.
+//! Sessions that another home or another program wrote: their content is shown, and nothing in them is acted on.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::world::{ASKING, Server, World, files};
 
 const KEY_FILE: &str = "session-key.json";
 
-/// A work that is under way: one call was approved, one waits, one was asked for behind them. With `CONFIG`, a server that
-/// believed it would run all three.
+/// Returns a session with unfinished work: one call is approved, one waits, and one is queued behind them. With `CONFIG`,
+/// a server that trusted it would run all three.
 fn hostile() -> Value {
     let shown = json!({"command": "touch ran.txt", "cwd": "scratch/", "network": false, "level": "standard", "diff": null,
                        "path": null});
@@ -41,7 +41,7 @@ fn hostile() -> Value {
     })
 }
 
-/// Nothing of [`hostile`] has acted or waits, and all it says is there.
+/// Checks that nothing of [`hostile`] ran or waits for a person, and that all its text is shown.
 async fn is_harmless(server: &Server<'_>, id: &str) {
     let history = server.settled(id).await;
     let text = history.to_string();
@@ -52,7 +52,7 @@ async fn is_harmless(server: &Server<'_>, id: &str) {
     assert_eq!(server.get("/api/approvals").await.ok()["approvals"], json!([]));
     let world = server.world;
     assert!(!world.path("scratch/ran.txt").exists(), "it ran");
-    // A file that is only looked at stays as it is; with the first change it is our own.
+    // A file that is only read stays unchanged; the first change makes it our own.
     server.put(&format!("/api/sessions/{id}"), json!({"title": "Trip"})).await.ok();
     let file = world.session(id);
     assert_eq!(file["taint"], json!([{"from": "imported"}]), "{file:#}");
@@ -73,7 +73,7 @@ async fn is_harmless(server: &Server<'_>, id: &str) {
     assert!(file["updated_at"].as_f64().unwrap() < 1e12);
 }
 
-/// A message that is acknowledged is there after a kill.
+/// Checks that an acknowledged message survives a kill.
 async fn goes_on(world: &World, server: Server<'_>, id: &str) {
     server.post(&format!("/api/sessions/{id}/messages"), json!({"message": "And the way back?"})).await.ok();
     drop(server);
@@ -88,7 +88,7 @@ async fn goes_on(world: &World, server: Server<'_>, id: &str) {
 }
 
 #[tokio::test]
-async fn an_imported_session_does_nothing_by_itself() {
+async fn imported_session_is_inert() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     let imported = server.post("/api/sessions/import", hostile()).await.ok();
@@ -102,7 +102,7 @@ async fn an_imported_session_does_nothing_by_itself() {
 }
 
 #[tokio::test]
-async fn a_session_file_of_another_program_does_nothing_by_itself() {
+async fn foreign_session_file_is_inert() {
     for running in [true, false] {
         let world = World::new(script([always(says(["Yes."]))])).await;
         let server = world.serve().await;
@@ -114,7 +114,7 @@ async fn a_session_file_of_another_program_does_nothing_by_itself() {
             drop(server);
             None
         };
-        // One that is new, and one in the place of our own.
+        // A new session, and one that replaces our own.
         for id in ["new", "s"] {
             world.write(&format!("sessions/{id}.json"), hostile().to_string());
         }
@@ -129,7 +129,7 @@ async fn a_session_file_of_another_program_does_nothing_by_itself() {
 }
 
 #[tokio::test]
-async fn facts_that_another_program_appended_to_a_journal_do_not_act() {
+async fn foreign_journal_facts_are_inert() {
     for first in [true, false] {
         let world = asking([run("touch ran.txt")]).await;
         let server = world.serve().await;
@@ -157,7 +157,7 @@ async fn facts_that_another_program_appended_to_a_journal_do_not_act() {
     }
 }
 
-/// A line as anybody can write one.
+/// Returns a valid journal line without a MAC, as anybody can write it.
 fn line(seq: u64, event: &Value) -> String {
     let line = json!({"seq": seq, "at": 5.0, "event": event}).to_string();
     let body = line.strip_suffix('}').unwrap();
@@ -165,7 +165,7 @@ fn line(seq: u64, event: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_number_that_no_session_reaches_hides_no_message() {
+async fn out_of_range_number_hides_no_message() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     server.chat("s", "first").await;
@@ -173,7 +173,7 @@ async fn a_number_that_no_session_reaches_hides_no_message() {
     let file = world.read("sessions/s.json");
     server.post("/api/sessions/s/messages", json!({"message": "second"})).await.ok();
     drop(server);
-    // Another program raises the number while the journal holds what was acknowledged.
+    // Another program raises the number while the journal holds acknowledged messages.
     let mut changed: Value = serde_json::from_str(&file).unwrap();
     changed["seq"] = json!(u64::MAX);
     world.write("sessions/s.json", changed.to_string());
@@ -255,7 +255,7 @@ async fn home_without_key_adopts_its_sessions() {
         assert_eq!(server.get("/api/approvals").await.ok()["approvals"], json!([]));
         assert_eq!(world.session("s")["taint"], json!([{"from": "imported"}]));
         drop(server);
-        // From then on it knows them.
+        // From then on the server recognises them.
         let server = world.serve().await;
         let status = server.get("/api/status").await.ok();
         assert!(!format!("{}{}", status["problems"], status["quarantine"]).contains(KEY_FILE), "{status:#}");
@@ -270,7 +270,7 @@ async fn sessions_of_first_start_are_not_tainted() {
     drop(server.open_chat("s", "go").await);
     server.waiting(1).await;
     drop(server);
-    // As the version before leaves it: no key, and no codes.
+    // As an earlier version leaves the session: no key and no MACs.
     std::fs::remove_file(world.path(KEY_FILE)).unwrap();
     let mut session = world.session("s");
     session.as_object_mut().unwrap().remove("mac");
@@ -294,7 +294,7 @@ async fn sessions_of_first_start_are_not_tainted() {
 }
 
 #[tokio::test]
-async fn a_change_that_this_home_did_not_make_is_not_undone() {
+async fn change_of_another_home_is_not_undone() {
     let made = call("c", "create_file", json!({"path": "knowledge/new.md", "content": "New.\n"}));
     let world = World::new(script([calls([made]), always(says(["Yes."]))])).await.with_file("config.yml", ASKING);
     world.write("memory/MEMORY.md", "Mine.\n");
@@ -365,7 +365,7 @@ async fn restored_session_is_own_unless_it_was_changed() {
 }
 
 #[tokio::test]
-async fn a_branch_of_a_session_that_waits_does_not_wait_too() {
+async fn branch_of_waiting_session_does_not_wait() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);

@@ -1,11 +1,11 @@
-//! Calls that wait for a person: asked, answered in every way, and done exactly as shown.
+//! Calls that wait for a person: asked, answered in every way, and executed exactly as shown.
 
 use serde_json::{Value, json};
 
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{ASKING, World, eventually};
 
-/// A world in which nothing is configured, whose model makes these calls and then says "Done.".
+/// Creates a world without configuration, whose model makes these calls and then says "Done.".
 pub async fn asking(made: impl IntoIterator<Item = Value>) -> World {
     let world = World::new(script([calls(made), says(["Done."])])).await;
     world.write("config.yml", ASKING);
@@ -16,7 +16,7 @@ pub fn run(command: &str) -> Value {
     call("c1", "terminal", json!({"command": command}))
 }
 
-/// What the model read as the result of its calls.
+/// Returns the results of the calls as the model read them.
 fn results(world: &World) -> Vec<String> {
     let messages = world.asked().pop().expect("a request")["messages"].take();
     let tools = messages.as_array().unwrap().iter().filter(|m| m["role"] == "tool");
@@ -28,7 +28,7 @@ fn one_call(world: &World) -> Value {
 }
 
 #[tokio::test]
-async fn a_command_is_asked_about_shown_and_run_once_it_is_approved() {
+async fn approved_command_is_shown_and_runs_once() {
     let world = asking([run("echo one >> ran.txt; cat ran.txt")]).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "go").await;
@@ -75,7 +75,7 @@ async fn a_command_is_asked_about_shown_and_run_once_it_is_approved() {
 }
 
 #[tokio::test]
-async fn a_denial_runs_nothing_and_its_reason_reaches_the_model() {
+async fn denied_call_does_not_run_and_model_gets_reason() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -97,7 +97,7 @@ async fn a_denial_runs_nothing_and_its_reason_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn nobody_answers_in_time_and_nothing_runs() {
+async fn unanswered_question_expires_and_nothing_runs() {
     let world = asking([run("touch ran.txt")]).await;
     world.write("config.yml", format!("{ASKING}approvals: {{timeout_seconds: 1}}\n"));
     let server = world.serve().await;
@@ -187,7 +187,7 @@ async fn always_rule_is_exact_and_revocable() {
 }
 
 #[tokio::test]
-async fn calls_are_asked_together_and_run_in_order() {
+async fn parallel_questions_are_asked_together_and_run_in_order() {
     let made = [
         call("a", "terminal", json!({"command": "echo a >> ran.txt"})),
         call("r", "read_file", json!({"path": "workspace/SOUL.md"})),
@@ -214,7 +214,7 @@ async fn calls_are_asked_together_and_run_in_order() {
 }
 
 #[tokio::test]
-async fn looking_is_free_and_asks_nobody() {
+async fn read_only_calls_ask_nobody() {
     let world = asking([call("r", "read_file", json!({"path": "workspace/SOUL.md"}))]).await;
     let server = world.serve().await;
     let frames = server.chat("s", "go").await;
@@ -223,7 +223,7 @@ async fn looking_is_free_and_asks_nobody() {
 }
 
 #[tokio::test]
-async fn a_page_is_fetched_only_when_its_exact_address_was_approved() {
+async fn only_approved_address_is_fetched() {
     let url = "http://example.com/a?q=secret\u{202e}";
     let world = asking([call("f", "fetch_url", json!({"url": url}))]).await;
     let server = world.serve().await;
@@ -275,13 +275,13 @@ async fn outside_text_makes_sandboxed_calls_ask() {
     assert!(!world.path("scratch/ran.txt").exists());
     server.decide(&asked, "deny").await;
     stream.rest().await;
-    // A conversation that read nothing from outside is as free as before.
+    // A conversation that read nothing untrusted is not restricted.
     assert!(!server.chat("other", "next").await.iter().any(|frame| frame.is("approval_request")));
     assert!(world.path("scratch/next.txt").exists());
 }
 
 #[tokio::test]
-async fn stopping_the_run_cancels_the_question() {
+async fn stopping_run_cancels_question() {
     let world = asking([run("touch ran.txt"), call("c2", "terminal", json!({"command": "touch two.txt"}))]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -303,7 +303,7 @@ async fn stopping_the_run_cancels_the_question() {
 }
 
 #[tokio::test]
-async fn a_new_message_cancels_the_question_and_is_answered() {
+async fn new_message_cancels_question_and_is_answered() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -372,7 +372,7 @@ async fn plain_request_waits_for_approval_elsewhere() {
 }
 
 #[tokio::test]
-async fn every_tool_can_be_named_in_the_configuration() {
+async fn every_tool_is_configurable() {
     let world = World::new(script([])).await;
     let tools = world.serve().await.get("/api/status").await.ok()["tools"].take();
     let lines: Vec<String> =
@@ -383,7 +383,7 @@ async fn every_tool_can_be_named_in_the_configuration() {
 }
 
 #[tokio::test]
-async fn text_before_and_after_stays_in_its_place() {
+async fn text_around_question_keeps_its_place() {
     let made = steps([json!({"text": "First. "}), run("echo hi"), json!({"finish": "tool_calls"})]);
     let world = World::new(script([made, says(["Last."])])).await;
     world.write("config.yml", ASKING);

@@ -1,4 +1,4 @@
-//! What an answer is bound to, and who may give one: not the agent.
+//! What an answer is bound to, and who may answer: not the agent.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn approval_needs_the_page_secret() {
     }
     let twice = [("X-Miniclaw-Secret", secret.as_str()), ("X-Miniclaw-Secret", secret.as_str())];
     assert_eq!(approve(&server, &asked, &twice).await.refused(), refused);
-    // A secret in the address would stand in logs and histories: it does not count.
+    // A secret in the URL would end up in logs and browser histories: it is not accepted.
     let path = format!("/api/approvals/{}?secret={secret}", asked["id"].as_str().unwrap());
     let body = json!({"decision": "approve", "hash": asked["hash"]});
     assert_eq!(server.post(&path, body).await.refused(), refused);
@@ -41,7 +41,7 @@ async fn approval_needs_the_page_secret() {
 }
 
 #[tokio::test]
-async fn the_secret_is_new_at_each_start_and_only_in_the_page() {
+async fn page_secret_is_new_at_each_start_and_only_in_page() {
     let world = asking([run("env; cat /proc/self/environ /proc/*/environ 2>/dev/null; true")]).await;
     let first = world.serve().await.secret().await;
     let server = world.serve().await;
@@ -71,7 +71,7 @@ async fn the_secret_is_new_at_each_start_and_only_in_the_page() {
     }
     assert!(!frames.contains(&secret));
     drop(all);
-    // Files, the log and what the model was sent are looked through when the test ends.
+    // When the test ends, the files, the log and the requests to the model are searched for the secrets.
 }
 
 #[tokio::test]
@@ -122,8 +122,8 @@ async fn approval_counts_once_and_for_the_shown_call() {
 }
 
 #[tokio::test]
-async fn the_agent_cannot_answer_for_the_person() {
-    // It may run and fetch whatever it likes, and a host of this machine is open to fetch_url.
+async fn agent_cannot_answer_own_question() {
+    // The agent may run and fetch anything, and fetch_url may reach a host of this machine.
     let world = World::new(script([says(["Hi."])])).await;
     world.write("config.yml", format!("{CONFIG}fetch_allow_hosts: [127.0.0.1, localhost]\n"));
     let server = world.serve().await;
@@ -167,9 +167,9 @@ async fn the_agent_cannot_answer_for_the_person() {
     assert!(agent.path("config.json").metadata().is_err(), "no rule was added");
 }
 
-/// The same tries get through where nothing holds them, so that the test above means something.
+/// Negative control: without a sandbox the same attempts succeed.
 #[tokio::test]
-async fn without_a_sandbox_nothing_keeps_the_agent_from_the_page() {
+async fn agent_can_reach_page_without_sandbox() {
     let first = World::new(script([])).await;
     let address = first.serve().await.address;
     let code = format!("import urllib.request; print(urllib.request.urlopen('http://{address}/').read(2000))");
@@ -180,7 +180,7 @@ async fn without_a_sandbox_nothing_keeps_the_agent_from_the_page() {
 }
 
 #[tokio::test]
-async fn network_wish_is_always_asked_about() {
+async fn network_request_always_asks() {
     let made = [
         call("a", "terminal", json!({"command": "echo plain > plain.txt"})),
         call("b", "terminal", json!({"command": "echo net > net.txt", "network": true})),
@@ -225,7 +225,7 @@ async fn workspace_files_change_no_setting() {
     }
     let (mut settings, rules) = dump(&world).await;
     let (mut expected, none) = dump(&plain).await;
-    // Each has a provider of its own.
+    // Each server has its own provider.
     for settings in [&mut settings, &mut expected] {
         settings[3].1["base_url"] = Value::Null;
         settings[3].1["where"] = Value::Null;

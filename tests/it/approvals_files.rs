@@ -1,4 +1,4 @@
-//! Files the agent changes: shown as a difference, changed only as shown, undone and done again.
+//! Files that the agent changes: shown as a diff, changed only as shown, undone and redone.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn persona_change_after_outside_text_asks() {
         says(["Done."]),
     ]))
     .await;
-    // Whatever is allowed: files of the persona are shown.
+    // Changes of persona files are shown whatever is allowed.
     world.write("config.yml", format!("{CONFIG}fetch_allow_hosts: ['{address}']\n"));
     let server = world.serve().await;
     let stream = server.open_chat("s", "what does the page say?").await;
@@ -81,7 +81,7 @@ async fn only_the_shown_bytes_are_written() {
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
     let asked = server.waiting(1).await.remove(0);
-    // The search text still stands there; but this is not the file that was shown.
+    // The search text is still in the file, but it is not the file that was shown.
     world.write("memory/MEMORY.md", "hates tea\n");
     server.decide(&asked, "approve").await;
     stream.rest().await;
@@ -126,14 +126,14 @@ async fn undo_is_reversible_and_overwrites_no_later_change() {
     assert!(stream.until("undone").await.last().unwrap().data["path"] == "knowledge/sub/new.md");
     all(false, true, "one two\n");
     assert_eq!(world.session("s")["messages"][1]["tool_calls"][2]["undone"], true);
-    // A restart knows it, and each can be done again.
+    // After a restart the server still knows the changes, and each can be redone.
     drop((stream, server));
     let server = world.serve().await;
     for id in ["new", "gone", "e1"] {
         assert_eq!(undo(&server, id).await.ok()["undone"], false);
     }
     all(true, false, "1 2\n");
-    // Changed since: nothing is undone, and the file is named.
+    // Changed in the meantime: nothing is undone, and the error names the file.
     world.write("knowledge/a.md", "1 2 and mine\n");
     world.write("knowledge/old.md", "another old\n");
     std::fs::remove_file(world.path("knowledge/sub/new.md")).unwrap();
@@ -191,7 +191,7 @@ async fn undo_preview_needs_idle_session() {
 }
 
 #[tokio::test]
-async fn the_model_reads_that_its_change_was_undone() {
+async fn model_is_told_of_undone_change() {
     let world = world([edit("knowledge/a.md", "one", "1")], CONFIG).await.with_file("knowledge/a.md", "one\n");
     let server = world.serve().await;
     server.chat("s", "go").await;

@@ -1,4 +1,4 @@
-//! A question outlives the server: `kill -9`, SIGTERM and a crash at any fact lose none and run none twice.
+//! A question outlives the server: with `kill -9`, SIGTERM or a crash at any fact, no call is lost or executed twice.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::approvals::{asking, run};
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{ASKING, Server, World, eventually};
 
-/// Follows the session until its work has ended.
+/// Waits until the session's work has ended.
 async fn ended(server: &Server<'_>) -> Value {
     server.settled("s").await
 }
@@ -18,7 +18,7 @@ async fn approval_survives_kill_and_runs_once() {
     let stream = server.open_chat("s", "go").await;
     let before = server.waiting(1).await.remove(0);
     drop(stream);
-    // Dropping it kills it.
+    // Dropping the server kills it.
     drop(server);
     for _ in 0..2 {
         let server = world.serve().await;
@@ -119,7 +119,7 @@ async fn approval_counts_after_model_is_gone() {
     drop(server.open_chat("s", "go").await);
     server.waiting(1).await;
     drop(server);
-    // The key and the address are gone, so that the run can do what was approved and no more.
+    // The key and the address are removed, so that the run can do only what was approved.
     let world = world.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
     let server = world.serve().await;
     let asked = server.waiting(1).await.remove(0);
@@ -132,7 +132,7 @@ async fn approval_counts_after_model_is_gone() {
 }
 
 #[tokio::test]
-async fn calls_behind_a_waiting_one_are_kept() {
+async fn calls_behind_waiting_call_are_kept() {
     let made = [
         call("r1", "read_file", json!({"path": "workspace/SOUL.md"})),
         call("a", "terminal", json!({"command": "echo a >> ran.txt"})),
@@ -171,7 +171,7 @@ async fn calls_behind_a_waiting_one_are_kept() {
 
 #[tokio::test]
 async fn approved_command_runs_at_most_once_after_any_kill() {
-    // Each round makes one call; the server is killed after so many frames, wherever that is.
+    // Each round makes one call; the server is killed after `frames` frames.
     for frames in 0..5 {
         let world = asking([run("echo run >> ran.txt")]).await;
         let server = world.serve().await;
@@ -218,7 +218,7 @@ async fn changed_target_is_shown_again() {
 }
 
 #[tokio::test]
-async fn a_message_after_the_restart_cancels_the_question() {
+async fn message_after_restart_cancels_question() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -236,7 +236,7 @@ async fn a_message_after_the_restart_cancels_the_question() {
 }
 
 #[tokio::test]
-async fn several_sessions_wait_side_by_side() {
+async fn several_sessions_wait_independently() {
     let again = |id: &str| calls([call(id, "terminal", json!({"command": "true"}))]);
     let world = World::new(script([again("a"), again("b"), says(["Done."]), says(["Done."])])).await;
     world.write("config.yml", ASKING);

@@ -1,4 +1,4 @@
-//! Files that are sent along with a message: kept whole, read by the model as what they are, and never in its frame.
+//! Files sent with a message: kept unchanged, delimited for the model, and never part of the prompt's own structure.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn say(server: &Server<'_>, message: &str, attachments: Value) -> Value {
     answer
 }
 
-/// What the model read as the person's words, one text a message.
+/// Returns the user messages that the model read.
 fn questions(world: &World) -> Vec<String> {
     let messages = world.asked().pop().expect("a request")["messages"].take();
     let asked = messages.as_array().unwrap().iter().filter(|m| m["role"] == "user");
@@ -68,7 +68,7 @@ async fn attachments_reach_the_model_and_survive_restart() {
 }
 
 #[tokio::test]
-async fn files_that_were_journaled_are_there_after_a_crash() {
+async fn journaled_attachments_survive_crash() {
     let world =
         World::new(script([json!({"steps": [{"text": "Half"}, {"gate": "never"}]}), always(says(["Yes."]))])).await;
     let server = world.serve().await;
@@ -181,7 +181,7 @@ async fn attachments_survive_export_import_and_branching() {
 }
 
 #[tokio::test]
-async fn another_way_to_ask_keeps_the_files_of_the_first() {
+async fn edited_question_keeps_attachments() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     say(&server, "first", sent()).await;

@@ -1,4 +1,4 @@
-//! `POST /api/chat`: which frames come, in which order, with which fields, and what is on disk afterwards.
+//! `POST /api/chat`: the frames, their order and fields, and the files on disk afterwards.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::http::Frame;
 use crate::script::{TITLE, always, call, calls, says, script, steps};
 use crate::world::{World, eventually};
 
-/// The frames' data without what differs from run to run.
+/// Returns the frames' data without the values that differ between runs.
 pub fn shapes(frames: &[Frame]) -> Vec<Value> {
     frames
         .iter()
@@ -17,7 +17,7 @@ pub fn shapes(frames: &[Frame]) -> Vec<Value> {
         .collect()
 }
 
-/// Ids and times as placeholders.
+/// Replaces ids and times by placeholders.
 pub fn redacted(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -26,7 +26,7 @@ pub fn redacted(mut value: Value) -> Value {
                 let is_id = matches!(name.as_str(), "work_id" | "message_id" | "last_event_id");
                 *field = match name.as_str() {
                     "duration_ms" => json!("…ms"),
-                    // Counts pieces of text too, of which a slow machine makes more.
+                    // Also counts text chunks, of which a slow machine produces more.
                     "seq" => json!("<seq>"),
                     _ if is_time => json!("…"),
                     _ if is_id => json!(format!("<{name}>")),
@@ -63,7 +63,7 @@ fn title() -> Value {
 }
 
 #[tokio::test]
-async fn a_plain_answer_is_tokens_usage_done_and_a_title() {
+async fn plain_answer_is_tokens_usage_done_and_title() {
     let world = World::new(script([says(["Hel", "lo"])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "hi").await;
@@ -157,7 +157,7 @@ async fn text_after_tool_call_is_its_own_message() {
 }
 
 #[tokio::test]
-async fn rag_mode_tells_what_it_found_and_never_stores_it() {
+async fn rag_mode_shows_hits_and_does_not_store_them() {
     let world = World::new(script([says(["Pingu."]), says(["Yes."])]))
         .await
         .with_file("memory/MEMORY.md", "# Pets\n\nThe penguin is called Pingu.\n");
@@ -215,7 +215,7 @@ async fn first_exchange_makes_title_unless_person_set_one() {
 }
 
 #[tokio::test]
-async fn a_title_is_cut_to_six_words_or_ten_chinese_characters() {
+async fn title_has_at_most_six_words_or_ten_chinese_characters() {
     let said = |title: &str| json!({"match": "Give this", "steps": [{"text": title}, {"finish": "stop"}]});
     let long = "\"A very long title about many different penguins.\"";
     let replies = [said(long), said("《关于南极洲企鹅的生活习性与迁徙》"), always(says(["Yes."]))];
@@ -249,7 +249,7 @@ async fn failed_work_ends_with_one_error() {
 }
 
 #[tokio::test]
-async fn text_before_a_broken_connection_is_kept() {
+async fn text_before_connection_loss_is_kept() {
     let broken = steps([json!({"text": "Half an ans"}), json!({"close": true})]);
     let world = World::new(script([broken, says(["Whole."])])).await;
     let server = world.serve().await;
@@ -281,7 +281,7 @@ async fn new_message_interrupts_run_and_goes_next() {
 }
 
 #[tokio::test]
-async fn a_session_at_work_is_not_compressed_and_says_that_it_works() {
+async fn busy_session_is_not_compressed() {
     let world =
         World::new(script([steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})])])).await;
     let server = world.serve().await;
@@ -321,7 +321,7 @@ async fn concurrent_messages_persist_and_latest_wins() {
 }
 
 #[tokio::test]
-async fn the_same_idempotency_key_says_it_once() {
+async fn idempotency_key_deduplicates_message() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     let body = json!({"message": "hi", "idempotency_key": "k1"});
@@ -350,7 +350,7 @@ async fn message_and_answer_are_durable_before_they_count() {
     assert!(world.read("sessions/s.journal").contains("a question to keep"));
     world.provider.open_gate("g");
     stream.until("done").await;
-    // Without a goodbye: what `done` promised is there all the same.
+    // Without a clean shutdown: everything before `done` is on disk.
     drop(server);
     let server = world.serve().await;
     let history = server.get("/api/sessions/s/history").await.ok();

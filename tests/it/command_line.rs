@@ -1,4 +1,4 @@
-//! The program as it is started, stopped and asked on the command line.
+//! Starting, stopping and using the program on the command line.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn init_makes_a_home_that_works_and_keeps_what_was_there() {
+async fn init_creates_working_home_and_keeps_existing_files() {
     let world = World::new(script([says(["Yes."])])).await.with_file("workspace/SOUL.md", "mine\n");
     let home = world.home();
     let output = world.run(&["init", home.to_str().unwrap()]).await;
@@ -31,12 +31,12 @@ async fn init_makes_a_home_that_works_and_keeps_what_was_there() {
     assert!(skills.as_array().unwrap().iter().all(|skill| skill.get("error").is_none()), "{skills}");
     server.chat("s", "hi").await;
     let bytes = world.asked()[0].to_string().len();
-    // The promise for "hi" is 6 KB with the starter home; the words of tools and files move within it.
+    // The documented size for "hi" is 6 KB with the starter home; texts of tools and files may vary within this limit.
     assert!(bytes < 10_000, "{bytes} bytes for \"hi\"");
 }
 
 #[tokio::test]
-async fn a_home_that_is_not_there_is_made_by_the_first_start() {
+async fn first_start_creates_missing_home() {
     let world = World::new(script([])).await;
     std::fs::remove_dir_all(world.home()).unwrap();
     let server = world.serve().await;
@@ -44,10 +44,10 @@ async fn a_home_that_is_not_there_is_made_by_the_first_start() {
     assert!(world.path("workspace/SOUL.md").is_file() && world.path("SKILLS_SNAPSHOT.md").is_file());
 }
 
-/// The folders that a clone of the repository has.
+/// The folders in a clone of the repository.
 const FOLDERS: [&str; 6] = ["workspace", "skills", "memory", "knowledge", "sessions", "storage"];
 
-/// A home as a clone is one: folders with nothing in them but what keeps them there.
+/// Creates a home like a fresh clone: folders that contain only the file that keeps them in git.
 async fn clone_of_the_repository() -> World {
     let world = World::new(script([says(["Yes."])])).await;
     std::fs::remove_dir_all(world.home()).unwrap();
@@ -75,7 +75,7 @@ async fn first_start_fills_the_empty_folders_of_a_clone() {
     }
     drop(server);
 
-    // Negative control: what a person took out of a home that was used stays out.
+    // Negative control: a file that a person removed from a used home is not restored.
     std::fs::remove_dir_all(world.path("workspace")).unwrap();
     std::fs::create_dir(world.path("workspace")).unwrap();
     let server = world.serve().await;
@@ -84,7 +84,7 @@ async fn first_start_fills_the_empty_folders_of_a_clone() {
 }
 
 #[tokio::test]
-async fn a_home_in_a_clone_leaves_git_status_clean() {
+async fn home_in_clone_keeps_git_status_clean() {
     let world = clone_of_the_repository().await;
     let git = |arguments: &[&str]| {
         let mut git = std::process::Command::new("git");
@@ -102,7 +102,7 @@ async fn a_home_in_a_clone_leaves_git_status_clean() {
     world.write("scratch/made.txt", "by a command");
     assert!(world.path("trusted.json").is_file() && world.path("sessions/s.json").is_file());
     assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "");
-    // Negative control: what belongs to no home is seen.
+    // Negative control: a file that does not belong to a home is reported.
     world.write("notes.txt", "mine");
     assert_eq!(git(&["status", "--porcelain"]), "?? notes.txt\n");
 }
@@ -130,7 +130,7 @@ async fn doctor_names_what_is_set_and_missing_and_prints_no_key() {
 }
 
 #[tokio::test]
-async fn a_bad_configuration_is_refused_with_file_line_and_reason() {
+async fn invalid_configuration_error_has_file_line_and_reason() {
     let world = World::new(script([])).await;
     let home = world.home();
     for (file, content, signs) in [
@@ -156,7 +156,7 @@ async fn a_bad_configuration_is_refused_with_file_line_and_reason() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_said() {
+async fn occupied_port_is_reported() {
     let world = World::new(script([])).await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -231,7 +231,7 @@ async fn second_signal_stops_at_once_and_restart_repairs() {
     server.chat("s", "go on").await;
 }
 
-/// A first signal lets it put everything on the disk; on a disk that hangs, a second one ends it all the same.
+/// On the first signal the server saves everything to disk; if the disk hangs, a second signal still ends it.
 #[tokio::test]
 async fn second_shutdown_signal_does_not_wait() {
     let held = steps([json!({"text": "Half."}), json!({"gate": "never"})]);
@@ -252,7 +252,7 @@ async fn second_shutdown_signal_does_not_wait() {
     assert!(!state().starts_with('Z'), "it waits for the disk");
     server.signal(libc::SIGTERM);
     eventually("it ends", async || state().starts_with('Z')).await;
-    // One thread is still in the call that hangs, and held there.
+    // One thread is still in the hanging call and is held there.
     drop(tampered);
     let (status, _) = server.terminate().await;
     assert_eq!(status.code(), Some(130), "it was the second one");
@@ -262,7 +262,7 @@ async fn second_shutdown_signal_does_not_wait() {
 }
 
 #[tokio::test]
-async fn the_keys_of_env_files_work_and_the_environment_wins() {
+async fn env_file_keys_work_and_environment_wins() {
     let replies = || script([says(["Yes."])]);
     let world = World::new(replies()).await.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
     let world = world.with_env("OPENAI_MODEL", "");
@@ -280,7 +280,7 @@ async fn the_keys_of_env_files_work_and_the_environment_wins() {
 }
 
 #[tokio::test]
-async fn the_description_it_prints_is_the_one_it_serves() {
+async fn printed_openapi_equals_served_one() {
     let world = World::new(script([])).await;
     let printed: Value = serde_json::from_slice(&world.run(&["openapi"]).await.stdout).unwrap();
     let server = world.serve().await;
@@ -291,7 +291,7 @@ async fn the_description_it_prints_is_the_one_it_serves() {
 }
 
 #[tokio::test]
-async fn the_scripted_provider_can_be_started_by_hand() {
+async fn scripted_provider_starts_from_command_line() {
     let world = World::new(script([])).await;
     world.write("script.yml", "replies:\n  - steps: [{text: 'Hello'}, {finish: stop}]\n");
     let script_file = world.path("script.yml");

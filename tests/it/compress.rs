@@ -1,4 +1,4 @@
-//! Compression: the older half goes to the archive, a summary stands for it, and nothing is lost on the way.
+//! Compression: the older half moves to the archive, a summary stands for it, and no message is lost.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn summary_of_first_half_leads_next_request() {
 
     server.chat("s", "next").await;
     let sent = world.asked()[0]["messages"].take();
-    // The half ends between a question and its answer: the answer joins the summary.
+    // The half ends between a question and its answer: the answer is appended to the summary.
     assert_eq!(sent[1]["content"], format!("[以下是之前对话的摘要]\n{SUMMARY}\n\ntext 5"));
     assert_eq!(sent[1]["role"], "assistant");
 
@@ -53,7 +53,7 @@ async fn summary_of_first_half_leads_next_request() {
 }
 
 #[tokio::test]
-async fn at_least_four_messages_are_archived_and_fewer_are_refused() {
+async fn at_least_four_messages_are_compacted() {
     let world = World::new(script([]))
         .await
         .with_file("sessions/three.json", &conversation(3).to_string())
@@ -70,7 +70,7 @@ async fn at_least_four_messages_are_archived_and_fewer_are_refused() {
 }
 
 #[tokio::test]
-async fn a_summary_has_at_most_500_characters() {
+async fn summary_has_at_most_500_characters() {
     let long = json!({"match": "Summarise", "steps": [{"text": "企鹅".repeat(400)}, {"finish": "stop"}]});
     let replies = miniclaw::provider::scripted::Script::from_value(&json!({"replies": [long]})).unwrap();
     let world = World::new(replies).await.with_file("sessions/s.json", &conversation(8).to_string());
@@ -80,7 +80,7 @@ async fn a_summary_has_at_most_500_characters() {
 }
 
 #[tokio::test]
-async fn when_no_summary_can_be_made_nothing_changes() {
+async fn failed_summary_changes_nothing() {
     let refused = json!({"match": "Summarise", "repeat": true, "steps": [{"status": 401}]});
     let replies = miniclaw::provider::scripted::Script::from_value(&json!({"replies": [refused]})).unwrap();
     let world = World::new(replies).await.with_file("sessions/s.json", &conversation(8).to_string());
@@ -91,7 +91,7 @@ async fn when_no_summary_can_be_made_nothing_changes() {
 }
 
 #[tokio::test]
-async fn while_a_summary_is_made_nothing_else_is_said() {
+async fn message_during_summary_is_refused() {
     let slow = json!({"match": "Summarise", "steps": [{"gate": "g"}, {"text": "Short."}, {"finish": "stop"}]});
     let said = json!({"repeat": true, "steps": [{"text": "Yes."}, {"finish": "stop"}]});
     let replies = miniclaw::provider::scripted::Script::from_value(&json!({"replies": [slow, said]})).unwrap();
@@ -111,7 +111,7 @@ async fn while_a_summary_is_made_nothing_else_is_said() {
 }
 
 #[tokio::test]
-async fn a_work_cut_in_the_middle_still_makes_an_acceptable_request() {
+async fn compression_within_work_yields_valid_request() {
     let call =
         |id: &str| json!({"tool": "terminal", "input": "ls", "output": "a", "id": id, "arguments": {"command": "ls"}});
     let answer = json!({"role": "assistant", "content": "", "tool_calls": [call("x"), call("y")]});

@@ -1,4 +1,4 @@
-//! Compression as a proposal: looked at, changed, accepted or not; and undone.
+//! Compression as a proposal: viewed, edited, accepted or rejected, and undone.
 
 use miniclaw::domain::{Event, Fact, Message, SessionId};
 use miniclaw::store::{Durability, Home, SessionLog};
@@ -72,7 +72,7 @@ async fn edited_proposal_applies_and_preview_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_summary_counts_only_for_the_conversation_it_was_made_for() {
+async fn summary_applies_only_to_its_conversation() {
     let world = world(8).await;
     let server = world.serve().await;
     let hash = server.get(PATH).await.ok()["hash"].clone();
@@ -95,7 +95,7 @@ async fn a_summary_counts_only_for_the_conversation_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_a_person_edits_meanwhile_is_another_conversation() {
+async fn session_edited_during_proposal_is_refused() {
     let world = world(8).await;
     let server = world.serve().await;
     let hash = server.get(PATH).await.ok()["hash"].clone();
@@ -124,7 +124,7 @@ async fn disconnect_cancels_summary() {
     while !String::from_utf8_lossy(&heard).contains("Summarise the conversation above") {
         assert_ne!(asked.read_buf(&mut heard).await.unwrap(), 0);
     }
-    // Meanwhile the conversation is nobody's but the person's: it may be renamed, which changes no message.
+    // Meanwhile the person may rename the session, which changes no message.
     server.put("/api/sessions/s", json!({"title": "another"})).await.ok();
     drop(asking);
     let hung_up = async { while asked.read_buf(&mut heard).await.is_ok_and(|read| read > 0) {} };
@@ -136,7 +136,7 @@ async fn disconnect_cancels_summary() {
 }
 
 #[tokio::test]
-async fn archived_messages_come_back_in_place_after_a_restart_too() {
+async fn compacted_messages_are_restored_in_place_after_restart() {
     let world = world(8).await;
     let server = world.serve().await;
     let one = accepted(&server, "The first part.").await["archive"].clone();
@@ -203,7 +203,7 @@ async fn crash_while_restoring_keeps_each_message_once() {
     let server = world.serve().await;
     let archive = accepted(&server, "It.").await["archive"].as_str().unwrap().to_owned();
     drop(server);
-    // As a crash between the journal and the snapshot leaves it.
+    // The state after a crash between the journal and the snapshot.
     let compressed = world.read("sessions/s.json");
     let seq = world.session("s")["seq"].as_u64().unwrap() + 1;
     let messages: Vec<std::sync::Arc<Message>> =
@@ -228,7 +228,7 @@ async fn crash_while_restoring_keeps_each_message_once() {
         assert_eq!(history["compressed_context"], Value::Null);
         drop(server);
     }
-    // A journal that was cut in the middle of the line: nothing has come back, and everything still can.
+    // A journal that is truncated in the middle of the line: nothing has been restored, and everything still can be.
     world.write("sessions/s.json", &compressed);
     world.write("sessions/s.journal", &line[..line.len() / 2]);
     let server = world.serve().await;
@@ -239,7 +239,7 @@ async fn crash_while_restoring_keeps_each_message_once() {
 }
 
 #[tokio::test]
-async fn other_tabs_learn_that_messages_are_back() {
+async fn other_tabs_are_told_of_restored_messages() {
     let world = world(8).await;
     let server = world.serve().await;
     let mut events = server.follow("/api/sessions/s/events").await;

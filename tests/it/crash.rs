@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: what was acknowledged is there, every file is whole, every work has one end.
+//! `kill -9` at any moment: acknowledged data is kept, every file is complete, every work ends exactly once.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::interrupt::{a_long_time, is_running};
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{Server, World, eventually};
 
-/// Numbers that look random and are the same every time.
+/// Deterministic pseudo-random numbers (linear congruential generator).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -19,23 +19,23 @@ impl Dice {
     }
 }
 
-/// What clients saw before the server died, and so must find again.
+/// Data that clients received before the server died, and that must be there afterwards.
 #[derive(Default)]
 pub struct Promised {
     pub messages: Vec<String>,
-    /// Work, call id and output of every call whose end was told.
+    /// Work, call id and output of every call whose end was reported.
     pub ended: Vec<(String, String, String)>,
     /// Work and text of every `done`.
     pub done: Vec<(String, String)>,
 }
 
-/// So many works of two answers each, the first with tool calls.
+/// Returns a script of `count` works with two answers each, the first with tool calls.
 pub fn works(count: u64) -> Script {
     let works = (0..count).flat_map(|_| {
         let tools = steps([
             json!({"thinking": "Let me see. "}),
             json!({"tokens": {"count": 12, "per_second": 3000.0}}),
-            // The same ids every time: a careless provider.
+            // The same ids every time, as from a careless provider.
             call("c1", "read_file", json!({"path": "workspace/SOUL.md", "limit": 3})),
             call("c2", "search_knowledge_base", json!({"query": "企鹅"})),
             call("c3", "terminal", json!({"command": "echo from the terminal"})),
@@ -60,7 +60,7 @@ async fn kill_loses_nothing_acknowledged() {
         let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
         promised.messages.push(message);
         watch(&server, &said, dice.below(50), &mut promised).await;
-        // Dropping it kills it.
+        // Dropping the server kills it.
         drop(server);
     }
     let server = world.serve().await;
@@ -70,7 +70,7 @@ async fn kill_loses_nothing_acknowledged() {
     server.settled("s").await;
 }
 
-/// Reads so many frames of a work that has begun.
+/// Reads up to `frames` frames of a started work and records what they report.
 pub async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mut Promised) {
     let work = said["work_id"].as_str().unwrap().to_owned();
     let after = said["after"].as_str().unwrap();

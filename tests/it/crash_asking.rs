@@ -1,5 +1,6 @@
-//! `kill -9` at any moment while a person is asked: an answer that was acknowledged counts and is there afterwards, what was
-//! approved runs at most once, what was not approved never, and a file is as it was or as it was shown.
+//! `kill -9` at any moment while calls wait for a person: an acknowledged answer is kept and counts, an approved
+//! call runs at most once, one that was not approved never runs, and a file has either its old content or the
+//! content that was shown.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::crash::Dice;
 use crate::script::{call, calls, says, script};
 use crate::world::{ASKING, Server, World};
 
-/// So many exchanges, each with a call of every kind that has a number of its own, and an answer between.
+/// Returns `count` exchanges, each with a call of every kind that is numbered by the exchange, and an answer between.
 fn exchanges(count: u64) -> Vec<Value> {
     let exchange = |n: u64| {
         let made = calls([
@@ -29,11 +30,11 @@ fn exchanges(count: u64) -> Vec<Value> {
     (0..count).flat_map(exchange).collect()
 }
 
-/// What a person was told before the server died.
+/// Data that the person received before the server died.
 #[derive(Default)]
 struct Told {
     messages: Vec<String>,
-    /// What was decided of each approval.
+    /// The decision for each approval.
     answers: BTreeMap<String, String>,
 }
 
@@ -62,7 +63,7 @@ async fn kill_while_asking_loses_no_answer() {
             let path = format!("/api/sessions/s/events?until=settled&after={after}");
             let mut stream = server.follow(&path).await;
             let mut asked = 0;
-            // Four calls of an exchange are asked about at once; when nobody answers one, nothing more is said.
+            // An exchange asks about four calls at once; if one stays unanswered, no more frames follow.
             for _ in 0..dice.below(40) {
                 let Some(frame) = stream.next().await else { break };
                 if frame.is("approval_request") {
@@ -74,7 +75,7 @@ async fn kill_while_asking_loses_no_answer() {
                 }
             }
         }
-        // Dropping it kills it.
+        // Dropping the server kills it.
         drop(server);
     }
     let server = world.serve().await;
@@ -88,13 +89,13 @@ async fn kill_while_asking_loses_no_answer() {
     );
     let least = usize::try_from(kills / 4).unwrap();
     assert!(decided("approve") >= least && decided("deny") >= least && waited >= least, "these kills mean nothing");
-    // A message ends what still waits, and a stop what it asks in its turn.
+    // A message ends the works that still wait, and a stop ends the work that it starts.
     server.post("/api/sessions/s/messages", json!({"message": "the last one"})).await.ok();
     server.post("/api/sessions/s/interrupt", json!({})).await.ok();
     server.settled("s").await;
 }
 
-/// Decides, or leaves it; `false` when it was left.
+/// Decides the approval or leaves it unanswered; returns `false` if it was left.
 async fn answer(server: &Server<'_>, asked: &Value, dice: &mut Dice, told: &mut Told) -> bool {
     let decision = ["approve", "approve", "deny", "leave"][usize::try_from(dice.below(4)).unwrap()];
     if decision == "leave" {
@@ -135,7 +136,7 @@ async fn check(server: &Server<'_>, told: &Told) {
     assert!(answers.is_empty(), "answers of calls that are gone: {answers:?}");
 }
 
-/// Whether what a call was to do was done: exactly once when it is said to be done, and never without approval.
+/// Checks the effect of a call: executed exactly once if it is reported as done, and never without approval.
 fn effect(world: &World, call: &Value, done: bool, approved: bool) {
     let text = call["arguments"].to_string();
     let n: String = match text.split_once('-') {
@@ -154,7 +155,7 @@ fn effect(world: &World, call: &Value, done: bool, approved: bool) {
     if done {
         assert_eq!(now, after, "{call}");
     } else if approved {
-        // A shell that is killed between making the file and writing to it leaves it empty.
+        // A shell that is killed between creating the file and writing to it leaves it empty.
         let begun = call["tool"] == "terminal" && now == Some("");
         assert!(begun || now == before || now == after, "neither as it was nor as it was shown: {now:?} {call}");
     } else {

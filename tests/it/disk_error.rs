@@ -1,5 +1,5 @@
-//! A disk that fails: an acknowledgement is never given for what could not be synced, what was acknowledged stays, and it
-//! goes on when the disk does.
+//! A failing disk: the server never acknowledges data that it could not sync, keeps acknowledged data, and recovers
+//! when the disk does.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn failed_sync_is_neither_acknowledged_nor_retried() {
     let Some(failing) = Tampered::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
     let said = server.post("/api/sessions/s/messages", json!({"message": "second"})).await;
     assert!(matches!(said.refused(), (500, code) if code == "io"));
-    // The journal is in doubt now: everything has to go to a new file, which fails too.
+    // The journal is now uncertain: everything must go to a new file, which fails too.
     let said = server.post("/api/sessions/s/messages", json!({"message": "third"})).await;
     assert_eq!(said.refused().0, 500);
     let large = json!({"path": "workspace/SOUL.md", "content": "new"});
@@ -63,7 +63,7 @@ async fn disk_failure_ends_run_once_and_keeps_text() {
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"], session["messages"]);
 }
 
-/// What the system says no to, where, and what a person reads of it.
+/// System calls that fail, the error, and the text that a person reads about it.
 const REFUSALS: [(&str, &str, &str); 4] = [
     ("openat,openat2", "EMFILE", "Too many open files"),
     ("openat,openat2", "EACCES", "Permission denied"),
@@ -82,7 +82,7 @@ async fn refused_write_is_reported_and_loses_nothing() {
         (world.path("sessions"), world.path("workspace"), world.path("sessions/s.journal"));
     for (calls, error, sign) in REFUSALS {
         let opens = calls.contains("open");
-        // New content of a file goes to one whose name nobody knows before.
+        // New content of a file goes to a temporary file whose name is not known in advance.
         let on = if opens { &[sessions.as_path(), workspace.as_path()][..] } else { &[journal.as_path()][..] };
         let before = world.read("sessions/s.json");
         let Some(tampered) = Tampered::start(&server, (calls, &format!("error={error}")), on) else { return };
@@ -116,7 +116,7 @@ fn no_temporary_files(world: &World) {
 }
 
 #[tokio::test]
-async fn a_rename_that_fails_keeps_the_old_file_and_the_journal() {
+async fn failed_rename_keeps_old_file_and_journal() {
     let world = World::new(script([says(["Yes."]), always(says(["Again."]))])).await;
     let server = world.serve().await;
     server.chat("s", "first").await;
@@ -128,7 +128,7 @@ async fn a_rename_that_fails_keeps_the_old_file_and_the_journal() {
     assert!(saved.text().contains("Input/output error"), "{}", saved.text());
     assert_eq!(saved.refused(), (500, "io".to_owned()));
     assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n");
-    // The journal needs no rename: what is said is kept there as long as the file cannot be replaced.
+    // The journal needs no rename: messages stay there as long as the session file cannot be replaced.
     let frames = server.chat("s", "second").await;
     assert_eq!(frames.iter().filter(|frame| frame.is("done")).count(), 1, "{frames:#?}");
     eventually("the session's file could not be replaced", async || world.log().contains("its journal is kept")).await;
@@ -144,7 +144,7 @@ async fn a_rename_that_fails_keeps_the_old_file_and_the_journal() {
     assert_eq!(asked(&server.settled("s").await), ["first", "second", "third"]);
 }
 
-/// The disk takes its time for one file: whoever wants another does not wait for that.
+/// The disk is slow for one file: requests for other files do not wait for it.
 #[tokio::test]
 async fn slow_session_file_delays_no_other() {
     let world = World::new(script([always(says(["Yes."]))])).await;
@@ -159,7 +159,7 @@ async fn slow_session_file_delays_no_other() {
     let Some(tampered) = Tampered::start(&server, ("read", "delay_enter=3600s"), &[&file]) else { return };
     let path = "/api/sessions/slow/history";
     let slow = tokio::spawn(crate::http::raw_owned(server.address, server.request("GET", path, &[], b"")));
-    // A second one who wants the same waits in the same line.
+    // A second request for the same file waits too.
     let same = tokio::spawn(crate::http::raw_owned(server.address, server.request("GET", path, &[], b"")));
     server.get("/api/sessions/quick/history").await.ok();
     server.chat("quick", "second").await;

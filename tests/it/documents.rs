@@ -1,5 +1,5 @@
-//! Documents that would end the program that reads them: the server goes on, says which are not read and why, and does not try
-//! them again.
+//! Documents that would crash the program that reads them: the server keeps running, reports which documents are not
+//! read and why, and does not try them again.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::corpus::{Sample, Text, docx_of, pdf_of, samples};
 use crate::script::script;
 use crate::world::{Server, World, eventually};
 
-/// So that the log says which documents are read.
+/// Makes the log show which documents are read.
 const LOG: (&str, &str) = ("MINICLAW_LOG", "warn,miniclaw::library=debug");
 
-/// How long all of the corpus may take; most of it waits for what takes too long.
+/// Time limit for the whole corpus; most of it is spent waiting for documents that run into their timeout.
 const ALL: Duration = Duration::from_secs(180);
 
 async fn folder(server: &Server<'_>, name: &str) -> Value {
@@ -23,7 +23,7 @@ async fn folder(server: &Server<'_>, name: &str) -> Value {
     folders.iter().find(|folder| folder["folder"] == name).unwrap().clone()
 }
 
-/// Searches, and waits until the index is in step with the files.
+/// Searches, and waits until the index is up to date with the files.
 async fn search(server: &Server<'_>, name: &str, query: &str) -> Vec<String> {
     let since = Instant::now();
     let path = format!("/api/retrieval/search?folder={name}&query={query}");
@@ -38,7 +38,7 @@ async fn search(server: &Server<'_>, name: &str, query: &str) -> Vec<String> {
     }
 }
 
-/// The files that are not read, with their reasons.
+/// Returns the files that are not read, with their reasons.
 async fn unreadable(server: &Server<'_>, name: &str) -> BTreeMap<String, String> {
     let listed = folder(server, name).await["unreadable"].as_array().unwrap().clone();
     let text = |file: &Value, of: &str| file[of].as_str().unwrap().to_owned();
@@ -48,12 +48,12 @@ async fn unreadable(server: &Server<'_>, name: &str) -> BTreeMap<String, String>
     files
 }
 
-/// How often a document was given to a reader.
+/// Returns how often a document was given to a reader.
 fn read_so_far(world: &World) -> usize {
     world.log().matches("a document is read").count()
 }
 
-/// The server's memory in bytes: now, and at most since the last [`forget_peak`].
+/// Returns the server's resident memory in bytes: the current value, and the peak since the last [`forget_peak`].
 fn memory(server: &Server<'_>) -> [u64; 2] {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     ["VmRSS:", "VmHWM:"].map(|name| {
@@ -72,7 +72,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
     let samples: Vec<Sample> = samples();
     let server = world.serve().await;
     forget_peak(&server);
-    // A server at work: what indexing ordinary text takes for a moment is not counted.
+    // A busy server: memory that indexing ordinary text takes temporarily is not counted.
     for file in 0..4 {
         let lines: String =
             (0..8_000).map(|line| format!("Line {line} of {file} says word{}.\n\n", line * 7 % 3001)).collect();
@@ -96,7 +96,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
         asked.elapsed()
     );
     assert_eq!(search(&server, "knowledge", "plovers").await, ["knowledge/good.docx"]);
-    // Segments of the index may still be merged at this moment.
+    // Segments of the index may still be merging at this moment.
     eventually("the server is no more than 20 MB larger", async || {
         memory(&server)[0].saturating_sub(before) >> 20 <= 20
     })
@@ -104,7 +104,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
     let [after, peak] = memory(&server);
     let [grown, above] = [after.saturating_sub(before) >> 20, peak.saturating_sub(peak_before) >> 20];
     println!("the server grew by {grown} MB, and took at most {above} MB more than for ordinary text");
-    // What is taken for a moment is the text of good documents on its way into the index.
+    // The temporary memory is the text of good documents on its way into the index.
     assert!(above <= 32, "by {grown} MB, at most {above} MB more than for ordinary text");
     assert_eq!(server.get("/health").await.ok()["status"], "ok");
 
@@ -112,7 +112,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
     for sample in &samples {
         let code = refused.get(&format!("knowledge/{}", sample.name)).map(String::as_str);
         match sample.text {
-            Text::SandboxStatus(word) => {
+            Text::Contains(word) => {
                 assert_eq!(code, None, "{}", sample.name);
                 let found = search(&server, "knowledge", &word.replace(' ', "%20")).await;
                 assert!(found.iter().any(|path| path.ends_with(&sample.name)), "{}: {found:?}", sample.name);
@@ -129,14 +129,14 @@ async fn hostile_documents_are_tried_once_within_memory() {
     assert_eq!(search(&server, "knowledge", "plovers").await, ["knowledge/good.docx"]);
     assert_eq!(unreadable(&server, "knowledge").await, refused);
     assert_eq!(read_so_far(&world), read, "nor after a restart");
-    // Under another name, and touched: still the same content.
+    // Under another name and with a new modification time: the content is still the same.
     world
         .write("knowledge/copy.pdf", &samples.iter().find(|sample| sample.name == "form-in-itself.pdf").unwrap().bytes);
     world.write("knowledge/copy.html", "<p>Grouse drum.</p>");
     assert_eq!(search(&server, "knowledge", "grouse").await, ["knowledge/copy.html"]);
     assert_eq!(unreadable(&server, "knowledge").await["knowledge/copy.pdf"], "too_deep");
     assert_eq!(read_so_far(&world), read + 1, "only what is new");
-    // Mended, it is read.
+    // A repaired document is read.
     world.write("knowledge/form-in-itself.pdf", pdf_of(&["Linnets sing."]));
     assert_eq!(search(&server, "knowledge", "linnets").await, ["knowledge/form-in-itself.pdf"]);
     assert!(!unreadable(&server, "knowledge").await.contains_key("knowledge/form-in-itself.pdf"));
@@ -155,14 +155,14 @@ async fn hostile_document_is_not_retried_at_start() {
             unreadable(&server, "memory").await,
             BTreeMap::from([("memory/hostile.pdf".into(), "too_deep".into())])
         );
-        // The index of memory/ is made anew at each start, so what can be read is read again.
+        // The index of memory/ is rebuilt at each start, so readable documents are read again.
         assert_eq!(read_so_far(&world), 2 + start, "start {start}");
     }
 }
 
 #[tokio::test]
 async fn unconfined_reader_keeps_its_limits() {
-    // The three calls of Landlock, as a kernel that lacks them answers.
+    // The three system calls of Landlock fail as on a kernel without it.
     let calls = [444, 445, 446].map(|call| (call, Vec::new())).into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into().unwrap();
@@ -178,7 +178,7 @@ async fn unconfined_reader_keeps_its_limits() {
         let server = world
             .serve_prepared(&["--port", "0", "--sandbox", level], move |command| {
                 use std::os::unix::process::CommandExt;
-                // SAFETY: one system call on memory made before the fork.
+                // SAFETY: a single system call on memory that was allocated before the fork.
                 unsafe { command.pre_exec(move || apply_filter(&filter).map_err(std::io::Error::other)) };
             })
             .await;
@@ -190,7 +190,7 @@ async fn unconfined_reader_keeps_its_limits() {
 }
 
 #[tokio::test]
-async fn files_beyond_as_many_as_are_indexed_are_counted_and_reported() {
+async fn files_beyond_index_limit_are_reported() {
     let world = World::new(script([])).await;
     for folder in 0..3 {
         let folder = world.path(&format!("knowledge/{folder}"));

@@ -1,4 +1,4 @@
-//! What else a session's file must survive: a newer program, a repeated request after a restart.
+//! Further cases that a session file must survive: a newer format, and a repeated request after a restart.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::script::{always, says, script};
 use crate::world::World;
 
 #[tokio::test]
-async fn a_session_of_a_newer_format_is_read_and_never_written() {
+async fn session_of_newer_format_is_read_only() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let file = json!({"title": "from the future", "created_at": 1.0, "updated_at": 2.0, "format": 3, "moods": ["calm"],
                       "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"},
@@ -29,7 +29,7 @@ async fn a_session_of_a_newer_format_is_read_and_never_written() {
 }
 
 #[tokio::test]
-async fn a_journal_of_a_newer_version_is_left_alone() {
+async fn journal_of_newer_version_is_kept() {
     let world = World::new(script([says(["Yes."])])).await;
     let body = r#"{"seq":1,"at":1.5,"event":{"type":"dreamed","of":"sheep"}"#;
     let line = format!("{body},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes()));
@@ -38,12 +38,12 @@ async fn a_journal_of_a_newer_version_is_left_alone() {
     let server = world.serve().await;
     assert_eq!(server.get("/api/sessions/new/history").await.refused(), (409, "newer_format".to_owned()));
     assert_eq!(world.read("sessions/new.journal"), line);
-    // The others go on.
+    // Other sessions work as usual.
     server.chat("other", "hi").await;
 }
 
 #[tokio::test]
-async fn a_message_sent_again_after_a_restart_is_one_message() {
+async fn message_resent_after_restart_is_stored_once() {
     let world = World::new(script([says(["Yes."]), says(["A title"]), always(says(["Again."]))])).await;
     let send = json!({"message": "only once", "idempotency_key": "k-1"});
     let server = world.serve().await;
@@ -55,7 +55,7 @@ async fn a_message_sent_again_after_a_restart_is_one_message() {
     let server = world.serve().await;
     let third = server.post("/api/sessions/s/messages", send).await.ok();
     assert_eq!(third["work_id"], first["work_id"]);
-    // Who follows it is told that it is over.
+    // A client that follows the work learns that it is over.
     let after = third["after"].as_str().unwrap();
     let rest = server.follow(&format!("/api/sessions/s/events?until=settled&after={after}")).await.rest().await;
     assert_eq!(rest.len(), 0, "{rest:?}");

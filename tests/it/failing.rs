@@ -1,5 +1,5 @@
-//! A server whose file operations are counted, and one of which fails: the kernel asks the test about each (`seccomp`'s user
-//! notification), so that the program is the one people run.
+//! A server whose file operations are counted, and one of which fails. The kernel asks the test about each operation
+//! (`seccomp` user notification), so that the tested program is the released one.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// What changes files. The first argument of each is a descriptor that says whose.
+/// System calls that change files. The first argument of each is a descriptor that identifies the file or folder.
 const CHANGES: [libc::c_long; 11] = [
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -26,7 +26,7 @@ const CHANGES: [libc::c_long; 11] = [
 
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// From 1.
+    /// 1-based.
     pub nth: usize,
     pub error: i32,
 }
@@ -38,7 +38,7 @@ struct Count {
     failed: Option<String>,
 }
 
-/// Which operation is to fail. Cheap to clone.
+/// Selects the operation that fails. Cheap to clone.
 #[derive(Clone)]
 pub struct Failing {
     home: PathBuf,
@@ -50,26 +50,26 @@ impl Failing {
         Self { home: home.canonicalize().expect("a folder"), count: Arc::default() }
     }
 
-    /// From now on operations are counted, and this one fails.
+    /// Starts to count operations; the given one fails.
     pub fn arm(&self, fault: Fault) {
         *self.count.lock().unwrap() = Count { armed: Some(fault), ..Count::default() };
     }
 
-    /// None fails any more. How many there were, and which one failed.
+    /// Stops failing operations. Returns how many there were, and which one failed.
     pub fn disarm(&self) -> (usize, Option<String>) {
         let mut count = self.count.lock().unwrap();
         count.armed = None;
         (count.seen, count.failed.take())
     }
 
-    /// Whether the kernel lets a process be watched like this.
+    /// Returns whether the kernel allows this kind of supervision.
     pub fn is_possible() -> bool {
         let action: u32 = libc::SECCOMP_RET_USER_NOTIF;
         let asked = (libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action);
         // SAFETY: it reads one number that outlives the call.
         let known = unsafe { libc::syscall(libc::SYS_seccomp, asked.0, asked.1, asked.2) } == 0;
-        // Its descriptors can be looked up by root only, since it keeps its memory private.
-        // SAFETY: it has no arguments.
+        // Only root can read the descriptors of the server, because it is non-dumpable.
+        // SAFETY: takes no arguments.
         let is_root = unsafe { libc::geteuid() } == 0;
         if !known || !is_root {
             println!("skipped: its file operations cannot be watched here");
@@ -77,11 +77,11 @@ impl Failing {
         known && is_root
     }
 
-    /// Has the program that `command` starts ask this about each of its operations.
+    /// Makes the program that `command` starts ask this object about each of its operations.
     pub fn watch(&self, command: &mut Command) {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let filter = filter();
-        // SAFETY: between fork and exec only system calls are made, on memory made before.
+        // SAFETY: between fork and exec only system calls are made, on memory that was allocated before.
         unsafe {
             command.pre_exec(move || send(&theirs, listen(&filter)?));
         }
@@ -95,13 +95,13 @@ impl Failing {
     fn answer(&self, listener: &OwnedFd) {
         loop {
             let mut ready = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one descriptor is looked at, which outlives the call.
+            // SAFETY: polls one descriptor, which outlives the call.
             unsafe { libc::poll(&raw mut ready, 1, -1) };
             if ready.revents & libc::POLLHUP != 0 {
-                // Nobody is left who could ask.
+                // No supervised process is left.
                 return;
             }
-            // SAFETY: all zeros is a value of these structs, and what the kernel wants them to be.
+            // SAFETY: all zeros is a valid value of these structs, and the kernel requires it.
             let (mut asked, mut answer): (libc::seccomp_notif, libc::seccomp_notif_resp) =
                 unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
             // SAFETY: the kernel fills in a struct of its own layout.
@@ -109,7 +109,7 @@ impl Failing {
             let error = std::io::Error::last_os_error().raw_os_error();
             match (got, error) {
                 (0, _) => {}
-                // Who asked was interrupted meanwhile.
+                // The requesting thread was interrupted in the meantime.
                 (_, Some(libc::ENOENT | libc::EINTR)) => continue,
                 _ => return,
             }
@@ -118,20 +118,20 @@ impl Failing {
                 Some(error) => answer.error = -error,
                 None => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             }
-            // SAFETY: the kernel reads a struct of its own layout. Who asked may be gone, which harms nobody.
+            // SAFETY: the kernel reads a struct of its own layout. It is harmless if the requesting process has ended.
             unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
         }
     }
 
     fn decide(&self, asked: &libc::seccomp_notif) -> Option<i32> {
-        // Looking at what it is about takes time: only while somebody wants to know.
+        // Inspecting the operation takes time, so it happens only while a fault is armed.
         self.count.lock().unwrap().armed?;
         let place = self.place(asked)?;
         let mut count = self.count.lock().unwrap();
         let fault = count.armed?;
         let frees = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_unlinkat].contains(&asked.data.nr.into());
         if fault.error == libc::ENOSPC && frees {
-            // These take no room.
+            // These operations need no disk space.
             return None;
         }
         count.seen += 1;
@@ -142,7 +142,7 @@ impl Failing {
         Some(fault.error)
     }
 
-    /// What the operation is about, where it changes something of the home. Caches are made again.
+    /// Returns the path that an operation changes, if it is below the home. Caches are ignored because they are rebuilt.
     fn place(&self, asked: &libc::seccomp_notif) -> Option<PathBuf> {
         let call = libc::c_long::from(asked.data.nr);
         let descriptor = asked.data.args[0] as RawFd;
@@ -158,7 +158,7 @@ impl Failing {
     }
 }
 
-/// The first number of what `openat2` is told, in the memory of who asks.
+/// Reads the first field of the `openat2` argument from the memory of the requesting process.
 fn flags(asked: &libc::seccomp_notif) -> Option<u64> {
     let mut memory = std::fs::File::open(format!("/proc/{}/mem", asked.pid)).ok()?;
     memory.seek(SeekFrom::Start(asked.data.args[2])).ok()?;
@@ -167,7 +167,7 @@ fn flags(asked: &libc::seccomp_notif) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes))
 }
 
-/// Asks about the changes, and lets everything else pass.
+/// Returns the filter that notifies about these calls and allows all others.
 fn filter() -> Vec<libc::sock_filter> {
     let step = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
@@ -191,12 +191,12 @@ fn listen(filter: &[libc::sock_filter]) -> std::io::Result<RawFd> {
     if listener < 0 { Err(std::io::Error::last_os_error()) } else { Ok(listener as RawFd) }
 }
 
-/// Room for one descriptor beside a byte.
+/// Buffer for one descriptor that is sent with a byte.
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
 fn message(control: &mut Control, byte: &mut libc::iovec) -> libc::msghdr {
-    // SAFETY: all zeros is a message without anything.
+    // SAFETY: all zeros is a valid empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = byte;
     message.msg_iovlen = 1;
@@ -205,7 +205,7 @@ fn message(control: &mut Control, byte: &mut libc::iovec) -> libc::msghdr {
     message
 }
 
-/// Hands the listener over, and lets go of it here.
+/// Sends the listener to the test and closes it here.
 fn send(to: &UnixStream, listener: RawFd) -> std::io::Result<()> {
     let (mut control, mut byte) = (Control([0; 24]), 0u8);
     let mut one = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
@@ -229,7 +229,7 @@ fn receive(from: &UnixStream) -> Option<OwnedFd> {
     let (mut control, mut byte) = (Control([0; 24]), 0u8);
     let mut one = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut message = message(&mut control, &mut one);
-    // SAFETY: the message has room for one header and one descriptor, which nobody else has here.
+    // SAFETY: the message has room for one header and one descriptor, which has no other owner in this process.
     unsafe {
         if libc::recvmsg(from.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 1 {
             return None;

@@ -1,4 +1,4 @@
-//! Another model answers where the chosen one does not (`fallback_model`).
+//! Another model answers if the chosen one fails (`fallback_model`).
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::http::Frame;
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{CONFIG, World};
 
-/// The scripted provider twice: as the first model, and as the one to fall back to.
+/// Configures the scripted provider twice: as the first model and as the fallback.
 fn configured(world: &World, fallback: &str) {
     let address = world.provider.base_url.as_str();
     let models = format!(
@@ -16,7 +16,7 @@ fn configured(world: &World, fallback: &str) {
     world.write("config.yml", format!("{CONFIG}{models}"));
 }
 
-/// An account without money: nothing that waiting helps with.
+/// Returns the error of an account without money, for which a retry does not help.
 fn out_of_quota() -> Value {
     let words = json!({"error": {"code": "insufficient_quota", "message": "You exceeded your current quota."}});
     steps([json!({"status": 429}), json!({"bytes": words.to_string()})])
@@ -50,7 +50,7 @@ async fn fallback_lasts_for_the_rest_of_the_work() {
         (&json!("spare-mock"), &json!("mock"))
     );
     assert_eq!(world.session("s")["works"][0]["instead_of"], "mock", "it is kept");
-    // What was sent to whom can be looked at.
+    // The kept requests show what was sent to which model.
     let kept = server.get("/api/sessions/s/requests").await.ok();
     let models: Vec<_> = kept["requests"].as_array().unwrap().iter().map(|one| one["model"].clone()).collect();
     assert_eq!(models, ["mock", "spare-mock", "spare-mock"], "{kept}");
@@ -71,7 +71,7 @@ async fn failed_fallback_reports_its_own_error() {
 }
 
 #[tokio::test]
-async fn a_model_on_this_machine_is_never_replaced_by_one_elsewhere() {
+async fn local_model_never_falls_back_to_remote() {
     let world = World::new(script([out_of_quota()])).await;
     let elsewhere = "models:\n  - {id: far, api_url: 'https://models.invalid/v1', api_key: x}\nfallback_model: far\n";
     world.write("config.yml", format!("{CONFIG}{elsewhere}"));

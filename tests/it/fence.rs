@@ -1,4 +1,4 @@
-//! The sandbox as the whole server uses it: its level, its refusals, and what a command can learn of the server.
+//! The sandbox as the whole server uses it: its level, its refusals, and what a command can learn about the server.
 
 use std::os::unix::process::CommandExt;
 
@@ -14,7 +14,7 @@ async fn asks_for(tool: &str, arguments: Value) -> World {
     World::new(script([calls([call("c", tool, arguments)]), says(["Yes."])])).await
 }
 
-/// The tool call of the first answer, as it is recorded.
+/// Returns the recorded tool call of the first answer.
 async fn recorded(world: &World, server: &Server<'_>) -> Value {
     server.chat("s", "go").await;
     server.settled("s").await;
@@ -32,7 +32,7 @@ fn has_bubblewrap() -> bool {
 
 #[tokio::test]
 async fn no_landlock_means_no_commands() {
-    // The three calls of Landlock, as a kernel that lacks them answers.
+    // The three system calls of Landlock fail as on a kernel without it.
     let calls = [444, 445, 446].map(|call| (call, Vec::new())).into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into().unwrap();
@@ -47,7 +47,7 @@ async fn no_landlock_means_no_commands() {
         let filter = filter.clone();
         let server = world
             .serve_prepared(&["--port", "0"], move |command| {
-                // SAFETY: one system call on memory made before the fork.
+                // SAFETY: a single system call on memory that was allocated before the fork.
                 unsafe { command.pre_exec(move || apply_filter(&filter).map_err(std::io::Error::other)) };
             })
             .await;
@@ -62,7 +62,7 @@ async fn no_landlock_means_no_commands() {
 }
 
 #[tokio::test]
-async fn a_command_finds_no_key_of_the_server_anywhere_at_any_level() {
+async fn command_finds_no_server_key_at_any_level() {
     let look = "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; \
                 grep -rs canary-key .. /etc /tmp 2>/dev/null | head; echo end";
     for level in ["standard", "strict"] {
@@ -138,7 +138,7 @@ async fn doctor_names_the_level_and_tries_it() {
     assert!(text.contains(found), "{text}");
 }
 
-/// The supervisors of a server that are alive.
+/// Returns the live supervisors of a server.
 fn supervisors(server: &Server<'_>) -> Vec<i32> {
     let children = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("its threads");
     let lists = children.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
@@ -159,7 +159,7 @@ async fn idle_supervisor_may_die_and_ends_with_server() {
     server.chat("s", "go").await;
     eventually("the next one waits", async || supervisors(&server).len() == 1).await;
     let waiting = supervisors(&server)[0];
-    // SAFETY: a child of the server that this test started, seen just above.
+    // SAFETY: signals a child of the server that this test started, which was running just now.
     assert_eq!(unsafe { libc::kill(waiting, libc::SIGKILL) }, 0);
     eventually("it is dead", async || !supervisors(&server).contains(&waiting)).await;
     server.chat("s", "again").await;

@@ -1,4 +1,4 @@
-//! The files, token counts, switches and status endpoints.
+//! The endpoints for files, token counts, settings and status.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ async fn folders_are_listed_one_at_a_time() {
 }
 
 #[tokio::test]
-async fn checkout_of_many_files_is_one_notice() {
+async fn bulk_checkout_is_one_notice() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let mut tab = server.follow("/api/events").await;
@@ -110,7 +110,7 @@ async fn files_are_found_by_words_of_their_paths() {
 }
 
 #[tokio::test]
-async fn only_the_four_folders_and_the_snapshot_can_be_opened() {
+async fn only_roots_and_skill_list_can_be_opened() {
     let world = World::new(script([]))
         .await
         .with_file(".env", "HIDDEN=the-hidden-word\n")
@@ -181,7 +181,7 @@ async fn binary_file_is_listed_with_its_problem() {
 }
 
 #[tokio::test]
-async fn tokens_are_counted_as_cl100k_base_counts_them() {
+async fn token_counts_match_cl100k_base() {
     let reference = tiktoken_rs::cl100k_base().unwrap();
     let texts = [
         ("memory/a.md", "hello world"),
@@ -250,7 +250,7 @@ async fn memory_saved_in_the_editor_is_found_by_the_next_question() {
 }
 
 #[tokio::test]
-async fn status_models_and_health_say_what_is_there() {
+async fn status_models_and_health_match_configuration() {
     let world = World::new(script([calls([call("c", "terminal", json!({"command": "echo"}))]), says(["Yes."])])).await;
     let server = world.serve().await;
     let health = server.get("/health").await.ok();
@@ -278,7 +278,7 @@ async fn status_models_and_health_say_what_is_there() {
 }
 
 #[tokio::test]
-async fn a_name_that_no_file_can_have_is_refused_with_a_sentence() {
+async fn invalid_file_name_is_refused_with_reason() {
     let world = World::new(script([])).await.with_file("memory/a.md", "x");
     let server = world.serve().await;
     // 86 characters, 258 bytes.

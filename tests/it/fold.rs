@@ -1,4 +1,4 @@
-//! Sessions as folds: whatever happened in whatever order, a provider takes the transcript, and twice is as once.
+//! Sessions as folds of events: after any events in any order a provider accepts the transcript, and repairs are idempotent.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::transcript::problems;
 
-/// What a strict provider would say to this session's next request.
+/// Returns the errors that a strict provider would report for this session's next request.
 pub fn complaints(session: &Session) -> Vec<String> {
     let mut messages = transcript(session, VisionSupport::Blind);
     messages.push(ChatMessage::User("and now?".to_owned()));
@@ -117,7 +117,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![4 => said(), 1 => asked()]
 }
 
-/// What has to do with approvals.
+/// Events about approvals.
 fn asked() -> impl Strategy<Value = Event> {
     prop_oneof![
         2 => (0..3u32, 0..3u32, approval()).prop_map(|(dialogue, index, approval)| Event::ApprovalAsked {
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn facts_folded_twice_are_facts_folded_once(events in vec(event(), 0..30), from in 0..30usize) {
+    fn folding_a_fact_twice_is_idempotent(events in vec(event(), 0..30), from in 0..30usize) {
         let facts = facts(&events);
         let mut once = Session::new("", 0.0);
         facts.iter().for_each(|fact| once.apply_fact(fact));
@@ -211,7 +211,7 @@ proptest! {
         events.iter().for_each(|event| session.apply(event, 1.0));
         let ended: Vec<bool> = session.works.iter().map(|work| work.finished_at.is_some()).collect();
         let ids: Vec<_> = session.works.iter().map(|work| work.work_id.clone()).collect();
-        // Two works of one name are no session of ours.
+        // Two works with the same id do not occur in a session that the server wrote.
         prop_assume!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)));
         let waits = session.waiting().map(|work| work.work_id.clone());
         for event in session.repairs() {
@@ -220,7 +220,7 @@ proptest! {
         prop_assert_eq!(session.running().map(|work| work.work_id.clone()), waits.clone());
         prop_assert_eq!(session.repairs(), Vec::new());
         prop_assert_eq!(complaints(&session), Vec::<String>::new());
-        // Whoever was to answer does not any more.
+        // Nobody answers the open approvals any more.
         if let Some(work_id) = waits {
             for event in session.closings(&work_id) {
                 session.apply(&event, 3.0);
@@ -274,7 +274,7 @@ proptest! {
         let facts = facts(&events[..upto.clamp(1, events.len())]);
         let mut session = Session::new("", 0.0);
         facts.iter().for_each(|fact| session.apply_fact(fact));
-        // As a restart reads it: from a file, then repaired.
+        // As a restart reads the session: from a file, then repaired.
         let text = serde_json::to_string(&session).expect("a session is JSON");
         let mut session: Session = serde_json::from_str(&text).expect("and comes back");
         let begun = session.calls_of(&work_id).filter(|call| call.status == Some(CallStatus::Running)).count();
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn text_is_independent_of_its_pieces(
+    fn text_is_independent_of_chunking(
         text in "[a-c企🐧 ]{0,24}", cuts in vec(0..25usize, 0..8), joins in vec(any::<bool>(), 8),
     ) {
         let work_id = WorkId::new("w");

@@ -1,4 +1,4 @@
-//! A disk that is full: refused with a reason, nothing half-written, and it goes on when there is room again.
+//! A full disk: requests are refused with a reason, no file is half-written, and work continues once there is space again.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::script::{always, says, script, steps};
 use crate::world::{CONFIG, World, eventually};
 
-/// A small disk of its own, mounted on a folder.
+/// A small tmpfs mounted on a folder.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -55,7 +55,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_said_and_costs_nothing_that_was_kept() {
+async fn full_disk_is_reported_and_loses_nothing() {
     let held =
         steps([json!({"text": "Half."}), json!({"gate": "g"}), json!({"text": " Whole."}), json!({"finish": "stop"})]);
     let world = World::new(script([says(["Yes."]), held, always(says(["Again."]))])).await;

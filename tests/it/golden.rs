@@ -1,5 +1,5 @@
-//! One recorded run in every view. What differs from run to run is replaced; everything else is compared with the files in
-//! `snapshots/`. `INSTA_UPDATE=always cargo test golden` writes them anew.
+//! One recorded run in every view. Values that differ between runs are replaced; everything else is compared with the
+//! files in `snapshots/`. `INSTA_UPDATE=always cargo test golden` regenerates them.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::script::{call, says, script, steps};
 use crate::world::World;
 
 #[tokio::test]
-async fn one_run_looks_as_recorded_in_every_view() {
+async fn every_view_of_a_run_matches_golden_file() {
     let first = steps([
         json!({"thinking": "Two files, "}),
         json!({"thinking": "side by side."}),
@@ -36,7 +36,7 @@ async fn one_run_looks_as_recorded_in_every_view() {
     let bodies: Vec<Value> = world.asked().into_iter().map(without_tools).collect();
     insta::assert_json_snapshot!("requests", bodies);
 
-    // The same after a restart: nothing of a view lives in memory alone.
+    // The same after a restart: no part of a view exists only in memory.
     server.settled("s").await;
     let shown = server.get("/api/sessions/s/history").await.ok();
     drop(server);
@@ -47,7 +47,7 @@ async fn one_run_looks_as_recorded_in_every_view() {
     assert_eq!(shown["messages"].as_array().unwrap()[..3], history["messages"].as_array().unwrap()[..]);
 }
 
-/// Which tools there are, and what is said of them, has tests of its own.
+/// Removes the tools; other tests check which tools exist and how they are described.
 fn without_tools(mut body: Value) -> Value {
     assert!(body["tools"].as_array().is_some_and(|tools| tools.len() >= 4));
     body["tools"] = json!("<tools>");

@@ -1,4 +1,4 @@
-//! Who may ask at all: the table of requests that other sites, rebound names and other machines could send.
+//! Access control of requests: a table of requests that other sites, rebound names and other machines could send.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,7 @@ use crate::world::{World, files};
 
 const JSON: &str = "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
 
-/// What the request is, its bytes, and the status it gets. `<H>` and `<P>` stand for the server's own address
-/// and port.
+/// Name of the request, its bytes, and the expected status. `<H>` and `<P>` stand for the server's own address and port.
 const TABLE: &[(&str, &str, u16)] = &[
     ("our own address", "GET /api/status HTTP/1.1\r\nHost: <H>\r\n\r\n", 200),
     ("localhost", "GET /api/status HTTP/1.1\r\nHost: localhost:<P>\r\n\r\n", 200),
@@ -135,7 +134,7 @@ const TABLE: &[(&str, &str, u16)] = &[
 ];
 
 #[tokio::test]
-async fn every_row_of_the_table_gets_its_status_and_nothing_changes() {
+async fn guard_table_holds_and_nothing_changes() {
     let world = World::new(script([])).await.with_file("sessions/kept.json", r#"{"messages": []}"#);
     let server = world.serve().await;
     let before = content(&world);
@@ -152,7 +151,7 @@ async fn every_row_of_the_table_gets_its_status_and_nothing_changes() {
 
 #[tokio::test]
 async fn guard_table_detects_an_open_server() {
-    // The same requests against a server without a guard: the provider of the tests.
+    // The same requests to a server without a guard: the scripted provider.
     let world = World::new(script([])).await;
     let url = world.provider.base_url.clone();
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
@@ -200,7 +199,7 @@ async fn every_response_has_csp_and_nosniff() {
 }
 
 #[tokio::test]
-async fn asking_changes_nothing_on_disk() {
+async fn refused_requests_change_nothing_on_disk() {
     let world = World::new(script([says(["Yes."])]))
         .await
         .with_file("memory/MEMORY.md", "# Memory\n")
@@ -298,7 +297,7 @@ async fn unlisted_paths_need_the_token() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_token_lets_nobody_sign_in() {
+async fn sign_in_needs_a_configured_token() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     assert_eq!(server.post("/api/login", json!({"token": ""})).await.refused(), (401, "wrong_token".to_owned()));

@@ -1,4 +1,4 @@
-//! Bodies and addresses nobody should send: each is answered with a reason, and the server goes on.
+//! Malformed bodies and URLs: each is refused with a reason, and the server keeps running.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ async fn lives(server: &Server<'_>) {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_refused_with_a_reason() {
+async fn non_json_body_is_refused_with_reason() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let deep = "[".repeat(100_000);
@@ -51,21 +51,21 @@ async fn a_body_that_is_no_json_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_body_of_25_megabytes_is_refused() {
+async fn oversized_body_is_refused() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let huge = format!("{{\"path\": \"memory/x.md\", \"content\": \"{}\"}}", "x".repeat(25 << 20));
     let (status, _) = server.send("POST", "/api/files", &JSON, huge.as_bytes()).await.refused();
     assert_eq!(status, 413);
     assert!(!world.path("memory/x.md").exists());
-    // Within the limit of a request, over the limit of a file.
+    // Below the size limit of a request, above the size limit of a file.
     let large = json!({"path": "memory/x.md", "content": "x".repeat(11 << 20)});
     assert_eq!(server.post("/api/files", large).await.refused(), (413, "too_large".to_owned()));
     lives(&server).await;
 }
 
 #[tokio::test]
-async fn a_request_that_breaks_off_harms_nobody() {
+async fn aborted_request_is_harmless() {
     let world = World::new(script([says(["Yes."])])).await;
     let server = world.serve().await;
     use tokio::io::AsyncWriteExt;
@@ -80,7 +80,7 @@ async fn a_request_that_breaks_off_harms_nobody() {
 }
 
 #[tokio::test]
-async fn unknown_paths_are_errors_with_a_reason() {
+async fn unknown_path_error_has_reason() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     for (method, path, status) in [
@@ -116,14 +116,14 @@ async fn unknown_paths_are_errors_with_a_reason() {
     lives(&server).await;
 }
 
-/// What the server holds in memory, in bytes.
+/// Returns the server's resident memory, in bytes.
 fn held(server: &Server<'_>) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("a running server");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
     line.split_whitespace().next().unwrap().parse::<u64>().expect("a number") << 10
 }
 
-/// Has much said in a session, and returns by how much the server's memory grew.
+/// Runs long answers in a session, and returns by how many bytes the server's memory grew.
 async fn much(server: &Server<'_>, session: &str) -> u64 {
     let before = held(server);
     for round in 0..4 {
@@ -134,7 +134,7 @@ async fn much(server: &Server<'_>, session: &str) -> u64 {
     held(server).saturating_sub(before)
 }
 
-/// More than the kernel keeps for a connection, to many that read nothing of it.
+/// More data than the kernel buffers for a connection, sent to many clients that read none of it.
 #[tokio::test]
 async fn stalled_readers_cost_little_and_block_nobody() {
     use tokio::io::AsyncWriteExt;
@@ -158,7 +158,7 @@ async fn stalled_readers_cost_little_and_block_nobody() {
     }
     let with_readers = much(&server, "t").await;
     println!("said once {} MB more, with {READERS} who read nothing {} MB more", alone >> 20, with_readers >> 20);
-    // 7 MB were said, of which the last frame repeats 2: for each of them that would be 80 MB. They hold it together.
+    // 7 MB are sent, of which the last frame repeats 2: 80 MB if each reader had its own copy. The readers share one copy.
     let most = READERS * (1 << 18) + alone.max(48 << 20);
     assert!(with_readers < most, "{} MB", with_readers >> 20);
     drop(unread);
@@ -166,7 +166,7 @@ async fn stalled_readers_cost_little_and_block_nobody() {
 }
 
 #[tokio::test]
-async fn a_reader_that_never_reads_holds_nobody_up() {
+async fn stalled_reader_delays_no_other() {
     let texts: Vec<_> = (0..3000).map(|n| json!({"text": format!("{n} {}", "x".repeat(200))})).collect();
     let reply = json!({"steps": texts.into_iter().chain([json!({"finish": "stop"})]).collect::<Vec<_>>()});
     let world = World::new(script([reply, says(["Yes."])])).await;

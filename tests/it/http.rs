@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client: one connection a request, streams of server-sent events, and bytes no client should send.
+//! A small HTTP/1.1 client: one connection per request, server-sent events, and malformed requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::world::KEY;
 
-/// How long anything may take before a test gives up. Never reached by a test that passes.
+/// Timeout of every wait; a passing test never reaches it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The value of a header, names in lower case.
+    /// Returns the value of a header. Names are in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -46,14 +46,14 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON in {}: {}", self.status(), self.text()))
     }
 
-    /// The body of a request that had to succeed.
+    /// Returns the body of a request that must succeed.
     #[track_caller]
     pub fn ok(&self) -> Value {
         assert!((200..300).contains(&self.status()), "{}: {}", self.status(), self.text());
         self.json()
     }
 
-    /// Status and `code` of a request that had to be refused, which must also say why.
+    /// Returns status and `code` of a request that must be refused with a message.
     #[track_caller]
     pub fn refused(&self) -> (u16, String) {
         let body = self.json();
@@ -78,7 +78,7 @@ impl Frame {
     }
 }
 
-/// An answer whose body is still coming. Dropping it closes the connection.
+/// A response whose body is still arriving. Dropping it closes the connection.
 pub struct Incoming {
     pub head: Head,
     body: Body,
@@ -87,7 +87,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The next event; none when the server has ended the stream.
+    /// Returns the next event, or None when the server has ended the stream.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
             while let Some((message, rest)) = self.text.split_once("\n\n") {
@@ -132,12 +132,12 @@ fn parse_event(message: &str) -> Option<Frame> {
     Some(Frame { id: field("id:"), event, data })
 }
 
-/// Sends exactly `request` and reads the head of what comes back.
+/// Sends exactly `request` and reads the response headers.
 pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
     let (read, mut write) = TcpStream::connect(address).await.expect("the server listens").into_split();
     let mut read = BufReader::new(read);
     let head_only = request.starts_with(b"HEAD ");
-    // A server may answer and close before it has read all.
+    // A server may respond and close before it has read the whole request.
     let send = async {
         let _ = write.write_all(request).await;
     };
@@ -153,7 +153,7 @@ pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
     Incoming { head, body, text: String::new(), _write: write }
 }
 
-/// Sends exactly `request` and reads the whole answer.
+/// Sends exactly `request` and reads the whole response.
 pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     let mut incoming = open(address, request).await;
     let mut body = Vec::new();
@@ -165,7 +165,7 @@ pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     answer
 }
 
-/// [`raw`], for a task of its own.
+/// Same as [`raw`], with an owned request, for use in a spawned task.
 pub async fn raw_owned(address: SocketAddr, request: Vec<u8>) -> Answer {
     raw(address, &request).await
 }
@@ -203,7 +203,7 @@ enum Left {
 }
 
 impl Body {
-    /// The next piece. A connection that breaks off ends the body.
+    /// Returns the next piece. A broken connection ends the body.
     async fn next(&mut self) -> Option<Vec<u8>> {
         match self.left {
             Left::Exactly(0) => None,

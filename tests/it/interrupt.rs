@@ -1,4 +1,4 @@
-//! Stopping a work at any moment: one end, what was said is kept, and the next message works.
+//! Stopping a work at any moment: it ends exactly once, the text so far is kept, and the next message works.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::http::Frame;
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{Server, World, eventually};
 
-/// Stops the session's work and returns the frames from then on.
+/// Stops the session's work and returns the remaining frames.
 async fn stop(server: &Server<'_>, stream: crate::http::Incoming) -> Vec<Frame> {
     assert_eq!(server.post("/api/sessions/s/interrupt", json!({})).await.ok(), json!({"interrupted": true}));
     let rest = stream.rest().await;
@@ -28,7 +28,7 @@ async fn goes_on(server: &Server<'_>) {
 }
 
 #[tokio::test]
-async fn before_the_first_token() {
+async fn interrupt_before_first_token() {
     let world = World::new(script([steps([json!({"gate": "never"}), json!({"text": "x"})]), says(["Next."])])).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "hi").await;
@@ -58,7 +58,7 @@ async fn interrupt_within_text() {
 }
 
 #[tokio::test]
-async fn during_a_slow_tool_whose_processes_end_with_it() {
+async fn interrupt_during_tool_kills_its_processes() {
     let long = a_long_time(4711);
     let slow = call("c1", "terminal", json!({"command": format!("echo begun; sleep {long} & sleep {long}")}));
     let quick = call("c2", "terminal", json!({"command": "echo never > ran.txt"}));
@@ -76,7 +76,7 @@ async fn during_a_slow_tool_whose_processes_end_with_it() {
 }
 
 #[tokio::test]
-async fn while_waiting_to_try_again() {
+async fn interrupt_during_retry_wait() {
     let later = json!({"steps": [{"status": 503}, {"headers": {"retry-after": "50"}}]});
     let world = World::new(script([later, says(["Next."])])).await;
     let server = world.serve().await;
@@ -89,7 +89,7 @@ async fn while_waiting_to_try_again() {
 }
 
 #[tokio::test]
-async fn twice_is_still_one_end() {
+async fn repeated_interrupt_ends_once() {
     let world = World::new(script([steps([json!({"text": "a"}), json!({"gate": "never"})]), says(["Next."])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "hi").await;
@@ -145,12 +145,12 @@ async fn interrupt_at_any_frame_ends_once_with_all_results() {
     server.chat("s", "the last one").await;
 }
 
-/// Seconds that no other run of these tests sleeps for.
+/// Returns a number of seconds that no other run of these tests sleeps for.
 pub fn a_long_time(seconds: u32) -> String {
     format!("{seconds}.{}", std::process::id())
 }
 
-/// Whether any process was started with this argument.
+/// Returns whether any process was started with this argument.
 pub fn is_running(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());

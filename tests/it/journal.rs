@@ -1,4 +1,4 @@
-//! The journal of a real run, cut and damaged at every place: loading never fails, and what is loaded is whole.
+//! The journal of a real run, truncated and damaged at every position: loading never fails, and the result is consistent.
 
 use std::path::Path;
 
@@ -10,29 +10,29 @@ use crate::fold::complaints;
 use crate::script::{call, script, steps};
 use crate::world::{World, files};
 
-/// A folder in memory where there is one: these tests write thousands of files and wait for the disk after each.
+/// Returns a folder in memory if possible: these tests write thousands of files and sync each.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a temporary folder")
 }
 
-/// What a home holds of a run that is held in its second answer.
+/// Files of a home during a run that is paused in its second answer.
 struct Recorded {
     snapshot: Vec<u8>,
     journal: Vec<u8>,
-    /// By which the home knows that it wrote them.
+    /// The key that proves that the home wrote them.
     key: Vec<u8>,
 }
 
 impl Recorded {
-    /// An empty home with the key of the one in which it was recorded.
+    /// Creates an empty home with the key of the recorded one.
     async fn home(&self, folder: &Path) -> Claimed {
         std::fs::write(folder.join("session-key.json"), &self.key).unwrap();
         Claimed::open(folder).await
     }
 }
 
-/// A home whose sessions this test may write.
+/// A home that this test has claimed for writing.
 struct Claimed {
     home: Home,
     log: SessionLog,
@@ -75,7 +75,7 @@ fn id(name: &str) -> SessionId {
     SessionId::parse(name).unwrap()
 }
 
-/// Loads a session and checks what every load promises.
+/// Loads a session and checks the guarantees of every load.
 async fn load(Claimed { home, log, claim }: &Claimed, name: &str) -> Session {
     let read = log.load(*claim, &id(name)).await;
     let loaded = read.unwrap_or_else(|error| panic!("{name}: {error}")).expect("there is one").session;
@@ -146,7 +146,7 @@ async fn flipped_bit_costs_only_later_facts() {
 }
 
 #[tokio::test]
-async fn no_fact_is_folded_twice_after_any_stop() {
+async fn no_fact_is_folded_twice_after_any_crash() {
     let Recorded { snapshot, journal, .. } = recorded().await;
     let facts: Vec<Fact> = journal
         .split_inclusive(|byte| *byte == b'\n')

@@ -1,4 +1,4 @@
-//! Finding sessions again, keeping them, carrying them elsewhere, branching them.
+//! Finding sessions again, archiving them, exporting and importing them, branching them.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn words_are_found_in_titles_and_in_what_was_said() {
+async fn search_covers_titles_and_messages() {
     let world = world().await;
     let server = world.serve().await;
     let found = server.get("/api/sessions/search?q=KEY").await.ok();
@@ -112,7 +112,7 @@ async fn archived_session_returns_with_next_message() {
     assert_eq!(server.delete("/api/sessions/roses/archived").await.ok()["archived"], json!(["long-gone"]));
 }
 
-/// A client of an earlier version finds what it knows under the old names.
+/// A client of an earlier version can use the old paths and field names.
 #[tokio::test]
 async fn paths_of_earlier_versions_still_answer() {
     let world = world().await;
@@ -154,7 +154,7 @@ async fn compacted_parts_are_listed_and_names_stay_inside() {
 }
 
 #[tokio::test]
-async fn deleted_sessions_are_listed_until_they_are_brought_back() {
+async fn deleted_sessions_are_listed_until_restored() {
     let world = world().await;
     let server = world.serve().await;
     assert_eq!(server.get("/api/sessions/deleted").await.ok()["sessions"], json!([]));
@@ -181,7 +181,7 @@ async fn only_deleted_sessions_can_be_forgotten() {
 }
 
 #[tokio::test]
-async fn an_exported_session_comes_back_whole_with_its_archives() {
+async fn exported_session_imports_completely_with_compacted_parts() {
     let world = world().await;
     let server = world.serve().await;
     server.post("/api/sessions/march/compress", json!({})).await.ok();
@@ -193,13 +193,13 @@ async fn an_exported_session_comes_back_whole_with_its_archives() {
     let imported = server.post("/api/sessions/import", exported.clone()).await.ok();
     let id = imported["id"].as_str().unwrap();
     assert_ne!(id, "march");
-    // Archives get the new session's name, and are known by it.
+    // Archives are renamed after the new session.
     let mut kept = world.session(id);
     let archive = kept["archived"][0]["archive"].take();
     assert!(world.path("sessions/archive").join(archive.as_str().unwrap()).exists(), "{archive}");
     let mut own = world.session("march");
     kept["archived"][0]["archive"] = own["archived"][0]["archive"].clone();
-    // What says of the file what it may do counts for the home alone that wrote it.
+    // Fields that grant the file any rights are valid only in the home that wrote it.
     own["archived"][0].as_object_mut().unwrap().remove("sha256");
     own.as_object_mut().unwrap().remove("seq");
     own["taint"] = json!([{"from": "imported"}]);
@@ -222,7 +222,7 @@ async fn an_exported_session_comes_back_whole_with_its_archives() {
 }
 
 #[tokio::test]
-async fn a_session_is_exported_to_read() {
+async fn session_is_exported_as_markdown() {
     let world = world().await;
     let server = world.serve().await;
     let answer = server.get("/api/sessions/keys/export?format=md").await;
@@ -251,7 +251,7 @@ async fn rewind_keeps_both_branches() {
     let now = server.get("/api/sessions/march/history").await.ok();
     let asked = now["messages"][2]["id"].as_str().unwrap();
     assert_eq!(now["messages"][2]["content"], "the key, please");
-    // The next request holds only the way that is shown.
+    // The next request contains only the branch that is shown.
     let sent = world.asked()[0]["messages"].to_string();
     assert!(sent.contains("the key, please") && !sent.contains("the key too"), "{sent}");
 
@@ -268,7 +268,7 @@ async fn rewind_keeps_both_branches() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_at_work_does_not_go_back() {
+async fn busy_session_cannot_be_rewound() {
     let reply = steps([json!({"text": "A "}), json!({"gate": "on"}), json!({"text": "b."})]);
     let world = World::new(script([reply])).await;
     let server = world.serve().await;
@@ -311,7 +311,7 @@ async fn branch_shares_the_past_and_diverges() {
 }
 
 #[tokio::test]
-async fn a_file_that_names_no_session_as_its_parent_has_none() {
+async fn invalid_parent_is_ignored() {
     let mut world = world().await;
     let parents = [json!("march"), json!({"session_id": "../config", "message_id": "i0"}), json!({"message_id": "i0"})];
     for (at, parent) in parents.iter().enumerate() {
@@ -326,8 +326,8 @@ async fn a_file_that_names_no_session_as_its_parent_has_none() {
 }
 
 #[tokio::test]
-async fn tokens_are_counted_by_day_and_model_and_once_for_branches() {
-    // 23:30 in UTC of 2026-11-21, where the reader's clock shows 2026-11-22 already.
+async fn usage_is_per_day_and_model_and_branches_count_once() {
+    // 23:30 UTC on 2026-11-21, which is already 2026-11-22 on the reader's clock.
     let late = 1_795_303_800.0;
     let work = |id: &str, at: f64, model: &str, input: u64, cached: u64| {
         let usage = json!({"input_tokens": input, "output_tokens": 10, "cached_tokens": cached});

@@ -1,8 +1,8 @@
-//! The whole program, as people meet it: the real binary over real HTTP, against a provider that says what a script says.
+//! End-to-end tests: the real binary over real HTTP, against a provider that follows a script.
 //!
-//! No test sleeps: it waits for a frame or asks again until a condition holds. Every test has a home and a server of its
-//! own, and when it ends, all requests the provider got are checked ([`transcript::problems`]), the server's log must
-//! hold no panic, and the key must stand nowhere ([`world`]).
+//! No test sleeps: it waits for a frame or polls until a condition holds. Every test has its own home and server. When a
+//! test ends, all requests to the provider are checked ([`transcript::problems`]), the server's log must not contain a
+//! panic, and the API key must not appear anywhere else ([`world`]).
 
 #[path = "../corpus/mod.rs"]
 #[allow(dead_code, reason = "shared with another test, which uses another part")]

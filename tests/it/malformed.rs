@@ -1,5 +1,5 @@
-//! Requests as nobody should send them, made at random: each has an answer with a reason, no handler panics, and nothing
-//! is left behind. `PROPTEST_CASES` says how many.
+//! Randomly malformed requests: each gets a response with a reason, no handler panics, and nothing is left behind.
+//! `PROPTEST_CASES` sets their number.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::script::{always, says, script};
 use crate::world::World;
 
-/// One kept connection, opened anew when the server has closed it.
+/// A persistent connection, reopened when the server has closed it.
 struct Line {
     address: SocketAddr,
     reader: Option<BufReader<TcpStream>>,
 }
 
 impl Line {
-    /// Status and body of the answer to these bytes. `None` when the server only closed.
+    /// Returns status and body of the response to these bytes, or `None` if the server only closed the connection.
     fn ask(&mut self, request: &[u8]) -> Option<(u16, Vec<u8>)> {
         let mut reader = self.reader.take().unwrap_or_else(|| {
             let stream = TcpStream::connect(self.address).expect("the server listens");
@@ -47,7 +47,7 @@ impl Line {
         }
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
-        // A stream is not read to its end: who leaves it harms nobody.
+        // A stream is not read to its end: a client that disconnects is harmless.
         if keeps && length.is_some() {
             self.reader = Some(reader);
         }
@@ -75,7 +75,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bodies: JSON, JSON cut or damaged somewhere, and bytes.
+/// Returns bodies: JSON, JSON that is truncated or damaged somewhere, and arbitrary bytes.
 fn any_body() -> impl Strategy<Value = Vec<u8>> {
     let fields = prop::collection::vec((FIELDS, any_value()), 0..5);
     let object = fields.prop_map(|fields| Value::Object(fields.into_iter().collect()).to_string().into_bytes());
@@ -92,7 +92,7 @@ fn any_body() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![5 => object, 3 => damaged, 1 => prop::collection::vec(any::<u8>(), 0..80)]
 }
 
-/// Everything that reads a body or a path, but for what starts a run: its answer is a stream of the model's making.
+/// Returns all routes that read a body or a path, except those that start a run: their response is a stream of the model.
 fn any_route() -> impl Strategy<Value = (&'static str, String)> {
     let part = "[a-z0-9_-]{1,6}|(\\.\\.|%2e|%2f|%00|%ff|%e4%bc%9a|a|\\.|~){1,4}";
     let fixed = prop::sample::select(vec![
@@ -133,7 +133,7 @@ fn any_route() -> impl Strategy<Value = (&'static str, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_request_has_an_answer_and_the_server_goes_on() {
+async fn any_request_is_answered_and_server_survives() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     let address = server.address;
@@ -161,7 +161,7 @@ async fn any_request_has_an_answer_and_the_server_goes_on() {
     });
     asked.await.expect("no panic").unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(server.get("/health").await.ok()["status"], "ok");
-    // Nothing was written beside the home, nor over what stood in it.
+    // Nothing was written outside the home, and no file in it was overwritten.
     assert_eq!(world.read("config.yml").lines().next(), Some("find_local_models: false"));
     assert!(server.chat("still-here", "hi").await.iter().any(|frame| frame.is("done")));
     assert_eq!(server.post("/api/sessions", json!({})).await.status(), 200);

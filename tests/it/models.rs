@@ -1,4 +1,4 @@
-//! Which model answers is a session's own choice, kept in its file.
+//! Each session chooses the model that answers; the choice is kept in the session file.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::world::{CONFIG, World};
 
 const PATH: &str = "/api/sessions/s/model";
 
-/// Besides the one of the environment: another one of the same server, and one that can be told to think.
+/// Configures two models besides that of the environment: one of the same server, and one whose thinking can be switched.
 fn configured(world: &World) {
     let address = world.provider.base_url.as_str();
     let models = format!(
@@ -69,7 +69,7 @@ async fn chosen_model_applies_from_next_message() {
     assert_eq!(models, ["mock", "other-mock"]);
     assert_eq!(world.session("s")["chosen"], json!({"model": "other/other-mock"}));
     assert_eq!(server.get("/api/tokens/session/s").await.ok()["context_window"], 9000);
-    // A summary and a title are the session's business too.
+    // Summaries and titles use the session's model too.
     server.post("/api/sessions/s/compress", json!({})).await.ok();
     assert_eq!(world.provider.requests().pop().unwrap()["model"], "other-mock");
     server.put(PATH, json!({})).await.ok();
@@ -77,7 +77,7 @@ async fn chosen_model_applies_from_next_message() {
 }
 
 #[tokio::test]
-async fn thinking_is_switched_only_where_the_model_has_a_switch() {
+async fn thinking_is_switchable_only_when_supported() {
     let world = world().await.with_file("sessions/s.json", r#"{"title": "t", "messages": []}"#);
     let server = world.serve().await;
     let next = async || server.get("/api/prompt?session_id=s").await.ok()["request"].clone();

@@ -1,4 +1,4 @@
-//! Files renamed, deleted and brought back, and what a text would cost before it is saved.
+//! Renaming, deleting and restoring files, and the token count of a text before it is saved.
 
 use serde_json::{Value, json};
 

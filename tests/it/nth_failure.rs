@@ -1,5 +1,5 @@
-//! Each file operation of an ordinary quarter of an hour fails once: what was acknowledged stays, nothing is left half
-//! written, and the next message works.
+//! Each file operation of a typical usage sequence fails once: acknowledged data is kept, nothing is half-written,
+//! and the next message works.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::world::{Server, World, eventually, files};
 const SOUL: &str = "You are the soul of a test.\n";
 const SKILL: &str = "skills/tidy/SKILL.md";
 
-/// What was acknowledged while an operation failed.
+/// Changes that were acknowledged while an operation failed.
 #[derive(Debug, Default)]
 struct Acknowledged {
     messages: Vec<String>,
@@ -22,7 +22,7 @@ async fn idle(server: &Server<'_>) -> Value {
     let mut history = Value::Null;
     eventually("nothing runs", async || {
         let answer = server.get("/api/sessions/s/history").await;
-        // A session whose first message was not taken is not there.
+        // A session whose first message was refused does not exist.
         history = if answer.status() == 200 { answer.ok() } else { Value::Null };
         history["running"].is_null()
     })
@@ -56,7 +56,7 @@ fn said(history: &Value) -> Vec<String> {
     people.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is not as it must be however it went.
+/// Returns the violated invariants.
 fn problems(world: &World, history: &Value, kept: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
     let said = said(history);
@@ -109,7 +109,7 @@ async fn sweep(error: i32) {
         refused += 2 - done.messages.len() + usize::from(done.soul.is_none()) + usize::from(done.skill.is_none());
         kept.extend(done.messages);
         assert_eq!(server.get("/health").await.status(), 200, "{what}");
-        // Whatever was in doubt, the next message works.
+        // Whatever failed, the next message works.
         let next = format!("next {nth}");
         let taken = server.post("/api/sessions/s/messages", json!({"message": next})).await;
         assert_eq!(taken.status(), 202, "{what}: {}", taken.text());
@@ -138,7 +138,7 @@ async fn sweep(error: i32) {
         };
         failures.push(failed);
     }
-    // It must have hit what it is about, and been felt.
+    // The faults must have hit the relevant files, and some requests must have failed.
     for place in ["/sessions/s.journal", "/sessions/.", "/workspace", "/skills/tidy", "/storage/trusted"] {
         assert!(failures.iter().any(|failed| failed.contains(place)), "{place}: {failures:#?}");
     }
@@ -156,7 +156,7 @@ async fn each_operation_fails_once_for_want_of_room() {
     sweep(libc::ENOSPC).await;
 }
 
-/// Otherwise the sweeps would prove nothing.
+/// Negative control: the check itself must detect violations.
 #[tokio::test]
 async fn violated_invariant_is_detected() {
     let world = World::new(script([])).await;

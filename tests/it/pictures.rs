@@ -1,5 +1,5 @@
-//! Pictures that are sent along with a message: kept beside the session by their hash, seen by models that can see, told of
-//! to the others, and never what a session fails by.
+//! Pictures sent with a message: stored beside the session under their hash, sent to models with vision, described to
+//! other models, and never a reason for a session to fail.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::approvals::run;
 use crate::script::{always, calls, says, script};
 use crate::world::{CONFIG, Server, World};
 
-/// The head of a picture of this size; nobody on the way decodes more.
+/// Returns the header of a PNG of this size; no component decodes more.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let head: [&[u8]; 4] = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", &width.to_be_bytes(), &height.to_be_bytes(), b"\x08\x02"];
     head.concat()
@@ -34,7 +34,7 @@ fn address(bytes: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(bytes))
 }
 
-/// A model that sees answers unless a session chooses `other/mock`, which does not.
+/// Creates a world whose default model has vision; a session can choose `other/mock`, which has none.
 async fn world(replies: impl IntoIterator<Item = Value>) -> World {
     let world = World::new(script(replies)).await;
     let at = world.provider.base_url.as_str();
@@ -50,7 +50,7 @@ async fn say(server: &Server<'_>, message: &str, attachments: Value) -> Value {
     answer
 }
 
-/// The last request's words and pictures of persons, a message each.
+/// Returns the text and the pictures of each user message in the last request.
 fn asked(world: &World) -> Vec<(String, Vec<String>)> {
     let messages = world.asked().pop().expect("a request")["messages"].take();
     let persons = messages.as_array().unwrap().iter().filter(|message| message["role"] == "user");
@@ -94,7 +94,7 @@ async fn picture_reaches_the_model_and_survives_restart() {
         assert_eq!(picture.head.header(header), Some(value), "{header}");
     }
     assert!(picture.head.header("content-security-policy").unwrap().ends_with("sandbox"));
-    // Said again by its hash alone, as the page does that asks anew.
+    // Sent again by its hash alone, as the page does when it repeats a message.
     let again = json!([{"name": "cat.jpeg", "encoding": "kept", "content": hash(&cat)}]);
     say(&server, "", again.clone()).await;
     assert_eq!(asked(&world)[1], ("[picture 1: cat.jpeg]".to_owned(), vec![address(&cat)]));
@@ -257,7 +257,7 @@ async fn attached_picture_makes_run_ask() {
 }
 
 #[tokio::test]
-async fn sent_picture_survives_crash_and_needs_access() {
+async fn sent_picture_survives_crash_and_needs_sign_in() {
     let world = world([json!({"steps": [{"text": "Half"}, {"gate": "never"}]}), always(says(["Yes."]))]).await;
     let server = world.serve().await;
     let cat = png(3, 2);

@@ -1,5 +1,5 @@
-//! The power goes while the server is at work: a file system on a loop device is shut down without its log being written
-//! (`FS_IOC_GOINGDOWN`), as a power cut leaves it. Needs root, a loop device and mkfs; said where one is missing.
+//! Power cuts while the server is at work: a file system on a loop device is shut down without flushing its log
+//! (`FS_IOC_GOINGDOWN`), as after a power cut. Needs root, a loop device and mkfs; prints a note if one is missing.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -11,11 +11,11 @@ use serde_json::json;
 use crate::crash::{Dice, Promised, check, watch, works};
 use crate::world::{CONFIG, World, eventually};
 
-/// `_IOR('X', 125, u32)`, and not to flush the log.
+/// `_IOR('X', 125, u32)`, and the flag not to flush the log.
 const GOING_DOWN: libc::c_ulong = 0x8004_587D;
 const NO_LOG_FLUSH: u32 = 2;
 
-/// A file system in a file, mounted on a folder.
+/// A file system in an image file, mounted on a folder.
 struct Disk {
     image: tempfile::NamedTempFile,
     on: PathBuf,
@@ -43,26 +43,26 @@ impl Disk {
         run("mount", &["-o", "loop", &self.image.path().to_string_lossy(), &self.on.to_string_lossy()])
     }
 
-    /// From now on nothing reaches the disk any more.
+    /// Cuts the power: no further write reaches the disk.
     fn cut_power(&self) {
         let folder = File::open(&self.on).expect("the mounted folder");
         let how = NO_LOG_FLUSH;
-        // SAFETY: the call reads one u32 from the address, which lives until it returns.
+        // SAFETY: the call reads one u32 through the pointer, which is valid until it returns.
         let done = unsafe { libc::ioctl(folder.as_raw_fd(), GOING_DOWN, &raw const how) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     }
 
     async fn power_on(&self) {
-        // What watched over the server's commands ends a moment after the server.
+        // The supervisor of the server's commands ends shortly after the server.
         eventually("nobody uses the disk any more", async || run("umount", &[&self.on.to_string_lossy()]).is_ok())
             .await;
-        // A command that was being started had a copy of the mount: until it is gone, the disk would be mounted as it was,
-        // without power.
+        // The process of a command that was being started had a copy of the mount. Until it ends, a new mount would
+        // get the same file system, which is still shut down.
         eventually("the disk is free", async || !self.is_attached()).await;
         self.mount().expect("it can be mounted again");
     }
 
-    /// Whether a loop device reads the image.
+    /// Returns whether a loop device uses the image.
     fn is_attached(&self) -> bool {
         let devices = std::fs::read_dir("/sys/block").expect("the block devices");
         let images =
@@ -77,7 +77,7 @@ impl Drop for Disk {
     }
 }
 
-/// Writes as programs do that do not wait for the disk: what it leaves shows whether the cut was one.
+/// Writes without syncing, like a careless program: the loss of this file shows that the power cut was real.
 fn careless(home: &Path, round: u64) -> PathBuf {
     let path = home.join(format!("scratch/careless-{round}"));
     std::fs::write(&path, "not synced").expect("a file");
@@ -119,7 +119,7 @@ async fn cut(kind: &str) {
     println!("{kind}: {cuts} power cuts, {} calls and {} answers promised", promised.ended.len(), promised.done.len());
 }
 
-/// What ext4 does by itself when it finds that something is wrong with the disk.
+/// Simulates how ext4 reacts to a disk error: it remounts the file system read-only.
 #[tokio::test]
 async fn read_only_disk_is_reported_and_loses_nothing() {
     let world = World::new(works(4)).await;
@@ -155,11 +155,11 @@ async fn read_only_disk_is_reported_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_power_cut_on_ext4_takes_nothing_that_was_acknowledged() {
+async fn ext4_power_cut_loses_nothing_acknowledged() {
     cut("ext4").await;
 }
 
 #[tokio::test]
-async fn a_power_cut_on_xfs_takes_nothing_that_was_acknowledged() {
+async fn xfs_power_cut_loses_nothing_acknowledged() {
     cut("xfs").await;
 }

@@ -1,11 +1,11 @@
-//! The prompt: made afresh from files for every request, and shown exactly as it is sent.
+//! The prompt: assembled from the files for every request, and shown exactly as it is sent.
 
 use serde_json::{Value, json};
 
 use crate::script::{always, call, calls, says, script};
 use crate::world::{World, eventually};
 
-/// The system prompt of the last request for an answer.
+/// Returns the system prompt of the last request for an answer.
 fn system(world: &World) -> String {
     world.asked().pop().expect("a request")["messages"][0]["content"].as_str().expect("a text").to_owned()
 }
@@ -15,7 +15,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn an_edit_on_disk_is_in_the_very_next_request() {
+async fn disk_edit_is_in_next_request() {
     let world = world().await;
     let server = world.serve().await;
     server.chat("s", "one").await;
@@ -29,7 +29,7 @@ async fn an_edit_on_disk_is_in_the_very_next_request() {
 }
 
 #[tokio::test]
-async fn new_skill_is_in_the_next_request_that_is_shown() {
+async fn new_skill_is_in_shown_request() {
     let world = world().await;
     let server = world.serve().await;
     for name in ["first", "second", "third"] {
@@ -136,7 +136,7 @@ async fn unreadable_prompt_part_ends_run_and_is_named() {
 }
 
 #[tokio::test]
-async fn the_prompt_shown_is_the_prompt_sent() {
+async fn shown_prompt_equals_sent_prompt() {
     let world = World::new(script([
         calls([call("c", "read_file", json!({"path": "knowledge/a.md"}))]),
         says(["Read."]),
@@ -168,7 +168,7 @@ async fn the_prompt_shown_is_the_prompt_sent() {
     };
     compare(None, "first", 0).await;
     compare(Some("s"), "second", 2).await;
-    // In RAG mode with nothing to be found.
+    // In RAG mode without a hit.
     server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
     compare(Some("s"), "zzz", 3).await;
 }
@@ -184,12 +184,12 @@ async fn greeting_request_stays_within_its_limit() {
     let server = world.serve().await;
     server.chat("s", "hi").await;
     let body = world.asked().pop().unwrap().to_string();
-    // As docs/benchmarks.md has it.
+    // The limit in docs/benchmarks.md.
     assert!(body.len() <= 6 * 1024, "{} bytes", body.len());
 }
 
 #[tokio::test]
-async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
+async fn new_skill_is_in_snapshot_and_next_request() {
     let world = world().await.with_file("skills/broken/SKILL.md", "no front matter\n");
     let server = world.serve().await;
     let skills = server.get("/api/skills").await.ok()["skills"].take();
@@ -216,7 +216,7 @@ async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
 }
 
 #[tokio::test]
-async fn tabs_are_told_what_changed_and_who_changed_it() {
+async fn change_notice_names_file_and_author() {
     let world = world().await;
     let server = world.serve().await;
     let mut tab = server.follow("/api/events").await;

@@ -1,4 +1,4 @@
-//! A provider connected from the page: tried first, written where only its owner reads, used at once.
+//! A provider connected from the page: tested first, saved to a file that only its owner can read, used at once.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,7 +14,7 @@ async fn world() -> World {
     World::new(script([always(says(["Yes."]))])).await
 }
 
-/// A server that nothing was configured for.
+/// Starts a server without any provider configuration.
 async fn bare(world: &World) -> Server<'_> {
     let unset = |command: &mut std::process::Command| {
         for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"] {
@@ -82,7 +82,7 @@ async fn invalid_provider_is_refused_and_changes_nothing() {
     }
     assert!(!world.path(".env").exists());
     drop(server);
-    // The environment wins over .env, so writing there would change nothing.
+    // The environment overrides .env, so writing to .env would change nothing.
     let server = world.serve().await;
     let chosen = json!({"base_url": address, "model": "scripted"});
     let refused = as_page(&server, "PUT", "/api/provider", chosen).await.refused();

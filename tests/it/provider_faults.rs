@@ -1,4 +1,4 @@
-//! What a provider does wrong, as far as more than its client has to cope: the conversation, the loop, the transcript.
+//! Provider faults that affect more than the provider client: the conversation, the loop, the transcript.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn end(frames: &[Frame]) -> &Frame {
     ends[0]
 }
 
-/// The refusals of a prompt that is too long, as different servers word them.
+/// Returns the errors for a prompt that is too long, as different servers word them.
 fn too_long() -> [Value; 3] {
     let body = |status: u16, error: Value| steps([json!({"status": status}), json!({"bytes": error.to_string()})]);
     [
@@ -47,7 +47,7 @@ async fn too_long_prompt_is_shortened_and_sent_again() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_cannot_be_shortened_is_not_sent_twice() {
+async fn unshortenable_prompt_is_sent_once() {
     let [refusal, ..] = too_long();
     let world = World::new(script([refusal, says(["Next."])])).await;
     let server = world.serve().await;
@@ -81,7 +81,7 @@ async fn too_long_prompt_is_sent_at_most_twice() {
 }
 
 #[tokio::test]
-async fn a_model_that_says_one_thing_for_ever_is_stopped() {
+async fn repeating_model_is_stopped() {
     for text in ["again ", "{n} and so on and so on, without an end. "] {
         let count = if text == "again " { 100_000 } else { 400_000 };
         let endless = steps([json!({"tokens": {"count": count, "text": text}}), json!({"finish": "stop"})]);
@@ -99,7 +99,7 @@ async fn a_model_that_says_one_thing_for_ever_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_a_length_are_shown_as_such() {
+async fn refusal_and_length_limit_are_shown() {
     for (finish, word) in [("content_filter", "refusal"), ("length", "length")] {
         let reply = steps([json!({"text": "I will"}), json!({"finish": finish})]);
         let world = World::new(script([reply, says(["Next."])])).await;
@@ -115,7 +115,7 @@ async fn a_refusal_and_a_length_are_shown_as_such() {
 }
 
 #[tokio::test]
-async fn empty_answer_is_asked_for_twice_and_reported() {
+async fn empty_answer_is_retried_and_reported() {
     let blank = || steps([json!({"text": " \n"}), json!({"finish": "stop"})]);
     let world = World::new(script([blank(), blank(), says(["Next."])])).await;
     let server = world.serve().await;
@@ -155,7 +155,7 @@ async fn odd_call_ids_each_get_their_result() {
     let server = world.serve().await;
     assert_eq!(end(&server.chat("s", "look").await).data["content"], "Yes.");
     server.settled("s").await;
-    // That ids pair up is checked for every request when the test ends; here, that each has what it asked for.
+    // When the test ends, the ids in every request are checked; here, each call must have the result for its arguments.
     let messages = world.session("s")["messages"].take();
     let made =
         messages.as_array().unwrap().iter().flat_map(|m| m["tool_calls"].as_array().cloned().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What was sent to the model for an answer: kept exactly, shown by origin, compared with the request before.
+//! Requests sent to the model: kept exactly, shown by origin, compared with the preceding request.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn change<'a>(detail: &'a Value, origin: &str) -> Option<&'a Value> {
 }
 
 #[tokio::test]
-async fn each_request_of_a_work_is_kept_exactly_as_it_was_sent() {
+async fn each_request_is_kept_exactly_as_sent() {
     let world = World::new(script([
         calls([call("c", "read_file", json!({"path": "knowledge/a.md"}))]),
         says(["Read."]),
@@ -56,7 +56,7 @@ async fn each_request_of_a_work_is_kept_exactly_as_it_was_sent() {
     let soul = &details[0]["pieces"][2];
     assert_eq!((&soul["file"], &soul["lines"]), (&json!("workspace/SOUL.md"), &json!([1, 1])));
     assert_eq!(details[0]["difference"], Value::Null);
-    // Each goes on where the one before ended, so that the provider's cache holds.
+    // Each request continues the preceding one, so that the provider's cache stays valid.
     for detail in &details[1..] {
         assert_eq!(detail["difference"]["parted"], Value::Null, "{detail}");
         assert!(change(detail, "file").is_none());
@@ -151,9 +151,9 @@ async fn retrieval_is_recorded_and_not_resent() {
 }
 
 #[tokio::test]
-async fn an_answer_does_not_depend_on_the_record_of_its_request() {
+async fn answer_does_not_depend_on_request_record() {
     let world = World::new(script([always(says(["Yes."]))])).await;
-    // Where the folder should be stands a file.
+    // A file is in the place of the folder.
     world.write("sessions/requests", "in the way");
     let server = world.serve().await;
     let frames = server.chat("s", "hi").await;

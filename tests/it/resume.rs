@@ -1,4 +1,4 @@
-//! Leaving and coming back: nothing is missed, nothing comes twice, and nothing stops because nobody looks.
+//! Disconnecting and reconnecting: no event is missed or repeated, and no run stops because no client is connected.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn tab_stream_resumes_from_any_frame() {
 }
 
 #[tokio::test]
-async fn an_id_of_another_start_or_of_none_is_a_gap() {
+async fn unknown_event_id_is_a_gap() {
     let world = World::new(script([says(["Yes."])])).await;
     let server = world.serve().await;
     let frames = server.chat("s", "hi").await;
@@ -133,7 +133,7 @@ async fn history_and_stream_meet_without_overlap() {
 }
 
 #[tokio::test]
-async fn two_followers_see_the_same() {
+async fn concurrent_followers_see_equal_events() {
     let world = recorded().await;
     let server = world.serve().await;
     server.post("/api/sessions", json!({})).await.ok();
@@ -147,7 +147,7 @@ async fn two_followers_see_the_same() {
 }
 
 #[tokio::test]
-async fn following_an_unknown_session_is_an_error_not_a_silence() {
+async fn following_unknown_session_is_an_error() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     assert_eq!(server.get("/api/sessions/nobody/events").await.refused(), (404, "not_found".to_owned()));

@@ -1,4 +1,4 @@
-//! Searching memory and knowledge: explained, by words and by meaning, in step with the files, rebuilt when deleted.
+//! Search in memory and knowledge: explained, by words and by meaning, up to date with the files, rebuilt after deletion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::world::{CONFIG, Server, World};
 const BIRDS: &str =
     "# Birds\n\n## Penguins\n\nPenguins cannot fly. They swim.\n\n## Ostriches\n\nOstriches run fast.\n";
 
-/// An embedding service that knows three meanings; counts the texts it was asked for.
+/// Starts an embedding service that knows three meanings and counts the requested texts.
 async fn embedder() -> (String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -47,7 +47,7 @@ async fn embed(State(asked): State<Arc<AtomicUsize>>, Json(body): Json<Value>) -
     Json(json!({"object": "list", "model": "made", "data": vectors.collect::<Vec<_>>()}))
 }
 
-/// Asks for the status until `holds`.
+/// Polls the status until `holds` is true.
 async fn status(server: &Server<'_>, holds: impl Fn(&Value) -> bool) -> Value {
     let waiting = async {
         loop {
@@ -70,7 +70,7 @@ fn sources(search: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_search_shows_every_figure_that_decided_it() {
+async fn search_explains_its_scores() {
     let world =
         World::new(script([])).await.with_file("knowledge/birds.md", BIRDS).with_file("knowledge/x.md", "They run.");
     let server = world.serve().await;
@@ -100,7 +100,7 @@ async fn a_search_shows_every_figure_that_decided_it() {
 }
 
 #[tokio::test]
-async fn meaning_answers_what_words_do_not() {
+async fn vectors_answer_what_words_miss() {
     let (config, asked) = embedder().await;
     let world = World::new(script([]))
         .await
@@ -155,7 +155,7 @@ async fn index_follows_files_and_rebuilds_identically() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_read_are_listed_with_the_reason() {
+async fn unreadable_files_are_listed_with_reason() {
     let world =
         World::new(script([])).await.with_file("knowledge/a.md", "alpha").with_file("knowledge/p.html", "<p>beta</p>");
     world.write("knowledge/b.bin", b"\xff\xfe");
@@ -177,7 +177,7 @@ async fn files_that_cannot_be_read_are_listed_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_file_shows_how_it_is_cut() {
+async fn file_shows_its_chunks() {
     let long: String = (0..80).map(|n| format!("## Part {n}\n\n{}\n\n", "words of it ".repeat(30))).collect();
     let world = World::new(script([])).await.with_file("knowledge/a.md", &format!("# Title\n\n{long}"));
     let server = world.serve().await;
@@ -197,7 +197,7 @@ async fn a_file_shows_how_it_is_cut() {
 }
 
 #[tokio::test]
-async fn retrieval_tests_say_what_got_worse() {
+async fn retrieval_tests_report_regressions() {
     let cases = "{\"query\": \"Can penguins fly?\", \"file\": \"birds.md\", \"heading\": \"Birds\"}\n\
                  {\"query\": \"Which birds run?\", \"file\": \"birds.md\", \"text\": \"Ostriches\"}\n\nnonsense\n";
     let world =

@@ -1,4 +1,4 @@
-//! Sessions as files: the documented format, both versions of it, and what people do to them.
+//! Sessions as files: both versions of the documented format, and the operations of people on them.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn documented_session_file_keeps_unknown_fields() {
 }
 
 #[tokio::test]
-async fn consecutive_answers_reach_the_model_as_one() {
+async fn consecutive_answers_are_merged_for_model() {
     let file = json!({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "One."},
                                    {"role": "assistant", "content": "Two."}]});
     let world = World::new(script([says(["Three."])])).await.with_file("sessions/s.json", &file.to_string());
@@ -114,7 +114,7 @@ async fn sessions_are_listed_renamed_deleted_and_restored() {
 }
 
 #[tokio::test]
-async fn a_session_deleted_twice_under_one_name_is_kept_twice() {
+async fn sessions_deleted_under_one_id_are_both_kept() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     for message in ["the first life", "the second life"] {
@@ -145,7 +145,7 @@ async fn deleting_a_running_session_stops_its_work() {
 }
 
 #[tokio::test]
-async fn an_id_is_never_a_path() {
+async fn id_is_never_a_path() {
     let world = World::new(script([])).await.with_file("outside.json", r#"{"messages": [], "title": "outside"}"#);
     let server = world.serve().await;
     let before = files(&world.home()).len();
@@ -225,7 +225,7 @@ async fn broken_session_file_moves_aside_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_is_moved_aside_reported_and_stops_nothing() {
+async fn damaged_session_is_moved_aside_and_reported() {
     let world = World::new(script([says(["Yes."])]))
         .await
         .with_file("sessions/bad.json", "{\"messages\": [")
@@ -253,7 +253,7 @@ async fn a_damaged_session_is_moved_aside_reported_and_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_second_server_on_one_home_ends_and_names_the_first() {
+async fn second_server_on_home_exits_and_names_first() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let home = world.home();
@@ -265,7 +265,7 @@ async fn a_second_server_on_one_home_ends_and_names_the_first() {
 }
 
 #[tokio::test]
-async fn starts_without_network_or_model() {
+async fn server_starts_without_network_or_model() {
     let world = World::new(script([])).await.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
     let server = world.serve().await;
     assert_eq!(server.get("/health").await.ok()["status"], "ok");
@@ -287,7 +287,7 @@ async fn starts_without_network_or_model() {
 }
 
 #[tokio::test]
-async fn a_title_given_during_the_first_work_stays() {
+async fn title_set_during_first_work_stays() {
     let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
     let world = World::new(script([held])).await.with_file("config.yml", CONFIG);
     let server = world.serve().await;
@@ -302,7 +302,7 @@ async fn a_title_given_during_the_first_work_stays() {
 }
 
 #[tokio::test]
-async fn all_arguments_of_a_tool_are_kept() {
+async fn all_tool_arguments_are_kept() {
     let arguments = json!({"path": "workspace/SOUL.md", "offset": 0, "limit": 2});
     let world = World::new(script([calls([call("c", "read_file", arguments.clone())]), says(["Yes."])])).await;
     let server = world.serve().await;
@@ -314,7 +314,7 @@ async fn all_arguments_of_a_tool_are_kept() {
 }
 
 #[tokio::test]
-async fn a_file_edited_by_a_person_while_a_work_runs_is_kept_aside() {
+async fn file_edited_during_work_is_kept_aside() {
     let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
     let world = World::new(script([says(["Yes."]), held, says(["On."])])).await;
     let server = world.serve().await;
@@ -349,7 +349,7 @@ async fn untitled_session_shows_its_first_words() {
 }
 
 #[tokio::test]
-async fn a_new_session_can_be_named_listed_and_filled() {
+async fn new_session_is_created_named_and_listed() {
     let world = World::new(script([says(["Yes."])])).await;
     let server = world.serve().await;
     let made = server.post("/api/sessions", json!({})).await.ok();

@@ -1,4 +1,4 @@
-//! Signing in: the token, the one-time link, the cookie, and what becomes of those who guess.
+//! Signing in: the token, the one-time link, the cookie, and the rate limit for guesses.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ async fn locked() -> World {
     World::new(script([says(["Yes."])])).await.with_env("MINICLAW_TOKEN", TOKEN)
 }
 
-/// The first pair of a cookie that was set.
+/// Returns the `name=value` pair of a `Set-Cookie` header.
 fn cookie(answer: &Answer) -> String {
     let set = answer.head.header("set-cookie").expect("a cookie");
     assert!(set.contains("; Max-Age=2592000;"), "{set}");
@@ -24,7 +24,7 @@ async fn status(server: &Server<'_>, headers: &[(&str, &str)]) -> Answer {
     server.send("GET", "/api/status", headers, b"").await
 }
 
-/// The code of the link that the server printed.
+/// Returns the code of the link that the server printed.
 fn code(world: &World) -> String {
     let log = world.log();
     let line = log.lines().rfind(|line| line.starts_with("open http://")).expect("a link");
@@ -96,7 +96,7 @@ async fn logout_voids_only_its_own_cookie() {
 }
 
 #[tokio::test]
-async fn a_cookie_of_one_port_opens_no_other() {
+async fn cookie_is_valid_only_at_its_port() {
     let world = locked().await;
     let server = world.serve().await;
     let pair = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
@@ -127,7 +127,7 @@ async fn weak_token_ends_the_start_with_advice() {
 }
 
 #[tokio::test]
-async fn a_one_time_link_signs_one_browser_in_once() {
+async fn one_time_link_works_once() {
     let world = World::new(script([])).await;
     let server = world.serve_with(&["--port", "0", "--token"]).await;
     let home = world.home();
@@ -162,7 +162,7 @@ async fn server_with_token_may_bind_publicly() {
 }
 
 #[tokio::test]
-async fn the_token_stands_in_no_answer_no_log_and_no_file() {
+async fn token_is_in_no_response_log_or_file() {
     let world = locked().await;
     let mut server = world.serve().await;
     server.token = Some(TOKEN.to_owned());
@@ -197,13 +197,13 @@ async fn the_token_stands_in_no_answer_no_log_and_no_file() {
 }
 
 #[tokio::test]
-async fn twenty_guesses_delay_even_the_right_token() {
+async fn twenty_guesses_delay_even_correct_token() {
     let world = locked().await;
     let server = world.serve().await;
     let pair = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
     let origin = format!("http://{}", server.address);
     for guess in 0..20 {
-        // By every way there is, with and without an Origin, with other credentials beside it.
+        // In every way: with and without an Origin, and together with other credentials.
         let bearer = format!("Bearer guess-{guess}");
         let answer = match guess % 4 {
             0 => server.post("/api/login", json!({"token": format!("guess-{guess}")})).await,
@@ -224,13 +224,13 @@ async fn twenty_guesses_delay_even_the_right_token() {
         assert!((1..=16).contains(&wait));
         assert_eq!(answer.refused(), (429, "too_many_tries".to_owned()));
     }
-    // Who has signed in is not held up by what others guess, and old cookies are not guesses.
+    // Guesses do not delay signed-in clients, and old cookies do not count as guesses.
     assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200);
     assert_eq!(server.get("/health").await.status(), 200);
 }
 
 #[tokio::test]
-async fn missing_or_old_credential_is_no_guess() {
+async fn missing_or_expired_credential_is_not_a_guess() {
     let world = locked().await;
     let server = world.serve().await;
     for _ in 0..30 {
@@ -241,7 +241,7 @@ async fn missing_or_old_credential_is_no_guess() {
 }
 
 #[tokio::test]
-async fn two_tokens_in_one_request_are_none() {
+async fn two_tokens_in_one_request_are_refused() {
     let world = locked().await;
     let server = world.serve().await;
     let right = format!("Bearer {TOKEN}");

@@ -1,4 +1,4 @@
-//! Starts over whatever stands in the home: damaged files of every kind stop nothing and are never overwritten unseen.
+//! Starts with any content in the home: damaged files of every kind prevent nothing, and are never overwritten silently.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -73,7 +73,7 @@ impl Damage {
     }
 }
 
-/// A home with a file of every kind that is made by use.
+/// Creates a home with a file of every kind that use creates.
 async fn lived_in() -> World {
     let world = World::new(script([
         calls([
@@ -101,14 +101,14 @@ async fn lived_in() -> World {
     server.get("/api/retrieval/status").await;
     server.get("/api/retrieval/search?root=knowledge&q=penguins").await;
     drop(server);
-    // As a crash leaves it.
+    // The state after a crash.
     world.write("sessions/cut.json", world.read("sessions/other.json"));
     world.write("sessions/cut.journal", "{\"seq\": 1}\n");
     world
 }
 
-/// Everything there is but what a person wrote as the configuration, and the parts of the prompt: a fault in the one is
-/// refused with its line, one in the others ends each run until it is mended (`prompt`).
+/// Returns all files except the configuration that a person wrote and the parts of the prompt: an error in the former is
+/// refused with its line; errors in the latter end each run until they are fixed (`prompt`).
 fn kinds(world: &World) -> Vec<PathBuf> {
     let spared = [
         "config.yml",
@@ -132,7 +132,7 @@ async fn lives(server: &Server<'_>, how: &str) {
     assert_eq!(other["messages"][0]["content"], "first", "{how}");
     let frames = server.chat("other", "go on").await;
     assert!(frames.iter().any(|frame| frame.is("done")), "{how}: {frames:#?}");
-    // Whatever is said of it, nobody panics.
+    // Whatever the responses are, nothing panics.
     for id in ["s", "cut"] {
         server.get(&format!("/api/sessions/{id}/history")).await;
     }
@@ -175,7 +175,7 @@ async fn damaged_files_do_not_stop_the_start() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_no_file_is_named() {
+async fn lock_path_of_wrong_type_is_reported() {
     let world = World::new(script([])).await;
     drop(world.serve().await);
     Damage::Folder.to(&world.path("sessions/.lock"));
@@ -186,7 +186,7 @@ async fn a_lock_that_is_no_file_is_named() {
 }
 
 #[tokio::test]
-async fn half_written_files_of_a_crash_are_gone_after_the_start() {
+async fn restart_removes_temporary_files_of_crash() {
     let world = World::new(script([])).await;
     let half = ".0190-x.miniclaw-tmp";
     let left = ["", "sessions/", "sessions/changes/s/", "workspace/", "memory/deep/", "skills/x/", "knowledge/"];
@@ -199,9 +199,9 @@ async fn half_written_files_of_a_crash_are_gone_after_the_start() {
     assert_eq!(world.read("knowledge/mine.miniclaw-tmp"), "a person's");
 }
 
-/// What was written when the clock was ahead, and later than what is written now.
+/// The session was written while the clock was ahead, so its times are later than the current time.
 #[tokio::test]
-async fn a_clock_that_goes_back_changes_no_order() {
+async fn clock_going_back_keeps_order() {
     const AHEAD: f64 = 4_000_000_000.0;
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
@@ -214,7 +214,7 @@ async fn a_clock_that_goes_back_changes_no_order() {
     ahead(&mut session, AHEAD);
     world.write("sessions/s.json", session.to_string());
     let seq = session["seq"].as_u64().unwrap();
-    // A work that was cut off, each of its facts earlier than the one before.
+    // An unfinished work in which each fact is earlier than the one before.
     let home = Home::open(&world.home()).unwrap();
     let work_id = WorkId::new("w3");
     let events = [
@@ -251,7 +251,7 @@ async fn a_clock_that_goes_back_changes_no_order() {
     assert_eq!(server.get("/api/sessions").await.ok()["sessions"].as_array().unwrap().len(), 1);
 }
 
-/// Every time in it, so much later.
+/// Adds `seconds` to every time.
 fn ahead(value: &mut Value, seconds: f64) {
     match value {
         Value::Object(fields) => {
@@ -272,7 +272,7 @@ async fn private_files_have_owner_only_permissions() {
     use std::os::unix::process::CommandExt;
     let world = World::new(script([always(says(["Yes."]))])).await.with_file("config.yml", CONFIG);
     let open = |command: &mut std::process::Command| {
-        // SAFETY: one system call that cannot fail, between fork and exec.
+        // SAFETY: a single system call that cannot fail, between fork and exec.
         unsafe {
             command.pre_exec(|| {
                 libc::umask(0);

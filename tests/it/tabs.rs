@@ -1,4 +1,4 @@
-//! Clients that do as they please: they say everything twice at once, and open many streams.
+//! Badly behaved clients: they send everything twice at once, and open many streams.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::script::{always, says, script};
 use crate::world::World;
 
 #[tokio::test]
-async fn the_same_message_from_two_tabs_at_once_is_one_message() {
+async fn same_message_from_two_tabs_is_stored_once() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     for key in ["k1", "k2"] {
@@ -54,7 +54,7 @@ async fn open_file_limit_is_raised() {
     let world = World::new(script([])).await;
     let lower = |command: &mut std::process::Command| {
         use std::os::unix::process::CommandExt;
-        // SAFETY: between fork and exec, only a system call that allocates nothing.
+        // SAFETY: between fork and exec, only system calls that allocate nothing.
         unsafe {
             command.pre_exec(|| {
                 let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

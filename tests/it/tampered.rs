@@ -1,4 +1,4 @@
-//! System calls of a running server that fail, or are slow, because the kernel is made to say so (`strace --inject`).
+//! System calls of a running server that fail or are slow because of fault injection (`strace --inject`).
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::world::Server;
 
-/// The server's calls are as the test wants them until this is dropped.
+/// Keeps the injection active until it is dropped.
 pub struct Tampered(Child);
 
 impl Tampered {
-    /// `calls` are names with commas between them, `how` what `inject=` is told of them. With folders or files, only calls
-    /// on them are meant. `None`, said why, where a process cannot be traced.
+    /// Starts the injection. `calls` are names separated by commas, `how` is the specification for `inject=`. If
+    /// folders or files are given, only calls on them are affected. Returns `None` and prints why if the process
+    /// cannot be traced.
     pub fn start(server: &Server<'_>, (calls, how): (&str, &str), on: &[&Path]) -> Option<Self> {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{how}")]);
@@ -28,14 +29,14 @@ impl Tampered {
             }
         };
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
-        // Which paths it looks at comes first.
+        // The requested paths are printed first.
         let first = lines.by_ref().find(|line| !line.contains("Requested path")).unwrap_or_default();
         if !first.contains("attached") {
             println!("skipped: the server cannot be traced here: {first}");
             let _ = child.wait();
             return None;
         }
-        // What it tells must be read, or it waits.
+        // Its output must be read, or it blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self(child))
     }
@@ -44,7 +45,7 @@ impl Tampered {
 impl Drop for Tampered {
     fn drop(&mut self) {
         let pid = i32::try_from(self.0.id()).expect("a process id");
-        // SAFETY: our own child, not waited for yet. An interrupt makes it let go of the server.
+        // SAFETY: signals our own child, not waited for yet. On SIGINT strace detaches from the server.
         unsafe { libc::kill(pid, libc::SIGINT) };
         let since = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) {

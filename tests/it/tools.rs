@@ -1,11 +1,11 @@
-//! Tools through the whole loop: what the model asks for, what is run, what it reads, what is recorded.
+//! Tools through the whole loop: the model's calls, what is run, the results that the model reads, and what is recorded.
 
 use serde_json::{Value, json};
 
 use crate::script::{always, call, calls, says, script, steps};
 use crate::world::{CONFIG, Server, World};
 
-/// The texts of the tool messages in the last request for an answer.
+/// Returns the texts of the tool messages in the last request for an answer.
 fn results(world: &World) -> Vec<String> {
     let messages = world.asked().pop().expect("a request")["messages"].take();
     let after_question = messages.as_array().unwrap().rsplit(|m| m["role"] == "user").next().unwrap().to_vec();
@@ -38,7 +38,7 @@ async fn terminal_output_reaches_model_and_record() {
 }
 
 #[tokio::test]
-async fn the_terminal_writes_only_in_scratch_and_reads_no_secrets() {
+async fn terminal_writes_only_in_scratch_and_reads_no_secrets() {
     let command = "pwd; echo x > made.txt; echo evil > ../workspace/SOUL.md; echo evil > ../config.yml; \
                    echo evil > ../sessions/evil.json; cat ../.env; echo end";
     let world = World::new(script([calls([call("c", "terminal", json!({"command": command}))]), says(["Yes."])]))
@@ -87,7 +87,7 @@ async fn python_remembers_within_a_session_and_not_across() {
 }
 
 #[tokio::test]
-async fn read_file_stays_in_the_four_folders() {
+async fn read_file_stays_in_roots() {
     let paths = [
         "../user/x",
         "/etc/hostname",
@@ -171,7 +171,7 @@ async fn invalid_call_is_answered_and_not_run() {
     assert!(!world.path("scratch/ran").exists());
     let kept = world.session("s")["messages"][1]["tool_calls"].take();
     assert_eq!(kept[1]["arguments"], "{\"command\": \"touch ran\"", "exactly what the model sent");
-    // The broken arguments go back to the provider in a shape it takes: checked when the test ends.
+    // The broken arguments go back to the provider in a shape that it accepts: checked when the test ends.
     server.chat("s", "three").await;
 }
 
@@ -214,7 +214,7 @@ async fn repeated_call_is_warned_and_then_stopped() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_make_a_valid_call_is_stopped() {
+async fn model_that_repeats_invalid_calls_is_stopped() {
     let replies = (0..10).map(|n| calls([call("c", "nonsense", json!({"n": n}))]));
     let world = World::new(script(replies)).await;
     let server = world.serve().await;
@@ -224,7 +224,7 @@ async fn a_model_that_cannot_make_a_valid_call_is_stopped() {
 }
 
 #[tokio::test]
-async fn the_number_of_rounds_has_a_limit() {
+async fn number_of_dialogues_is_limited() {
     let replies = (0..10).map(|n| calls([call("c", "terminal", json!({"command": format!("echo {n}")}))]));
     let world = World::new(script(replies)).await.with_file("config.yml", &format!("{CONFIG}max_iterations: 3\n"));
     let server = world.serve().await;
@@ -232,7 +232,7 @@ async fn the_number_of_rounds_has_a_limit() {
     assert_eq!(end.data["stop_reason"], "limit");
     assert!(end.data["detail"].as_str().unwrap().contains("max_iterations"), "{end:?}");
     assert_eq!(world.asked().len(), 3);
-    // The next request holds all calls with their results: checked when the test ends.
+    // The next request contains all calls with their results: checked when the test ends.
     server.settled("s").await;
     server.chat("s", "go on").await;
 }
@@ -252,7 +252,7 @@ async fn run_output_is_limited() {
 }
 
 #[tokio::test]
-async fn calls_made_together_all_have_results_in_their_order() {
+async fn parallel_calls_have_results_in_order() {
     let together = steps([
         json!({"text": "Three at once."}),
         call("same", "read_file", json!({"path": "knowledge/a.md"})),
@@ -274,7 +274,7 @@ async fn calls_made_together_all_have_results_in_their_order() {
     }
     assert_eq!(results.len(), 5);
     let names: Vec<&str> = frames.iter().map(|f| f.event.as_str()).filter(|name| name.starts_with("tool")).collect();
-    // The two that only look run side by side; the others wait for each other.
+    // The two read-only calls run in parallel; the others run one after another.
     let (start, end) = ("tool_start", "tool_end");
     assert_eq!(names, [start, start, end, end, start, end, start, end, start, end]);
     let started: Vec<_> = frames.iter().filter(|f| f.is(start)).map(|f| f.data["id"].clone()).collect();
@@ -283,7 +283,7 @@ async fn calls_made_together_all_have_results_in_their_order() {
 }
 
 #[tokio::test]
-async fn long_output_is_cut_and_says_so() {
+async fn long_output_is_truncated_with_notice() {
     let (_, result) = one_call("terminal", json!({"command": "seq 1 20000"})).await;
     let characters = result.chars().count();
     assert!((4_000..6_000).contains(&characters), "{characters}");
@@ -291,7 +291,7 @@ async fn long_output_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn unstartable_command_is_an_error_and_run_goes_on() {
+async fn unstartable_command_is_an_error_and_run_continues() {
     let long = format!("touch ran # {}", "x".repeat(200 << 10));
     let world =
         World::new(script([calls([call("c", "terminal", json!({"command": long}))]), says(["Then not."])])).await;
@@ -319,7 +319,7 @@ async fn exhausting_command_hits_a_named_limit() {
         .enumerate()
         .map(|(n, (command, _))| call(&format!("c{n}"), "terminal", json!({"command": command})));
     let world = World::new(script([calls(made.collect::<Vec<_>>()), says(["Enough."]), says(["Yes."])])).await;
-    // As root the commands become another user, who must get this far, or the limit on processes would not hold.
+    // As root the commands become another user, who must be able to enter this folder; otherwise the process limit would fail.
     std::fs::set_permissions(world.home().parent().unwrap(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
     let server = world.serve().await;
@@ -349,7 +349,7 @@ async fn exhausting_command_hits_a_named_limit() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_does_not_end_the_run() {
+async fn failed_tool_does_not_end_run() {
     let server_alive = async |server: &Server<'_>| server.get("/health").await.ok()["status"] == "ok";
     let world = World::new(script([
         calls([call("a", "python_repl", json!({"code": "import os; os._exit(9)"}))]),

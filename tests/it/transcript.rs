@@ -1,10 +1,10 @@
-//! What every provider demands of a conversation, checked on the bodies it was sent.
+//! The rules that every provider enforces for a conversation, checked on the request bodies.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// What is wrong with the messages of a chat request; empty when a strict provider would take them.
+/// Returns the errors in the messages of a chat request; empty if a strict provider would accept them.
 pub fn problems(body: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let mut say = |at: usize, what: &str| problems.push(format!("message {at}: {what}"));
@@ -65,7 +65,7 @@ pub fn problems(body: &Value) -> Vec<String> {
     problems
 }
 
-/// The text of a person's message with pictures: one text, then pictures with their bytes in the address.
+/// Returns the text of a user message with pictures: one text part, then pictures with their bytes in a data URL.
 fn text_of_parts(message: &Value) -> Option<&str> {
     let (text, pictures) = message["content"].as_array()?.split_first()?;
     let whole = |part: &Value| {
@@ -77,7 +77,7 @@ fn text_of_parts(message: &Value) -> Option<&str> {
 }
 
 #[test]
-fn the_check_sees_what_providers_refuse() {
+fn transcript_check_detects_what_providers_refuse() {
     use serde_json::json;
     let call = json!({"role": "assistant", "content": "", "tool_calls": [
         {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}]});

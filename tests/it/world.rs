@@ -1,4 +1,4 @@
-//! A home, a scripted provider, and the real server on them.
+//! A home, a scripted provider, and the real server that uses them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -14,27 +14,27 @@ use serde_json::{Value, json};
 use crate::http::{Answer, Frame, Incoming, PATIENCE, open, raw};
 use crate::transcript;
 
-/// The provider's key. It may stand nowhere but in the header that goes to the provider.
+/// The provider's API key. It must appear only in the header of requests to the provider.
 pub const KEY: &str = "sk-canary-4f9d2c7b81e6a350";
-/// Nothing is asked about: what tools do is another matter than who allows it.
+/// No call needs approval: these tests are about what tools do, not about who allows it.
 pub const CONFIG: &str =
     "find_local_models: false\napprovals: {effects: {write: unattended, execute: unattended, network: unattended}}\n";
-/// As a person has it who configured nothing.
+/// The configuration of a person who configured nothing.
 pub const ASKING: &str = "find_local_models: false\n";
 
-/// What outlives a server: its home and its provider.
+/// State that outlives a server: its home and its provider.
 pub struct World {
     root: tempfile::TempDir,
     pub provider: Running,
     env: Vec<(String, String)>,
-    /// Everything the servers wrote to their standard output and error.
+    /// Output of the servers on stdout and stderr.
     log: Arc<Mutex<String>>,
-    /// What the pages of these servers were given. It may stand nowhere else.
+    /// The page secrets of these servers. They must appear nowhere else.
     secrets: Mutex<Vec<String>>,
 }
 
 impl World {
-    /// A small home and a provider with this script.
+    /// Creates a small home and a provider with this script.
     pub async fn new(script: Script) -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
         for folder in ["home/workspace", "home/memory", "home/skills", "home/knowledge", "user"] {
@@ -75,7 +75,7 @@ impl World {
         std::fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// A session's file, which must be whole, without the proof of who wrote it.
+    /// Returns a session's file, which must be complete, without its MAC.
     pub fn session(&self, id: &str) -> Value {
         let file = self.read(&format!("sessions/{id}.json"));
         let mut file: Value = serde_json::from_str(&file).expect("a session file is JSON");
@@ -89,7 +89,7 @@ impl World {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Bodies of the requests for answers: not those for titles and summaries.
+    /// Returns the bodies of the requests for answers, without those for titles and summaries.
     pub fn asked(&self) -> Vec<Value> {
         self.provider.requests().into_iter().filter(|body| body.get("tools").is_some()).collect()
     }
@@ -106,7 +106,7 @@ impl World {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it exits.
     pub async fn run(&self, arguments: &[&str]) -> Output {
         let mut command = self.command(arguments);
         let output = tokio::task::spawn_blocking(move || command.output()).await.expect("no panic").expect("it starts");
@@ -127,7 +127,7 @@ impl World {
         self.serve_prepared(arguments, |_| {}).await
     }
 
-    /// A server whose start is prepared in a way of the test's own.
+    /// Starts a server after `prepare` has changed its command.
     pub async fn serve_prepared(&self, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Server<'_> {
         let home = self.home();
         let mut all = vec!["serve", "--home", home.to_str().expect("a UTF-8 path")];
@@ -157,7 +157,7 @@ impl World {
     }
 }
 
-/// Copies a pipe into the log; tells its first line.
+/// Copies a pipe into the log and sends its first line to `first`.
 fn follow(
     pipe: impl Read + Send + 'static,
     log: Arc<Mutex<String>>,
@@ -177,7 +177,7 @@ fn follow(
     })
 }
 
-/// The promises that hold in every test.
+/// Checks the guarantees that hold in every test.
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -206,7 +206,7 @@ impl Drop for World {
     }
 }
 
-/// All files below a folder, sorted.
+/// Returns all files below a folder, sorted.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
@@ -220,7 +220,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A running server; dropping it kills it, as a power cut would.
+/// A running server. Dropping it kills it, like a power cut.
 pub struct Server<'w> {
     pub world: &'w World,
     pub address: SocketAddr,
@@ -239,7 +239,7 @@ impl Drop for Server<'_> {
 }
 
 impl Server<'_> {
-    /// Asks it to stop, as `kill` and service managers do, and waits for its end.
+    /// Sends SIGTERM, as `kill` and service managers do, and waits for the exit.
     pub async fn terminate(mut self) -> (ExitStatus, Duration) {
         self.signal(libc::SIGTERM);
         let since = Instant::now();
@@ -254,7 +254,7 @@ impl Server<'_> {
 
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: our own child, which is not waited for yet, so that the number is still its own, also when it has ended.
+        // SAFETY: signals our own child, which has not been waited for, so its process id cannot have been reused.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 
@@ -307,7 +307,7 @@ impl Server<'_> {
         incoming
     }
 
-    /// Says something and leaves the stream open.
+    /// Sends a message and leaves the stream open.
     pub async fn open_chat(&self, session: &str, message: &str) -> Incoming {
         let body = json!({"message": message, "session_id": session}).to_string();
         let request = self.request("POST", "/api/chat", &[("Content-Type", "application/json")], body.as_bytes());
@@ -316,12 +316,12 @@ impl Server<'_> {
         incoming
     }
 
-    /// Says something and reads the whole stream.
+    /// Sends a message and reads the whole stream.
     pub async fn chat(&self, session: &str, message: &str) -> Vec<Frame> {
         self.open_chat(session, message).await.rest().await
     }
 
-    /// What the page of this server may answer with.
+    /// Returns the secret with which the page of this server may answer approvals.
     pub async fn secret(&self) -> String {
         let page = self.get("/").await.text();
         let (_, rest) = page.split_once("name=\"miniclaw-secret\" content=\"").expect("the page has its secret");
@@ -331,20 +331,20 @@ impl Server<'_> {
         secret
     }
 
-    /// Answers as the page does.
+    /// Answers an approval as the page does.
     pub async fn answer(&self, id: &str, body: Value) -> Answer {
         let secret = self.secret().await;
         let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
         self.send("POST", &format!("/api/approvals/{id}"), &headers, body.to_string().as_bytes()).await
     }
 
-    /// Approves, denies or allows for good what was shown.
+    /// Approves, denies or permanently allows what was shown.
     pub async fn decide(&self, approval: &Value, decision: &str) -> Value {
         let id = approval["id"].as_str().expect("an id");
         self.answer(id, json!({"decision": decision, "hash": approval["hash"]})).await.ok()
     }
 
-    /// Waits until so many calls wait for a person.
+    /// Waits until `count` calls wait for a person.
     pub async fn waiting(&self, count: usize) -> Vec<Value> {
         let mut found = Vec::new();
         eventually("approvals wait", async || {
@@ -355,7 +355,7 @@ impl Server<'_> {
         found
     }
 
-    /// Waits until nothing runs in a session.
+    /// Waits until nothing runs in a session and returns its history.
     pub async fn settled(&self, session: &str) -> Value {
         let path = format!("/api/sessions/{session}/history");
         let mut history = Value::Null;
@@ -368,7 +368,7 @@ impl Server<'_> {
     }
 }
 
-/// Asks again until it is so.
+/// Polls until the condition holds.
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let since = Instant::now();
     while !is_so().await {

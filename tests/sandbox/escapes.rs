@@ -1,5 +1,5 @@
-//! Thirty-one attempts to get out, or to see what is outside. Each is a command whose success is known: three must work,
-//! the others must fail in the sandbox and, as the proof that they try anything, mostly succeed without one.
+//! Thirty-one attempts to escape or to look outside. The required outcome of each command is known: three must work, the
+//! others must fail in the sandbox. To prove that the attempts are real, most of them succeed without it.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -19,7 +19,7 @@ enum Must {
 
 use Must::{Fail, Work};
 
-/// What is tried, whether it must work, and the command, which succeeds when it got what it wanted.
+/// Name of the probe, required outcome, and the command, which exits with 0 if it achieves its aim.
 const PROBES: [(&str, Must, &str); 31] = [
     ("write in its own folder", Work, "echo hi > f && grep -q hi f"),
     ("run Python", Work, "python3 -c 'print(1 + 1)'"),
@@ -80,7 +80,7 @@ const PROBES: [(&str, Must, &str); 31] = [
     ),
 ];
 
-/// More of the kind, for what the thirty-one leave out.
+/// More probes, for what the thirty-one do not cover.
 const FURTHER: [(&str, Must, &str); 12] = [
     ("list the home", Fail, "ls $HOME_ROOT/ | grep -q ."),
     ("overwrite the home", Fail, "echo x > $HOME_ROOT/victim.txt"),
@@ -96,7 +96,7 @@ const FURTHER: [(&str, Must, &str); 12] = [
     ("read the kernel's log", Fail, "python3 -c 'import ctypes,sys; sys.exit(ctypes.CDLL(None).klogctl(10,0,0)<0)'"),
 ];
 
-/// What is there to be reached from inside.
+/// Targets outside the sandbox.
 struct Outside {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -136,7 +136,7 @@ impl Outside {
         Self { tcp, udp, _path: by_path, _abstract: by_name, victim, env }
     }
 
-    /// Whether anybody came by.
+    /// Returns whether any client connected or sent a packet.
     fn was_reached(&self) -> bool {
         self.tcp.accept().is_ok() || self.udp.recv_from(&mut [0; 8]).is_ok()
     }
@@ -149,11 +149,11 @@ impl Drop for Outside {
     }
 }
 
-/// The names of the probes that did not end as they must.
+/// Returns the names of the probes whose outcome is wrong.
 async fn wrong(home: &Home, outside: &Outside, probes: &[(&'static str, Must, &str)]) -> Vec<&'static str> {
     let mut wrong = Vec::new();
     for (name, must, script) in probes {
-        // Without a confinement one of them moves the folder away.
+        // Without confinement one of the probes moves the folder away.
         std::fs::create_dir_all(home.path("scratch")).unwrap();
         let mut job = home.job(&["/bin/bash", "-c", script]);
         job.env.extend(outside.env.iter().cloned());
@@ -166,7 +166,7 @@ async fn wrong(home: &Home, outside: &Outside, probes: &[(&'static str, Must, &s
     wrong
 }
 
-/// The whole battery at this level as the user this process is.
+/// Runs all probes at this level as the current user.
 pub async fn all_hold(level: Level, place: Place) {
     let home = home(level, place);
     let outside = Outside::beside(&home);
@@ -178,7 +178,7 @@ pub async fn all_hold(level: Level, place: Place) {
     assert!(!outside.was_reached(), "{who}: somebody reached the listeners");
 }
 
-/// Without a confinement at least `many` of the battery get out.
+/// Checks that without confinement at least `many` of the probes escape.
 pub async fn most_get_out_without_a_fence(many: usize) {
     let home = home(Level::Off, Place::Open);
     let outside = Outside::beside(&home);
@@ -190,7 +190,7 @@ pub async fn most_get_out_without_a_fence(many: usize) {
 }
 
 #[tokio::test]
-async fn all_31_attempts_end_as_they_must_at_every_level() {
+async fn all_31_attempts_are_contained_at_every_level() {
     for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             all_hold(level, place).await;

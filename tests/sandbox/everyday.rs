@@ -1,10 +1,10 @@
-//! What people ask an agent for every day must work in every confinement.
+//! Everyday jobs of an agent must work in every confinement.
 
 use miniclaw::sandbox::{Exit, Level};
 
 use crate::kit::{Place, confined_levels, has, home, skipped};
 
-/// What is done, the program it needs, the commands.
+/// Name of the job, the program it needs, and the commands.
 const JOBS: [(&str, &str, &str); 35] = [
     ("write and read", "bash", "mkdir -p a/b && echo hi > a/b/f && mv a c && cat c/b/f && rm -r c"),
     ("read what is allowed", "bash", "cat $HOME_ROOT/skills/SKILL.md"),
@@ -147,7 +147,8 @@ fn has_numpy() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The toolchain that builds this test, which rustup keeps below its user's home: the sandbox is told to let it be read.
+/// Uses the toolchain that builds this test. rustup keeps it in a home folder, so the sandbox is told to make it
+/// readable.
 #[tokio::test]
 async fn cargo_builds_at_every_level() {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
@@ -165,7 +166,7 @@ async fn cargo_builds_at_every_level() {
 }
 
 #[tokio::test]
-async fn everyday_work_works_at_every_level() {
+async fn everyday_commands_work_at_every_level() {
     for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             all_work(level, place).await;

@@ -1,4 +1,4 @@
-//! Persona, memory, skills, knowledge, sessions and configuration lie beside the folder a command may write, never in it.
+//! Persona, memory, skills, knowledge, sessions and configuration lie outside the folder that a command may write.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use miniclaw::sandbox::Level;
 
 use crate::kit::{Home, Place, confined_levels, home};
 
-/// Ways to change a file one may read, or to make one that is not there yet; `F` is the file, `D` its folder.
+/// Ways to change a readable file or to create a missing one; `F` is the file, `D` its folder.
 const WAYS: [&str; 12] = [
     "echo EVIL > F",
     "echo EVIL >> F",
@@ -35,7 +35,7 @@ const FILES: [&str; 9] = [
     ".env",
 ];
 
-/// Every file with what it holds, its mode and its owner.
+/// Returns every file with its content, mode and owner.
 fn state(folder: &Path) -> BTreeMap<String, (String, u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     let mut all = BTreeMap::new();
@@ -55,7 +55,7 @@ fn state(folder: &Path) -> BTreeMap<String, (String, u32, u32)> {
 
 fn filled(level: Level, place: Place) -> Home {
     let home = home(level, place);
-    // Two of the files are missing: what is not there yet must be protected too.
+    // Two of the files are missing: they must be protected too.
     for file in FILES.iter().filter(|file| !["workspace/USER.md", "config.json"].contains(file)) {
         let path = home.path(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -77,7 +77,7 @@ async fn attack(home: &Home, files: &[&str]) {
 }
 
 #[tokio::test]
-async fn no_command_changes_a_file_of_the_home_by_any_way() {
+async fn no_command_changes_home_files() {
     for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             let home = filled(level, place);
@@ -86,7 +86,7 @@ async fn no_command_changes_a_file_of_the_home_by_any_way() {
             assert_eq!(state(home.root.path()), before, "{level:?} {place:?}");
         }
     }
-    // Negative control: the same commands without a confinement leave nothing as it was.
+    // Negative control: without confinement the same commands change the files.
     let home = filled(Level::Off, Place::Open);
     let before = state(home.root.path());
     attack(&home, &["memory/MEMORY.md"]).await;

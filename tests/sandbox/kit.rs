@@ -1,4 +1,4 @@
-//! A home with something to protect beside it, and a sandbox of some level on it.
+//! A home with files to protect, and a sandbox of a given level for it.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -10,16 +10,16 @@ use miniclaw::sandbox::{COMMAND_MEMORY, Finished, Job, Level, Sandbox, SandboxCo
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
-/// How a job can be kept in.
+/// Permissions of the home, which determine how a job is confined.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
-    /// A folder others may pass through: as root, the job becomes user 65534.
+    /// A folder that other users may enter: as root, the job becomes user 65534.
     Open,
-    /// A folder below one that is closed to other users.
+    /// A folder that is closed to other users.
     Private,
 }
 
-/// Held alone by a job after which no other could fork.
+/// Locked exclusively by a job that uses up all processes of its user, so that no other job could fork.
 static FULL_OF_PROCESSES: RwLock<()> = RwLock::const_new(());
 
 pub struct Home {
@@ -27,7 +27,7 @@ pub struct Home {
     pub sandbox: Sandbox,
 }
 
-/// The program under test; another copy of it where a test runs as a user that cannot see the build's folder.
+/// Returns the path of the program under test, or of a copy of it if a test runs as a user who cannot see the build folder.
 pub fn program() -> PathBuf {
     std::env::var_os("MINICLAW_UNDER_TEST").map_or_else(|| env!("CARGO_BIN_EXE_miniclaw").into(), PathBuf::from)
 }
@@ -78,7 +78,7 @@ impl Home {
         self.sandbox.run(job, CancellationToken::new()).await.unwrap()
     }
 
-    /// While no other job of these tests runs: one that takes all the processes of the user they share.
+    /// Runs a job that takes all processes of the shared user, while no other job of these tests runs.
     pub async fn run_alone(&self, job: Job) -> Finished {
         let _alone = FULL_OF_PROCESSES.write().await;
         self.sandbox.run(job, CancellationToken::new()).await.unwrap()
@@ -93,7 +93,7 @@ impl Home {
     }
 }
 
-/// The levels with a confinement that this machine has. One that is missing is said, past the test's captured output.
+/// Returns the confined levels that this machine supports. Reports a missing level, bypassing the test's output capture.
 pub fn confined_levels() -> Vec<Level> {
     if has("bwrap") {
         return vec![Level::Standard, Level::Strict];
@@ -107,16 +107,16 @@ pub fn has(program: &str) -> bool {
 }
 
 pub fn is_root() -> bool {
-    // SAFETY: no arguments, cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Says what was left out and why, where the person who runs the tests sees it.
+/// Reports what was skipped and why, on stderr, where the person who runs the tests sees it.
 pub fn skipped(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {why}");
 }
 
-/// Processes whose command line holds `marker`, zombies left out.
+/// Counts the processes whose command line contains `marker`, without zombies.
 pub fn processes_with(marker: &str) -> usize {
     pids_with(marker).len()
 }
@@ -139,7 +139,7 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A number of seconds for `sleep` no other process uses.
+/// Returns a number of seconds for `sleep` that no other process uses.
 pub fn marker() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}.{:05}{:03}", 1000, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Time, memory, files, processes and output are bounded, for the user the job really is.
+//! Time, memory, files, processes and output are limited, for the user as whom the job actually runs.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use miniclaw::sandbox::Exit;
 
 use crate::kit::{Place, confined_levels, home, is_root, open, skipped};
 
-/// What the test's process holds at most, in bytes.
+/// Returns the peak resident memory of the test process, in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -14,7 +14,7 @@ fn peak_memory() -> u64 {
 }
 
 #[tokio::test]
-async fn output_is_bounded_and_its_ends_are_kept() {
+async fn output_is_bounded_keeping_head_and_tail() {
     let home = open();
     let before = peak_memory();
     for endless in ["yes", "head -c 1000000000 /dev/zero", "head -c 100000000 /dev/zero | tr '\\0' x"] {
@@ -50,7 +50,7 @@ async fn memory_and_files_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_job_that_spins_is_ended_with_its_time() {
+async fn spinning_job_hits_cpu_limit() {
     for level in confined_levels() {
         let done = home(level, Place::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
         assert_eq!(done.exit, Exit::TimedOut, "{level:?}");
@@ -58,12 +58,12 @@ async fn a_job_that_spins_is_ended_with_its_time() {
     }
 }
 
-/// Forks up to 1000 times and says how often it could, and as whom.
+/// Forks up to 1000 times and prints how often it succeeded, and as which user.
 const FORK: &str = "import os,time\nn=0\ntry:\n while n<1000:\n  if os.fork()==0: time.sleep(60); os._exit(0)\n  n+=1\n\
                     except OSError as error: print(error.errno, end=' ')\nprint(n, os.getuid())";
 
 #[tokio::test]
-async fn forking_without_end_stops_at_the_limit() {
+async fn fork_bomb_stops_at_limit() {
     for level in confined_levels() {
         let home = home(level, Place::Open);
         let text = home.run_alone(home.job(&["python3", "-c", FORK])).await.stdout.text();
@@ -77,7 +77,7 @@ async fn forking_without_end_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn root_commands_run_as_nobody_in_closed_folders() {
+async fn root_server_runs_commands_as_nobody() {
     if !is_root() {
         skipped("commands of root in a closed folder", "only root gives its commands another user");
         return;

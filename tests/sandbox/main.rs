@@ -1,5 +1,5 @@
-//! The sandbox on the real system: what a job may not do, that nothing of it stays, and that everyday work still works.
-//! Every refusal has its negative control: the same command with the sandbox off.
+//! The sandbox on the real system: jobs cannot do what is forbidden, leave nothing behind, and everyday work still works.
+//! Every refusal has a negative control: the same command with the sandbox off.
 
 mod escapes;
 mod everyday;
@@ -21,7 +21,7 @@ use miniclaw::sandbox::{Exit, Level, Line, SandboxError, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
-async fn a_command_runs_and_says_how_it_ended() {
+async fn command_reports_how_it_ended() {
     for level in confined_levels().into_iter().chain([Level::Off]) {
         let home = home(level, kit::Place::Open);
         let done = home.bash("echo out; echo err >&2; exit 7").await;
@@ -36,16 +36,16 @@ async fn a_command_runs_and_says_how_it_ended() {
 }
 
 #[tokio::test]
-async fn a_long_lived_process_is_spoken_to_in_lines() {
+async fn interpreter_exchanges_lines() {
     for level in confined_levels() {
         spoken_to(&home(level, kit::Place::Open)).await;
     }
 }
 
-/// A shell lets what it starts in the background ignore interrupts, and a server hands that on.
+/// A shell makes its background processes ignore interrupts, and a server passes that on to its children.
 #[tokio::test]
-async fn a_process_of_a_server_in_the_background_can_be_interrupted() {
-    // SAFETY: it sets what this process does about one signal, which no test sends to it.
+async fn interpreter_of_background_server_is_interruptible() {
+    // SAFETY: sets the disposition of one signal for this process, which no test sends to it.
     let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     let home = home(Level::Standard, kit::Place::Open);
     let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
@@ -78,7 +78,7 @@ async fn spoken_to(home: &kit::Home) {
 }
 
 #[tokio::test]
-async fn a_service_gets_only_its_own_environment_and_ends_with_us() {
+async fn service_has_own_environment_and_ends_with_server() {
     use miniclaw::sandbox::Service;
     let home = open();
     let mark = marker();
@@ -100,7 +100,7 @@ async fn a_service_gets_only_its_own_environment_and_ends_with_us() {
 #[tokio::test]
 async fn without_landlock_nothing_runs() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-    // Only this test's thread, and what it starts, has a kernel without Landlock.
+    // Only the thread of this test, and its child processes, see a kernel without Landlock.
     let rules = [(libc::SYS_landlock_create_ruleset, Vec::new())].into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into().unwrap();
@@ -118,7 +118,7 @@ async fn without_landlock_nothing_runs() {
 }
 
 #[tokio::test]
-async fn broken_bubblewrap_runs_nothing_and_says_why() {
+async fn broken_bubblewrap_runs_nothing_with_reason() {
     if !confined_levels().contains(&Level::Strict) {
         return;
     }

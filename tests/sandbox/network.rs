@@ -1,4 +1,4 @@
-//! A job that was allowed the network goes out through the proxy and in no other way; this machine stays closed to it.
+//! A job that is allowed the network can use only the proxy; services of this machine stay unreachable.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kit::{Home, Place, confined_levels, home};
 
-/// A web server that counts who comes by.
+/// A web server that counts its requests.
 struct Site {
     address: SocketAddr,
     hits: Arc<AtomicUsize>,
@@ -39,8 +39,8 @@ async fn site() -> Site {
     Site { address, hits }
 }
 
-/// A name server under the test's control: `site.test` and `inside.test` are this machine, `flips.test` is public when
-/// it is first asked for and this machine afterwards.
+/// A resolver under the test's control: `site.test` and `inside.test` resolve to this machine; `flips.test` has no
+/// address on the first lookup and resolves to this machine afterwards.
 fn names() -> Lookup {
     let asked = AtomicUsize::new(0);
     Arc::new(move |name| {
@@ -54,7 +54,7 @@ fn names() -> Lookup {
     })
 }
 
-/// A home whose sandbox has a proxy; of this machine only `site.test` is allowed, at the site's port.
+/// Creates a home whose sandbox has a proxy; on this machine it allows only `site.test`, at the site's port.
 async fn online(level: Level, place: Place, site: &Site) -> Home {
     let home = home(level, place);
     let guard = Guard::new(&[format!("site.test:{}", site.address.port())]);
@@ -69,7 +69,7 @@ async fn bash(home: &Home, site: &Site, script: &str) -> Finished {
 }
 
 #[tokio::test]
-async fn an_allowed_name_is_reached_through_the_proxy_and_told() {
+async fn allowed_host_is_reached_and_reported() {
     let site = site().await;
     for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
@@ -91,7 +91,7 @@ async fn an_allowed_name_is_reached_through_the_proxy_and_told() {
     assert!(site.hits.load(Ordering::SeqCst) >= 6);
 }
 
-/// What must not get anywhere although the network is allowed.
+/// Requests that must fail although the network is allowed.
 const CLOSED: [(&str, &str); 20] = [
     ("this machine directly", "curl -sS --noproxy '*' http://127.0.0.1:$SITE/"),
     ("this machine directly, IPv6", "curl -sS --noproxy '*' http://[::1]:$SITE/"),
@@ -125,7 +125,7 @@ const CLOSED: [(&str, &str); 20] = [
 ];
 
 #[tokio::test]
-async fn this_machine_stays_closed_to_a_job_with_network() {
+async fn job_with_network_cannot_reach_this_machine() {
     let site = site().await;
     for level in confined_levels() {
         let home = online(level, Place::Open, &site).await;
@@ -146,14 +146,14 @@ async fn this_machine_stays_closed_to_a_job_with_network() {
             drop(socket);
         }
     }
-    // Negative control: without a confinement the first of them is answered.
+    // Negative control: without confinement the first of them is answered.
     let off = home(Level::Off, Place::Open);
     assert_eq!(bash(&off, &site, CLOSED[0].1).await.stdout.text(), "HELLO");
     assert_eq!(bash(&off, &site, CLOSED[2].1).await.exit, Exit::Code(0));
 }
 
 #[tokio::test]
-async fn a_job_without_network_does_not_reach_the_proxy_either() {
+async fn job_without_network_cannot_reach_proxy() {
     let site = site().await;
     for level in confined_levels() {
         let home = online(level, Place::Open, &site).await;
@@ -161,7 +161,7 @@ async fn a_job_without_network_does_not_reach_the_proxy_either() {
         assert!(proxy.starts_with("http://job:"), "{proxy}");
         let script = format!("test -z \"$http_proxy\" && curl -sS -x {} http://site.test/", proxy.trim());
         assert_eq!(home.bash(&script).await.exit, Exit::Code(7), "{level:?}: no connection");
-        // The credentials of a job that has ended are void.
+        // The credentials of a finished job are invalid.
         let script = format!("curl -sS -o /dev/null -w '%{{http_code}}' -x {} http://site.test:$SITE/", proxy.trim());
         assert_eq!(bash(&home, &site, &script).await.stdout.text(), "407", "{level:?}");
     }
@@ -169,7 +169,7 @@ async fn a_job_without_network_does_not_reach_the_proxy_either() {
 }
 
 #[tokio::test]
-async fn without_a_proxy_no_job_is_allowed_the_network() {
+async fn network_needs_the_proxy() {
     for level in confined_levels() {
         let home = home(level, Place::Open);
         assert!(!home.sandbox.can_network());
@@ -181,7 +181,7 @@ async fn without_a_proxy_no_job_is_allowed_the_network() {
 }
 
 #[tokio::test]
-async fn a_long_lived_process_tells_whom_it_asked_for() {
+async fn interpreter_reports_requested_hosts() {
     let site = site().await;
     let home = online(Level::Standard, Place::Open, &site).await;
     let script = "while read -r host; do curl -s -o /dev/null http://$host/; echo asked; done";
@@ -193,7 +193,7 @@ async fn a_long_lived_process_tells_whom_it_asked_for() {
     assert_eq!(process.take_attempts().hosts, [EgressAttempt { host: "inside.test".into(), refused: true }]);
 }
 
-/// What the server itself is started with: the system's names, and nothing of this machine allowed.
+/// The configuration of the server itself: the system's resolver, and no local address allowed.
 #[tokio::test]
 async fn egress_proxy_refuses_the_server_itself() {
     let site = site().await;

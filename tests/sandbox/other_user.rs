@@ -1,4 +1,4 @@
-//! The same for a server that does not run as root. Root can start it; others can only be themselves, which is a test too.
+//! The same tests for a server that does not run as root. Root can start it; other users run it as themselves.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -8,10 +8,10 @@ use std::process::Command;
 use crate::kit::{Place, confined_levels, is_root, program, skipped};
 use crate::{escapes, everyday, unmediated};
 
-/// A user that owns nothing on this machine.
+/// A user who owns nothing on this machine.
 pub const USER: u32 = 4242;
 
-/// Not a test: what [`unprivileged_server_confines_commands_equally`] starts as another user.
+/// Not a test: [`unprivileged_server_confines_commands_equally`] starts this as another user.
 #[tokio::test]
 #[ignore = "needs to be started as another user"]
 async fn as_another_user() {
@@ -30,7 +30,7 @@ async fn unprivileged_server_confines_commands_equally() {
         skipped("the batteries as user 4242", "only root can become another user; they ran as this user");
         return;
     }
-    // The build's folder may be closed to others.
+    // The build folder may be closed to other users.
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let (tests, server) = (folder.path().join("tests"), folder.path().join("miniclaw"));

@@ -1,4 +1,4 @@
-//! scratch/ stays usable when the level, or the user that commands run as, changes between two starts.
+//! scratch/ stays usable if the level, or the user as whom commands run, changes between two starts.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use crate::other_user::{USER, place};
 const WRITE: &str = "echo more >> file && mkdir -p folder && echo more >> folder/file && rm -f gone && touch gone";
 
 #[tokio::test]
-async fn scratch_can_be_written_after_a_change_of_level() {
+async fn scratch_is_writable_after_level_change() {
     if !confined_levels().contains(&Level::Strict) {
         return;
     }
@@ -28,7 +28,7 @@ async fn scratch_can_be_written_after_a_change_of_level() {
 }
 
 #[tokio::test]
-async fn scratch_left_by_another_user_is_given_back() {
+async fn scratch_of_another_user_is_reclaimed() {
     if !is_root() {
         return skipped("a folder of another user", "only root can make one");
     }
@@ -40,7 +40,7 @@ async fn scratch_left_by_another_user_is_given_back() {
     }
 }
 
-/// Not a test: what [`scratch_owner_error_names_the_remedy`] starts as another user.
+/// Not a test: [`scratch_owner_error_names_the_remedy`] starts this as another user.
 #[tokio::test]
 #[ignore = "needs to be started as another user"]
 async fn job_runs_in_folder_of_another_user() {

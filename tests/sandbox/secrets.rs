@@ -1,4 +1,4 @@
-//! A job gets nothing it was not given: no environment, no descriptors, no look at other processes.
+//! A job gets only what it was given: no inherited environment or descriptors, and no view of other processes.
 
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
@@ -9,15 +9,15 @@ use crate::kit::{Place, confined_levels, home, marker, pids_with, program, until
 
 const CANARY: &str = "canary-8471";
 
-/// What the server would have in its environment, set once for all tests of this program; none reads it.
+/// Sets a key like those in the server's environment, once for all tests of this program; none of them reads it.
 fn with_a_key() {
     // SAFETY: other tests of this binary do not read this variable.
     unsafe { std::env::set_var("CANARY_API_KEY", CANARY) };
 }
 
 #[tokio::test]
-async fn a_job_inherits_neither_environment_nor_descriptors() {
-    // A descriptor of the server that was opened without close-on-exec.
+async fn job_inherits_no_environment_or_descriptors() {
+    // A descriptor that the server opened without close-on-exec.
     let leak = std::fs::File::open("/etc/passwd").unwrap();
     // SAFETY: duplicating a valid descriptor to another number; std would set close-on-exec.
     let leaked = unsafe { libc::dup(leak.as_raw_fd()) };
@@ -37,7 +37,7 @@ async fn a_job_inherits_neither_environment_nor_descriptors() {
 }
 
 #[tokio::test]
-async fn no_environment_of_any_process_can_be_read_from_inside() {
+async fn job_cannot_read_any_process_environment() {
     with_a_key();
     let look = "cat /proc/*/environ /proc/self/environ 2>/dev/null | tr '\\0' '\\n' | grep -c .";
     for level in confined_levels() {
@@ -46,12 +46,12 @@ async fn no_environment_of_any_process_can_be_read_from_inside() {
             assert_eq!(done.stdout.text().trim(), "0", "{level:?} {place:?}");
         }
     }
-    // Negative control: without the confinement, and as the same user, the server's environment is one file away.
+    // Negative control: without confinement and as the same user, the server's environment is readable in /proc.
     let off = home(Level::Off, Place::Private);
     assert_ne!(off.bash(look).await.stdout.text().trim(), "0");
 }
 
-/// Bubblewrap is the first process in there, and what it was started with would stand in `/proc/1/environ`.
+/// Bubblewrap is the first process in the namespace, and its environment would be in `/proc/1/environ`.
 #[tokio::test]
 async fn helpers_do_not_inherit_server_environment() {
     with_a_key();
@@ -82,9 +82,9 @@ async fn helpers_do_not_inherit_server_environment() {
     }
 }
 
-/// The server itself, whose environment holds the keys.
+/// Checks the server itself, whose environment holds the keys.
 #[tokio::test]
-async fn other_processes_of_the_same_user_cannot_look_into_the_server() {
+async fn same_user_cannot_inspect_server() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = tokio::process::Command::new(program());
     server.args(["serve", "--port", "0", "--home"]).arg(folder.path().join("home")).kill_on_drop(true);
@@ -92,7 +92,7 @@ async fn other_processes_of_the_same_user_cannot_look_into_the_server() {
     let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(server.stdout.take().unwrap()));
     assert!(lines.next_line().await.unwrap().unwrap().starts_with("listening on "));
     let environment = format!("/proc/{}/environ", server.id().unwrap());
-    // A process whose memory is private belongs to root in /proc, whoever runs it.
+    // In /proc, a non-dumpable process belongs to root, whoever runs it.
     let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(environment).unwrap());
     assert_eq!(owner, 0);
     server.kill().await.unwrap();

@@ -1,4 +1,4 @@
-//! A start that fails is an error with its reason. Nothing is run without the confinement in its place.
+//! A failed start is an error with its reason. Nothing runs without confinement.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kit::{Home, Place, confined_levels, has, home, is_root, open, program, skipped};
 
-/// The error of a job that must not run: neither as it is asked for nor in any other way.
+/// Returns the error of a job that must run neither with `run` nor with `open`.
 async fn refused(home: &Home, job: Job) -> SandboxError {
     let ran = home.path("scratch/ran");
     let long_lived = home.sandbox.open(job.clone()).await.map(drop);
@@ -23,7 +23,7 @@ fn touch(home: &Home) -> Job {
 }
 
 #[tokio::test]
-async fn arguments_or_an_environment_that_are_too_large_are_an_error() {
+async fn oversized_arguments_are_an_error() {
     for level in confined_levels() {
         let home = home(level, Place::Open);
         let long = "x".repeat(200 << 10);
@@ -32,7 +32,7 @@ async fn arguments_or_an_environment_that_are_too_large_are_an_error() {
         too_much.env.push(("LONG".to_owned(), long));
         let mut many = touch(&home);
         many.argv.extend((0..80).map(|_| "y".repeat(100 << 10)));
-        // More than an order may hold at all.
+        // More than the request to the supervisor may contain.
         let mut endless = touch(&home);
         endless.argv.push("z".repeat(9 << 20));
         for (job, sign) in [
@@ -45,14 +45,14 @@ async fn arguments_or_an_environment_that_are_too_large_are_an_error() {
             assert!(matches!(error, SandboxError::Program { .. }), "{level:?}: {error:?}");
             assert!(error.to_string().contains(sign), "{level:?}: {error}");
         }
-        // Negative control: the same job with less of it runs.
+        // Negative control: the same job with fewer arguments runs.
         home.run(touch(&home)).await;
         assert!(home.path("scratch/ran").exists());
     }
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_is_an_error() {
+async fn missing_folder_is_an_error() {
     let home = open();
     for (folder, sign) in [("no such folder", "does not exist"), ("victim.txt", "does not exist")] {
         let job = Job { cwd: home.path(folder), ..touch(&home) };
@@ -65,7 +65,7 @@ async fn a_folder_that_is_gone_is_an_error() {
 async fn fork_failure_is_the_error() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
     let homes: Vec<Home> = confined_levels().into_iter().map(|level| home(level, Place::Open)).collect();
-    // Only this test's thread: the system has no room for another process.
+    // Only for the thread of this test: the system cannot start another process.
     let none = [libc::SYS_clone, libc::SYS_vfork, libc::SYS_fork].map(|call| (call, Vec::new())).into();
     let full = SeccompAction::Errno(libc::EAGAIN as u32);
     let arch = std::env::consts::ARCH.try_into().unwrap();
@@ -78,7 +78,7 @@ async fn fork_failure_is_the_error() {
     }
 }
 
-/// The supervisor itself is there, and the system has no room for what it is to start.
+/// The supervisor itself runs, but the system cannot start its child.
 #[tokio::test]
 async fn exec_failure_is_the_error() {
     if !is_root() || !has("setpriv") || !has("prlimit") {
@@ -108,7 +108,7 @@ async fn exec_failure_is_the_error() {
         assert!(error.to_string().contains("Resource temporarily unavailable"), "{error}");
         assert!(!home.path("scratch/ran").exists());
     }
-    // Negative control: with room it runs.
+    // Negative control: with a high enough limit it runs.
     start("--nproc=9999").sandbox.run(touch(&home), CancellationToken::new()).await.unwrap();
     assert!(home.path("scratch/ran").exists());
 }

@@ -1,4 +1,4 @@
-//! Nothing a job starts outlives the job, the call, or the server.
+//! Nothing that a job starts outlives the job, the call, or the server.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::kit::{Home, Place, confined_levels, home, marker, open, pids_with, processes_with, until};
 
 #[tokio::test]
-async fn nothing_a_job_started_outlives_it() {
+async fn no_process_outlives_its_job() {
     for level in confined_levels() {
         let home = home(level, Place::Open);
         for script in [
@@ -44,7 +44,7 @@ async fn ignores_term(home: &Home) {
 }
 
 #[tokio::test]
-async fn cancelling_and_dropping_both_kill_the_whole_tree() {
+async fn cancel_and_drop_kill_whole_tree() {
     for level in confined_levels() {
         cancelled_and_dropped(&home(level, Place::Open)).await;
     }
@@ -73,7 +73,7 @@ async fn cancelled_and_dropped(home: &Home) {
 }
 
 #[tokio::test]
-async fn a_killed_supervisor_takes_its_job_with_it() {
+async fn killed_supervisor_kills_its_job() {
     let home = open();
     let mark = marker();
     let running = home.sandbox.run(home.job(&["sleep", &mark]), CancellationToken::new());
@@ -83,7 +83,7 @@ async fn a_killed_supervisor_takes_its_job_with_it() {
         let status = std::fs::read_to_string(format!("/proc/{}/status", sleeper().unwrap())).unwrap();
         let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
         assert_ne!(parent, std::process::id() as i32, "there is a supervisor between");
-        // SAFETY: the supervisor of this test's job.
+        // SAFETY: signals the supervisor of this test's job.
         unsafe { libc::kill(parent, libc::SIGKILL) };
     };
     let (done, ()) = tokio::join!(running, kill);
@@ -91,16 +91,16 @@ async fn a_killed_supervisor_takes_its_job_with_it() {
     until("the sleeper died too", || processes_with(&mark) == 0).await;
 }
 
-/// The kernel's own "die with the parent" acts when the *thread* ends that started a process, and a runtime ends its
-/// blocking threads when they are idle.
+/// The kernel's parent-death signal is sent when the *thread* that started the process ends, and a runtime ends its
+/// idle blocking threads.
 #[tokio::test]
-async fn a_job_started_from_a_thread_that_ends_lives_on() {
+async fn job_outlives_its_starting_thread() {
     for level in confined_levels() {
         let home = home(level, Place::Open);
         let (sandbox, job) = (home.sandbox.clone(), home.job(&["/bin/cat"]));
         let handle = tokio::runtime::Handle::current();
         let thread = std::thread::spawn(move || {
-            // SAFETY: no arguments, cannot fail.
+            // SAFETY: takes no arguments and cannot fail.
             let number = unsafe { libc::gettid() };
             (number, handle.block_on(sandbox.open(job)).unwrap())
         });
@@ -112,7 +112,7 @@ async fn a_job_started_from_a_thread_that_ends_lives_on() {
     }
 }
 
-/// Not a test: the server that [`a_server_killed_at_once_leaves_nothing`] kills.
+/// Not a test: [`killed_server_leaves_no_process`] starts this server and kills it.
 #[tokio::test]
 #[ignore = "runs until it is killed"]
 async fn a_server_to_be_killed() {
@@ -124,14 +124,14 @@ async fn a_server_to_be_killed() {
 }
 
 #[tokio::test]
-async fn a_server_killed_at_once_leaves_nothing() {
+async fn killed_server_leaves_no_process() {
     for level in confined_levels() {
         killed_server(level).await;
     }
 }
 
 async fn killed_server(level: Level) {
-    // The killed one cannot tidy up: its folder lies in ours.
+    // The killed server cannot clean up, so its folder is inside this test's folder.
     let (home, mark) = (open(), marker());
     let mut server = std::process::Command::new(std::env::current_exe().unwrap());
     server

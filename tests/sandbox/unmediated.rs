@@ -1,6 +1,6 @@
-//! System calls that Landlock does not mediate: limits and priorities of other processes, leases and watches on files, memory
-//! that is shared with everybody, set-user-id bits, modes of files outside. Each attack is a Python program that ends with 0
-//! when it got what it wanted; without a confinement nearly all of them do.
+//! System calls that Landlock does not mediate: limits and priorities of other processes, leases and watches on
+//! files, globally shared memory, set-user-id bits, modes of files outside. Each attack is a Python program that
+//! exits with 0 if it achieves its aim; without confinement nearly all of them do.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use miniclaw::sandbox::{Exit, Level};
 
 use crate::kit::{Home, Place, confined_levels, has, home, is_root, marker, processes_with, until};
 
-/// What every attack begins with: the C library, a process outside, and a way to fail.
+/// Start of every attack program: the C library, a process outside, and a function that fails on errors.
 const BEGIN: &str = "import ctypes, fcntl, os, resource, sys\n\
     c = ctypes.CDLL(None, use_errno=True)\n\
     home, victim, parent = os.environ['HOME_ROOT'], int(os.environ.get('VICTIM', 0)), os.getppid()\n\
@@ -63,7 +63,7 @@ const ATTACKS: [(&str, &str); 35] = [
     ),
 ];
 
-/// What lies beside the home and must stay as it is.
+/// Resources outside the home that must stay unchanged.
 struct Outside {
     victim: Child,
     segment: i32,
@@ -74,7 +74,7 @@ impl Outside {
     fn new() -> Self {
         let victim = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let key = victim.id() as i32;
-        // SAFETY: takes numbers only; the segment is removed when this is dropped.
+        // SAFETY: takes only numbers; the segment is removed when `Outside` is dropped.
         let segment = unsafe { libc::shmget(key, 16, libc::IPC_CREAT | 0o666) };
         assert!(segment >= 0);
         let kept = format!("kept-{}", victim.id());
@@ -109,16 +109,16 @@ impl Drop for Outside {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
         let _ = std::fs::remove_file(format!("/dev/shm/{}", self.kept));
-        // SAFETY: takes numbers only; the segment is ours.
+        // SAFETY: takes only numbers; the segment belongs to this test.
         unsafe { libc::shmctl(self.segment, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }
 
-/// The names of the attacks that got what they wanted.
+/// Returns the names of the attacks that achieved their aim.
 async fn successful(home: &Home) -> Vec<&'static str> {
     let mut successful = Vec::new();
     for (name, attack) in ATTACKS {
-        // Some of them take away what the next one needs.
+        // Some attacks destroy what the next one needs.
         let outside = Outside::new();
         let mut job = home.job(&["/usr/bin/python3", "-c", &format!("{BEGIN}{attack}")]);
         job.env.extend(outside.env());
@@ -132,12 +132,12 @@ async fn successful(home: &Home) -> Vec<&'static str> {
     successful
 }
 
-/// Every attack fails at this level as the user this process is.
+/// Checks that every attack fails at this level as the current user.
 pub async fn none_succeeds(level: Level, place: Place) {
     let home = home(level, place);
     let before = outside_of(&home);
     assert_eq!(successful(&home).await, Vec::<&str>::new(), "{level:?} {place:?}");
-    // What bubblewrap puts in the place of the folder above may change; the folder itself must not.
+    // The folder that bubblewrap mounts in place of the parent may change; the real folder must not.
     home.bash("chmod 777 ..; touch -d 2001-01-01 ..").await;
     assert_eq!(outside_of(&home), before, "{level:?} {place:?}");
     for entry in std::fs::read_dir(home.path("scratch")).unwrap().flatten() {
@@ -148,12 +148,12 @@ pub async fn none_succeeds(level: Level, place: Place) {
     refused_calls_are_named(&home).await;
 }
 
-/// Modes and times of what lies beside the working directory.
+/// Returns modes and modification times of what lies beside the working directory.
 fn outside_of(home: &Home) -> [(u32, i64); 2] {
     ["victim.txt", "."].map(|name| std::fs::metadata(home.path(name)).unwrap()).map(|meta| (meta.mode(), meta.mtime()))
 }
 
-/// Shared memory is there for the processes of one command, and ends with it.
+/// Shared memory is available to the processes of one command, and ends with it.
 async fn private_memory(home: &Home) {
     let mark = marker();
     let script = format!(
@@ -165,7 +165,7 @@ async fn private_memory(home: &Home) {
     assert!(!std::path::Path::new("/dev/shm").join(&mark).exists());
 }
 
-/// A supervisor that may open nothing any more could not see whom it has to end.
+/// A supervisor that cannot open files could not find the processes that it has to end.
 async fn supervisor_stays_free(home: &Home) {
     let mark = marker();
     let script = format!(
@@ -177,7 +177,7 @@ async fn supervisor_stays_free(home: &Home) {
     until("nothing outlived the call", || processes_with(&mark) == 0).await;
 }
 
-/// The names of refused calls are known; newer calls than the list are absent, so that programs do without.
+/// Refused calls are reported by name; calls newer than the list fail as missing, so that programs use fallbacks.
 async fn refused_calls_are_named(home: &Home) {
     let script = format!(
         "{BEGIN}c.inotify_init1(0); c.inotify_init1(0); c.shmget(0, 1, 0o1600)\nprint(c.syscall(999), ctypes.get_errno())\n\
@@ -189,7 +189,7 @@ async fn refused_calls_are_named(home: &Home) {
 }
 
 #[tokio::test]
-async fn calls_that_landlock_does_not_mediate_are_refused() {
+async fn unmediated_calls_are_refused() {
     for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             none_succeeds(level, place).await;
@@ -198,9 +198,9 @@ async fn calls_that_landlock_does_not_mediate_are_refused() {
 }
 
 #[tokio::test]
-async fn most_of_these_attacks_succeed_without_a_fence() {
+async fn most_attacks_succeed_without_sandbox() {
     let successful = successful(&home(Level::Off, Place::Open)).await;
-    // Some systems lack x32, asynchronous input and output, or attributes on temporary files.
+    // Some systems lack x32, asynchronous I/O, or attributes on temporary files.
     assert!(successful.len() >= ATTACKS.len() - 6, "{} of {}: {successful:?}", successful.len(), ATTACKS.len());
 }
 
@@ -218,9 +218,9 @@ async fn only_listed_files_of_etc_are_readable() {
     assert!(std::path::Path::new("/etc/fstab").exists() || std::path::Path::new("/etc/machine-id").exists());
 }
 
-/// A server that is root in a folder that is closed to others, and may mount nothing: it says what to do.
+/// As root in a closed folder and without the right to mount, the server refuses and reports the remedy.
 #[tokio::test]
-async fn root_that_can_give_nobody_a_way_refuses() {
+async fn root_without_usable_user_refuses() {
     if !is_root() || !has("setpriv") {
         crate::kit::skipped("root without CAP_SYS_ADMIN", "needs root and setpriv");
         return;
@@ -237,7 +237,7 @@ async fn root_that_can_give_nobody_a_way_refuses() {
     let refused = sandbox.run(job, tokio_util::sync::CancellationToken::new()).await.unwrap_err().to_string();
     assert!(refused.contains("as an ordinary user") && refused.contains("CAP_SYS_ADMIN"), "{refused}");
     assert!(!home.path("scratch/ran").exists());
-    // The way is free where the folder is open; what goes is shared memory.
+    // In an open folder the job runs, but without shared memory.
     let open = crate::kit::home(Level::Standard, Place::Open);
     let done =
         sandbox.run(open.job(&["/bin/bash", "-c", "id -u; ls /dev/shm"]), tokio_util::sync::CancellationToken::new());

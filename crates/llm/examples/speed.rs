@@ -1,4 +1,4 @@
-//! Reading and writing speed of a model on this machine: `speed FILE.gguf [threads] [batch]`.
+//! Measures prompt evaluation and generation speed of a model on this machine: `speed FILE.gguf [threads] [batch]`.
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::llama_batch::LlamaBatch;

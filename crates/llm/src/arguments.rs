@@ -1,4 +1,4 @@
-//! The arguments of a call: JSON written under the tool's own schema, from what the person said.
+//! The arguments of a tool call: JSON generated under the tool's own schema from the user's message.
 
 use crate::chatml::Prompt;
 use crate::request::Tool;
@@ -12,7 +12,7 @@ const DESCRIPTION_CHARS: usize = 600;
 const QUESTION_CHARS: usize = 3000;
 const CONTEXT_CHARS: usize = 300;
 const RESULT_CHARS: usize = 600;
-/// Parameters that carry what a call is about, even where a schema calls them optional.
+/// Parameters that carry the subject of a call, even if a schema declares them optional.
 const MAIN: [&str; 16] = [
     "query",
     "q",
@@ -32,7 +32,7 @@ const MAIN: [&str; 16] = [
     "question",
 ];
 
-/// The prompt that asks for the arguments of `tool`.
+/// Returns the prompt that asks for the arguments of `tool`.
 pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Prompt {
     let turn = conversation.last();
     let mut task = format!(
@@ -63,7 +63,7 @@ pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Promp
     prompt
 }
 
-/// One line a parameter; objects and arrays of objects one level deeper.
+/// Writes one line per parameter, and indents the parameters of objects and of arrays of objects by one more level.
 fn list_parameters(schema: &Value, depth: usize, out: &mut String) {
     let Some(properties) = schema["properties"].as_object() else { return };
     for (name, property) in properties {
@@ -83,8 +83,8 @@ fn list_parameters(schema: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// The schema without the optional parameters this question says nothing about: a small model fills in
-/// everything it is offered, and an invented `limit` or `cwd` spoils a good call.
+/// Returns the schema without the optional parameters that the question does not mention: a small model fills in
+/// every parameter it is offered, and an invented `limit` or `cwd` spoils a good call.
 pub fn needed(schema: &Value, question: &str) -> Value {
     let mut schema = schema.clone();
     let required: Vec<String> = strings(&schema["required"]);
@@ -143,19 +143,19 @@ fn strings(value: &Value) -> Vec<String> {
     all.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()
 }
 
-/// The GBNF grammar of a JSON schema, start rule `root`. A schema the converter does not understand becomes
-/// "any JSON object".
+/// Returns the GBNF grammar of a JSON schema; the start rule is `root`. If the converter does not support the schema,
+/// the grammar accepts any JSON object.
 ///
 /// # Errors
-/// What the converter said of the fallback; not to be expected.
+/// Returns the converter's message if the fallback schema fails too, which is not expected.
 pub fn grammar(schema: &Value) -> Result<String, String> {
     let convert = |schema: &Value| json_schema_to_grammar(&schema.to_string());
     let grammar = convert(schema).or_else(|_| convert(&json!({"type": "object"}))).map_err(|e| e.to_string())?;
     Ok(without_long_blanks(&grammar))
 }
 
-/// The converter allows up to 20 blanks after a line end between two values; small models then write blanks
-/// instead of values.
+/// Limits whitespace between values. The converter allows up to 20 blanks after a newline, and small models then
+/// generate blanks instead of values.
 fn without_long_blanks(grammar: &str) -> String {
     let lines = grammar.lines().map(|line| match line.starts_with("space ::=") {
         true => "space ::= | \" \"",
@@ -164,7 +164,7 @@ fn without_long_blanks(grammar: &str) -> String {
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// The arguments as sent: the JSON the model wrote, compact; None when it is not a JSON object.
+/// Returns the arguments to send: the generated JSON in compact form, or None if it is not a JSON object.
 pub fn finished(text: &str) -> Option<String> {
     let mut value: Map<String, Value> = serde_json::from_str(text).ok()?;
     for text in value.values_mut() {
@@ -175,8 +175,8 @@ pub fn finished(text: &str) -> Option<String> {
     Some(Value::Object(value).to_string())
 }
 
-/// The model sometimes closes the object before the string: `{"code":"print(1)}"}`. One closing brace too many at
-/// the very end is taken off.
+/// Removes one surplus closing brace at the very end of a string. The model sometimes closes the object before
+/// the string: `{"code":"print(1)}"}`.
 fn drop_stray_brace(text: &mut String) {
     if text.ends_with('}') && text.matches('}').count() == text.matches('{').count() + 1 {
         text.pop();

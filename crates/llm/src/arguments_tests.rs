@@ -12,7 +12,7 @@ fn names(schema: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn optional_parameters_nobody_asked_for_are_left_out() {
+fn unrequested_optional_parameters_are_omitted() {
     assert_eq!(names(&needed(&read_file(), "read notes.md")), ["path"]);
     assert_eq!(names(&needed(&read_file(), "read notes.md as GBK")), ["path", "encoding"]);
     assert_eq!(names(&needed(&read_file(), "the first 20 lines of notes.md")), ["path", "limit"]);
@@ -27,14 +27,14 @@ fn optional_subject_of_call_is_kept() {
 }
 
 #[test]
-fn required_text_may_not_be_empty_and_nothing_may_be_added() {
+fn required_text_is_non_empty_and_extra_fields_are_refused() {
     let schema = needed(&read_file(), "");
     assert_eq!(schema["properties"]["path"]["minLength"], 1);
     assert_eq!(schema["additionalProperties"], false);
 }
 
 #[test]
-fn items_of_a_list_are_slimmed_too() {
+fn list_item_schemas_are_reduced() {
     let schema = json!({"type": "object", "required": ["files"], "properties": {"files": {"type": "array",
         "items": {"type": "object", "required": ["path"], "properties": {
             "path": {"type": "string"}, "offset": {"type": "integer"}}}}}});
@@ -44,20 +44,20 @@ fn items_of_a_list_are_slimmed_too() {
 }
 
 #[test]
-fn a_tool_without_parameters_gets_an_empty_object() {
+fn tool_without_parameters_gets_empty_object() {
     let grammar = grammar(&needed(&json!({"type": "object"}), "")).unwrap();
     assert!(grammar.contains("root ::="), "{grammar}");
 }
 
 #[test]
-fn the_grammar_names_the_parameters_and_has_no_long_blanks() {
+fn grammar_names_parameters_and_bounds_whitespace() {
     let grammar = grammar(&needed(&read_file(), "")).unwrap();
     assert!(grammar.contains("path"), "{grammar}");
     assert!(grammar.lines().any(|l| l == "space ::= | \" \""), "{grammar}");
 }
 
 #[test]
-fn a_schema_nobody_understands_becomes_any_object() {
+fn unsupported_schema_becomes_any_object() {
     let odd = json!({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}, "required": ["a"]});
     assert!(grammar(&odd).unwrap().contains("root ::="));
 }
@@ -72,14 +72,14 @@ fn nested_parameters_are_listed_for_the_model() {
 }
 
 #[test]
-fn only_a_whole_object_is_sent() {
+fn only_complete_object_is_sent() {
     assert_eq!(finished("{\"a\": 1}").as_deref(), Some("{\"a\":1}"));
     assert_eq!(finished("{\"a\": "), None);
     assert_eq!(finished("[1]"), None);
 }
 
 #[test]
-fn a_brace_that_slipped_into_a_string_is_taken_off() {
+fn stray_brace_in_string_is_removed() {
     assert_eq!(finished(r#"{"code":"print(2**9)}"}"#).as_deref(), Some(r#"{"code":"print(2**9)"}"#));
     assert_eq!(finished(r#"{"code":"x = {1: 2}"}"#).as_deref(), Some(r#"{"code":"x = {1: 2}"}"#));
 }

@@ -1,6 +1,6 @@
-//! ChatML is how Qwen2.5 marks who speaks. A prompt is built from pieces, so that a role can only be opened by
-//! this code: the text of a message is always tokenised as plain text, and a `<|im_start|>` written in it
-//! stays six ordinary words.
+//! ChatML, the format in which Qwen2.5 marks the role of each message. A prompt is built from pieces, so that only
+//! this code can open a role: the text of a message is always tokenised as plain text, and a `<|im_start|>` in it
+//! becomes six ordinary tokens.
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -12,7 +12,7 @@ pub enum Piece {
     Open,
     /// `<|im_end|>`
     Close,
-    /// Plain text; never read as a control token.
+    /// Plain text, never parsed as a control token.
     Text(String),
 }
 
@@ -23,7 +23,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Adds a whole message.
+    /// Appends a complete message.
     pub fn message(&mut self, role: &str, text: &str) -> &mut Self {
         self.pieces.push(Piece::Open);
         self.pieces.push(Piece::Text(format!("{role}\n{text}")));
@@ -32,7 +32,7 @@ impl Prompt {
         self
     }
 
-    /// Opens the assistant's message, for the model to write.
+    /// Opens the assistant's message, which the model then generates.
     pub fn assistant(&mut self) -> &mut Self {
         self.pieces.push(Piece::Open);
         self.pieces.push(Piece::Text("assistant\n".into()));
@@ -40,7 +40,7 @@ impl Prompt {
     }
 }
 
-/// Turns pieces into tokens of one model.
+/// Converts pieces into the tokens of one model.
 #[derive(Clone, Copy)]
 pub struct Tokenizer<'m> {
     model: &'m LlamaModel,
@@ -49,8 +49,10 @@ pub struct Tokenizer<'m> {
 }
 
 impl<'m> Tokenizer<'m> {
+    /// Looks up ChatML's two control tokens in the vocabulary of `model`.
+    ///
     /// # Errors
-    /// A sentence when the model does not know ChatML's two control tokens.
+    /// Returns a message if the model does not have both tokens.
     pub fn new(model: &'m LlamaModel) -> Result<Self, String> {
         let control = |text: &str| match model.vocab().tokenize(text.as_bytes(), false, true)[..] {
             [one] => Ok(one),
@@ -59,12 +61,12 @@ impl<'m> Tokenizer<'m> {
         Ok(Self { model, open: control("<|im_start|>")?, close: control("<|im_end|>")? })
     }
 
-    /// The token that ends a message.
+    /// Returns the token that ends a message.
     pub fn end(&self) -> LlamaToken {
         self.close
     }
 
-    /// The tokens of a prompt.
+    /// Returns the tokens of a prompt.
     pub fn prompt(&self, prompt: &Prompt) -> Vec<LlamaToken> {
         let mut tokens = Vec::new();
         for piece in &prompt.pieces {
@@ -77,7 +79,7 @@ impl<'m> Tokenizer<'m> {
         tokens
     }
 
-    /// The tokens of plain text.
+    /// Returns the tokens of plain text.
     pub fn text(&self, text: &str) -> Vec<LlamaToken> {
         match text.is_empty() {
             true => Vec::new(),

@@ -1,8 +1,10 @@
-//! Whether this processor has what llama.cpp was compiled for; otherwise the first computation would end the
-//! process without a word.
+//! Checks of the processor: without the instructions that llama.cpp was compiled for, the first computation would
+//! kill the process without an error message.
 
+/// Checks that the processor has the instructions this binary was compiled for.
+///
 /// # Errors
-/// A sentence that says what is missing.
+/// Returns a message that names the missing instructions.
 pub fn fits() -> Result<(), String> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -22,7 +24,7 @@ pub fn fits() -> Result<(), String> {
     Ok(())
 }
 
-/// The processor's abilities as the kernel lists them; empty where there is no such list.
+/// Returns the processor flags that the kernel lists, or an empty string if there is no such list.
 #[cfg(target_arch = "x86_64")]
 fn flags() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -30,8 +32,8 @@ fn flags() -> String {
     line.and_then(|l| l.split_once(':')).map(|(_, flags)| flags.to_owned()).unwrap_or_default()
 }
 
-/// Threads to compute with: one on one or two cores, where a second only waits in a loop for the first
-/// whenever anything else runs; else half of what the system offers.
+/// Returns the default number of compute threads: one on one or two cores, because a second thread would only
+/// busy-wait for the first whenever another process runs; otherwise half of the available cores.
 pub fn default_threads() -> i32 {
     let offered = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     i32::try_from(if offered <= 2 { 1 } else { offered / 2 }).unwrap_or(1)

@@ -1,5 +1,5 @@
-//! The engine is the one thread that owns the model: it loads it, then answers one request after another and
-//! reads the shared prefix while nobody waits.
+//! The engine: the one thread that owns the model. It loads the model, then answers one request after another and
+//! evaluates the shared prefix while the queue is empty.
 
 use crate::chatml::{Prompt, Tokenizer};
 use crate::fit::system_tokens;
@@ -20,37 +20,37 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Memory beyond one full conversation, in tokens: for the prefix, the router and other conversations.
+/// Size of the KV cache beyond one full conversation, in tokens: for the prefix, the router and other conversations.
 const SPARE: u32 = 3072;
 
-/// What the engine is started with.
+/// Start options of the engine.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub model: PathBuf,
     pub threads: i32,
-    /// Most tokens of a prompt and its answer.
+    /// Maximum tokens of a prompt and its answer together.
     pub ctx: u32,
-    /// Where prefix states are kept; None keeps none.
+    /// Folder of the saved prefix states; None disables saving.
     pub cache: Option<PathBuf>,
 }
 
-/// What the engine and the HTTP server share.
+/// State shared by the engine and the HTTP server.
 pub struct Shared {
     pub status: Status,
     pub queue: Queue,
-    /// Set once the model is loaded; for counting tokens.
+    /// Set once the model is loaded; used to count tokens.
     pub model: OnceLock<Arc<LlamaModel>>,
-    /// As in [`Options`].
+    /// Same as [`Options::ctx`].
     pub ctx: u32,
 }
 
-/// Loads the model and works until the queue is closed. Blocks; call it on its own thread.
+/// Loads the model and serves requests until the queue is closed. Blocks; call it on its own thread.
 pub fn run(options: &Options, shared: &Arc<Shared>) {
     if let Err(why) = load_and_serve(options, shared) {
         eprintln!("{why}");
         shared.status.set_phase(Phase::Failed(why));
         while !shared.queue.is_closed() {
-            // requests are refused before they are queued
+            // the HTTP server refuses requests before they reach the queue
             let _ = shared.queue.next();
         }
     }
@@ -125,7 +125,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Reads the prefix and the router's beginning, or loads them from disk; gives way to requests.
+    /// Evaluates the prefix and the router's prefix, or loads them from disk. Stops when a request arrives.
     fn keep_ready(&mut self, prefix: Prefix) {
         let system = system_tokens(self.tokenizer, Some(&prefix.system));
         let mut parts = vec![(system, Purpose::Prefix)];

@@ -1,40 +1,40 @@
-//! What can go wrong with a request, and what the caller may do about it.
+//! The errors of a request, and how the caller can react to them.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// One variant for each thing a caller may do about it.
+/// One variant for each way in which the caller can react.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// Change the request. 400.
+    /// The caller must change the request. 400.
     #[error("{0}")]
     BadRequest(String),
-    /// Send less. 400, code `context_length_exceeded`. All numbers are tokens.
+    /// The caller must send less. 400, code `context_length_exceeded`. Both numbers are tokens.
     #[error(
         "the system prompt and the last message need {needed} tokens; together with the answer at most {limit} fit"
     )]
     TooLong { needed: usize, limit: usize },
-    /// Send the secret. 401.
+    /// The caller must send the secret. 401.
     #[error("missing or wrong bearer token")]
     Unauthorized,
-    /// Come by the loopback name. 403.
+    /// The caller must use a loopback host name. 403.
     #[error("only requests to 127.0.0.1 or localhost are answered")]
     ForeignHost,
-    /// Ask again later. 503 with `Retry-After`.
+    /// The caller can retry later. 503 with `Retry-After`.
     #[error("the queue is full: {0} requests are waiting")]
     Busy(usize),
-    /// Restart with another model. 503.
+    /// The server must be restarted with another model. 503.
     #[error("the model could not be loaded: {0}")]
     NotLoaded(String),
-    /// Nothing the caller can do. 500.
+    /// The caller cannot do anything about it. 500.
     #[error("{0}")]
     Internal(String),
 }
 
 impl ApiError {
-    /// The HTTP status of the answer.
+    /// Returns the HTTP status of the response.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) | Self::TooLong { .. } => StatusCode::BAD_REQUEST,
@@ -57,8 +57,8 @@ impl ApiError {
         }
     }
 
-    /// The OpenAI error object, `{"error":{"message","type","code",…}}`; a prompt that is too long
-    /// also carries `n_prompt_tokens` and `n_ctx`.
+    /// Returns the OpenAI error object, `{"error":{"message","type","code",…}}`. If the prompt is too long, the
+    /// object also has `n_prompt_tokens` and `n_ctx`.
     pub fn body(&self) -> Value {
         let kind = match self.status() {
             StatusCode::BAD_REQUEST => "invalid_request_error",
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_that_is_too_long_says_the_numbers() {
+    fn too_long_prompt_error_has_token_counts() {
         let error = ApiError::TooLong { needed: 9000, limit: 8192 };
         assert_eq!(error.status(), StatusCode::BAD_REQUEST);
         let body = error.body();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_says_when_to_come_back() {
+    fn full_queue_error_has_retry_after() {
         let response = ApiError::Busy(32).into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(response.headers().contains_key(header::RETRY_AFTER));

@@ -1,10 +1,10 @@
-//! Examples shown to the router. Which ones depends on the tools at hand: an example that names a tool that
-//! does not exist would teach the wrong thing.
+//! Few-shot examples for the router. They depend on the offered tools: an example that names a missing tool would
+//! teach the model to choose it.
 
 use crate::request::Tool;
 use crate::router::NONE;
 
-/// Questions that need no tool; between the others, so that the last example is not always a tool.
+/// Questions that need no tool. They stand between the others, so that the last example is not always a tool.
 const WITHOUT_TOOL: [&str; 10] = [
     "你好！",
     "Who are you and what can you do?",
@@ -18,7 +18,8 @@ const WITHOUT_TOOL: [&str; 10] = [
     "My name is Li Wei",
 ];
 
-/// A part of a tool's name and a question for such a tool; the first part found in a name counts.
+/// Parts of tool names, and a question for such a tool. Each entry is used for the first tool whose name contains
+/// one of its parts and that has no example yet.
 const WITH_TOOL: [(&[&str], &str); 22] = [
     (&["weather"], "后天深圳会下雨吗？"),
     (&["read_file", "file_read", "open_file"], "What does todo.txt say?"),
@@ -44,10 +45,10 @@ const WITH_TOOL: [(&[&str], &str); 22] = [
     (&["mail"], "给张伟发封邮件说我明天请假"),
 ];
 
-/// More examples than this do not help and cost reading time.
+/// Maximum number of examples with a tool. More do not improve the choice and cost evaluation time.
 const MAX_WITH_TOOL: usize = 12;
 
-/// Question and answer pairs for these tools.
+/// Returns pairs of question and answer for these tools.
 pub fn for_tools(tools: &[Tool]) -> Vec<(&'static str, &str)> {
     let mut with: Vec<(&'static str, &str)> = Vec::new();
     for (parts, question) in &WITH_TOOL {
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_name_only_tools_that_are_there() {
+    fn examples_use_only_offered_tools() {
         let tools = [tool("read_file"), tool("my_odd_tool")];
         let examples = for_tools(&tools);
         assert!(examples.iter().all(|(_, a)| *a == NONE || *a == "read_file"));
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn one_tool_is_shown_once() {
+    fn single_tool_is_listed_once() {
         let tools = [tool("search_knowledge_base")];
         let shown = for_tools(&tools).iter().filter(|(_, a)| *a != NONE).count();
         assert_eq!(shown, 1);

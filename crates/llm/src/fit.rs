@@ -1,19 +1,18 @@
-//! Which turns go into the prompt of an answer when not all of them fit.
+//! Selection of the turns that go into the prompt of an answer when not all of them fit.
 
 use crate::chatml::{Prompt, Tokenizer};
 use crate::error::ApiError;
 use crate::turns::Conversation;
 use llama_cpp_2::token::LlamaToken;
 
-/// When turns must be dropped they are dropped by this many, so that the next questions still begin with the
-/// same tokens.
+/// Number of turns that are dropped at a time, so that the prompts of the next questions still share the same first tokens.
 const DROP_STEP: usize = 4;
 
-/// The tokens of the answer's prompt: the system message, as many of the latest turns as fit, and the opened
-/// answer. `room` is the most tokens the prompt may have.
+/// Returns the tokens of the answer's prompt: the system message, as many of the latest turns as fit, and the opened
+/// assistant message. `room` is the maximum number of tokens of the prompt.
 ///
 /// # Errors
-/// [`ApiError::TooLong`] when the system message and the last question alone do not fit.
+/// Returns [`ApiError::TooLong`] if the system message and the last question alone do not fit.
 pub fn answer_prompt(
     tokenizer: Tokenizer<'_>,
     conversation: &Conversation,
@@ -39,12 +38,12 @@ pub fn answer_prompt(
     Ok(head.into_iter().chain(body).chain(opened).collect())
 }
 
-/// The tokens every answer with this system message begins with; none without a system message.
+/// Returns the tokens with which every answer under this system message begins; empty without a system message.
 pub fn system_tokens(tokenizer: Tokenizer<'_>, system: Option<&str>) -> Vec<LlamaToken> {
     system.map_or_else(Vec::new, |text| tokenizer.prompt(Prompt::default().message("system", text)))
 }
 
-/// The first turn to keep so that the rest fits into `room` tokens; None when not even the last one fits.
+/// Returns the index of the first turn to keep so that the rest fits into `room` tokens; None if not even the last turn fits.
 fn first_turn(lengths: &[usize], room: usize) -> Option<usize> {
     let fits = |first: usize| lengths[first..].iter().sum::<usize>() <= room;
     let last = lengths.len().checked_sub(1)?;
@@ -57,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_kept_while_it_fits() {
+    fn nothing_is_dropped_while_it_fits() {
         assert_eq!(first_turn(&[10, 10, 10], 30), Some(0));
     }
 
     #[test]
-    fn turns_are_dropped_in_steps_to_keep_the_prefix() {
+    fn turns_are_dropped_in_steps_so_prefix_is_reused() {
         let lengths = [10; 9];
         assert_eq!(first_turn(&lengths, 89), Some(4));
         assert_eq!(first_turn(&[10; 10], 89), Some(4));
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_conversation_drops_what_it_must() {
+    fn short_conversation_drops_only_what_exceeds_window() {
         assert_eq!(first_turn(&[50, 10, 10], 25), Some(1));
         assert_eq!(first_turn(&[10, 10, 50], 25), None);
     }

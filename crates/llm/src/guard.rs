@@ -1,18 +1,18 @@
-//! A guard notices that an answer goes round in circles, which small models do; the answer is then ended.
+//! A guard that detects repetition loops, which are common with small models, so that the answer can be ended.
 
 use std::collections::HashMap;
 
-/// Shorter sentences ("}", "- yes") repeat in honest text.
+/// Minimum length of a sentence that counts. Shorter ones ("}", "- yes") repeat in normal text.
 const MIN_SENTENCE_CHARS: usize = 8;
 const MAX_SAME_IN_A_ROW: u32 = 4;
 const MAX_SAME_IN_ALL: u32 = 6;
-/// Sentences shorter than this count only when they follow each other.
+/// Minimum length of a sentence that counts when its repetitions are not consecutive.
 const MIN_CHARS_IN_ALL: usize = 16;
-/// A tail of this many characters that repeats one piece is a loop without sentence ends.
+/// Length of the tail that is checked for a short repeated piece, a loop without sentence ends.
 const TAIL_CHARS: usize = 160;
 const MAX_PERIOD: usize = 20;
 
-/// Watches the text of one answer.
+/// Detects repetition in the text of one answer.
 #[derive(Default)]
 pub struct LoopGuard {
     sentence: String,
@@ -23,7 +23,7 @@ pub struct LoopGuard {
 }
 
 impl LoopGuard {
-    /// Adds text; true when the answer repeats itself so often that it should end here.
+    /// Appends text. Returns true if the answer repeats itself so often that it should end here.
     pub fn push(&mut self, text: &str) -> bool {
         let mut looping = false;
         for c in text.chars() {
@@ -65,21 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_sentence_again_and_again_is_a_loop() {
+    fn repeated_sentence_is_a_loop() {
         let mut guard = LoopGuard::default();
         let steps: Vec<bool> = (0..4).map(|_| guard.push("我是一个人工智能助手。")).collect();
         assert_eq!(steps, [false, false, false, true]);
     }
 
     #[test]
-    fn two_sentences_taking_turns_are_a_loop() {
+    fn alternating_sentences_are_a_loop() {
         let mut guard = LoopGuard::default();
         let turns = (0..6).map(|_| guard.push("This is the first sentence.\nThis is the second one.\n"));
         assert_eq!(turns.filter(|l| *l).count(), 1);
     }
 
     #[test]
-    fn a_tail_without_sentence_ends_is_a_loop() {
+    fn unpunctuated_repetition_is_a_loop() {
         let mut guard = LoopGuard::default();
         assert!((0..60).any(|_| guard.push("very, ")));
     }

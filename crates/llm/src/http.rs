@@ -1,4 +1,4 @@
-//! The HTTP face: the OpenAI chat API and a health page, for one client on this machine that knows the secret.
+//! The HTTP interface: the OpenAI chat API and a health endpoint, for one local client that knows the secret.
 
 use crate::chatml::Tokenizer;
 use crate::engine::Shared;
@@ -28,10 +28,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 const MAX_BODY: usize = 8 << 20;
-/// A comment line keeps an idle stream alive while a prompt is read.
+/// Interval of the SSE comments that keep an idle stream alive while a prompt is evaluated.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// What every handler sees.
+/// State of all handlers.
 #[derive(Clone)]
 pub struct App {
     shared: Arc<Shared>,
@@ -45,7 +45,7 @@ impl App {
     }
 }
 
-/// All routes.
+/// Returns the router with all routes.
 pub fn routes(app: App) -> Router {
     let guarded = Router::new()
         .route("/v1/models", get(models))
@@ -60,7 +60,8 @@ pub fn routes(app: App) -> Router {
         .with_state(app)
 }
 
-/// A page in a browser can be made to resolve its own name to 127.0.0.1; such a request carries that name.
+/// Refuses requests whose `Host` is not a loopback name. A web page can make its own name resolve to 127.0.0.1 (DNS
+/// rebinding); such a request carries that name.
 async fn refuse_foreign_hosts(request: Request, next: Next) -> Result<Response, ApiError> {
     match is_loopback_host(request.headers()) {
         true => Ok(next.run(request).await),
@@ -85,7 +86,7 @@ async fn authenticate(State(app): State<App>, request: Request, next: Next) -> R
     }
 }
 
-/// Hashes are compared, and all of their bytes, so that the time taken tells nothing of the secret.
+/// Compares all bytes of the two hashes, so that the response time reveals nothing about the secret.
 fn carries_secret(headers: &HeaderMap, secret: &[u8; 32]) -> bool {
     let given = headers.get(header::AUTHORIZATION).and_then(|h| h.as_bytes().strip_prefix(b"Bearer "));
     let hash: [u8; 32] = Sha256::digest(given.unwrap_or_default()).into();
@@ -126,7 +127,7 @@ async fn chat(State(app): State<App>, body: Bytes) -> Result<Response, ApiError>
     }
 }
 
-/// Refuses a request that cannot fit before it waits in the queue, while a status can still say so.
+/// Refuses a request that cannot fit before it enters the queue, while the HTTP status can still report the error.
 async fn checked(shared: &Arc<Shared>, request: ChatRequest) -> Result<ChatRequest, ApiError> {
     let shared = Arc::clone(shared);
     let checked = tokio::task::spawn_blocking(move || {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_names_are_answered() {
+    fn only_loopback_hosts_are_served() {
         for host in ["127.0.0.1:80", "localhost:4000", "LOCALHOST", "127.0.0.1"] {
             assert!(is_loopback_host(&headers(header::HOST, host)), "{host}");
         }
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_secret_opens() {
+    fn only_complete_secret_is_accepted() {
         let secret: [u8; 32] = Sha256::digest(b"s3cret").into();
         assert!(carries_secret(&headers(header::AUTHORIZATION, "Bearer s3cret"), &secret));
         for wrong in ["Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret", "Bearer "] {

@@ -1,5 +1,5 @@
-//! The language model in memory: reading prompts into slots and writing one token after another.
-//! Knows tokens and slots; nothing of messages, tools or HTTP.
+//! The language model in memory: evaluates prompts into slots and generates one token at a time.
+//! Works on tokens and slots only; messages, tools and HTTP belong to other modules.
 
 use crate::slots::{Purpose, SLOTS, Slots};
 use llama_cpp_2::DecodeError;
@@ -11,19 +11,19 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Tokens are read in batches that take about this long, so that a request can be cancelled between two.
+/// Target duration of a batch. A request can be cancelled between two batches.
 const BATCH_TIME: Duration = Duration::from_millis(700);
-/// Largest batch, in tokens; more is not faster on a CPU.
+/// Maximum batch size, in tokens; larger batches are not faster on a CPU.
 pub const MAX_BATCH: usize = 128;
 const MIN_BATCH: usize = 8;
 
-/// Why reading or writing ended early.
+/// Why evaluation or generation ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum LmError {
-    /// The watcher asked to stop; what was read so far is kept.
+    /// The watcher asked to stop; the tokens evaluated so far stay in the KV cache.
     #[error("cancelled")]
     Stopped,
-    /// The prompt is longer than the memory.
+    /// The prompt does not fit into the context.
     #[error("the context is full")]
     Full,
     /// llama.cpp failed.
@@ -31,7 +31,7 @@ pub enum LmError {
     Failed(String),
 }
 
-/// How far a prompt is read, in tokens. `cached` of `total` needed no reading; `done` includes them.
+/// Progress of a prompt's evaluation, in tokens. `cached` of the `total` tokens came from the KV cache; `done` includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadProgress {
     pub total: usize,
@@ -40,19 +40,19 @@ pub struct ReadProgress {
     pub elapsed: Duration,
 }
 
-/// Called after every batch; break to stop reading.
+/// Called after every batch; a break stops the evaluation.
 pub type Watch<'w> = &'w mut dyn FnMut(ReadProgress) -> ControlFlow<()>;
 
-/// A prompt that has been read: its slot, ready to be written on.
+/// An evaluated prompt: its slot, to which tokens can be appended.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     pub slot: usize,
     pub cached: usize,
-    /// Which output of the last batch holds the logits of the next token.
+    /// Index of the output of the last batch that holds the logits of the next token.
     output: i32,
 }
 
-/// The model with its memory.
+/// The model with its KV cache.
 pub struct Lm<'m> {
     pub model: &'m LlamaModel,
     ctx: LlamaContext<'m>,
@@ -63,32 +63,34 @@ pub struct Lm<'m> {
 }
 
 impl<'m> Lm<'m> {
-    /// `limit` is the most tokens one prompt and its answer may have together.
+    /// Creates the wrapper. `limit` is the maximum number of tokens of one prompt and its answer together.
     pub fn new(model: &'m LlamaModel, ctx: LlamaContext<'m>, limit: usize) -> Self {
         let batch = LlamaBatch::new(MAX_BATCH, 1);
         Self { model, ctx, batch, slots: Slots::default(), batch_tokens: 32, limit }
     }
 
-    /// The most tokens one prompt and its answer may have together.
+    /// Returns the maximum number of tokens of one prompt and its answer together.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The logits of the next token after `reading`, one for each token of the vocabulary.
+    /// Returns the logits of the next token after `reading`, one for each token of the vocabulary.
     pub fn logits(&self, reading: &Reading) -> &[f32] {
         self.ctx.get_logits_ith(reading.output)
     }
 
-    /// Reads a prompt into a slot of its purpose, starting from the slot that shares the longest beginning.
+    /// Evaluates a prompt into a slot of its purpose, starting from the slot that shares the longest prefix with it.
     ///
     /// # Errors
-    /// [`LmError::Stopped`] when the watcher broke off, [`LmError::Full`], [`LmError::Failed`].
+    /// Returns [`LmError::Stopped`] if the watcher breaks, [`LmError::Full`] if the prompt is empty or too
+    /// long, or [`LmError::Failed`].
     pub fn read(&mut self, prompt: &[LlamaToken], purpose: Purpose, watch: Watch<'_>) -> Result<Reading, LmError> {
         if prompt.is_empty() || prompt.len() >= self.limit {
             return Err(LmError::Full);
         }
         let ids: Vec<i32> = prompt.iter().map(|t| t.0).collect();
-        // the last token is always read, because the next token's logits come with it; only the prefix needs none
+        // the last token is always evaluated, because that yields the logits of the next token; only the prefix
+        // needs no logits
         let reusable = if purpose == Purpose::Prefix { ids.len() } else { ids.len() - 1 };
         let plan = self.slots.plan(&ids[..reusable], purpose);
         self.prepare(plan)?;
@@ -114,10 +116,10 @@ impl<'m> Lm<'m> {
         Ok(Reading { slot, cached, output })
     }
 
-    /// Appends one token the model wrote (or was made to write).
+    /// Appends one token that the model generated or that the caller chose.
     ///
     /// # Errors
-    /// [`LmError::Full`] at the limit, [`LmError::Failed`].
+    /// Returns [`LmError::Full`] at the limit, or [`LmError::Failed`].
     pub fn write(&mut self, reading: &mut Reading, token: LlamaToken) -> Result<(), LmError> {
         if self.slots.tokens(reading.slot).len() + 1 >= self.limit {
             return Err(LmError::Full);
@@ -142,8 +144,8 @@ impl<'m> Lm<'m> {
         moved.map_err(|e| LmError::Failed(e.to_string()))
     }
 
-    /// Decodes tokens at the end of a slot; empties other slots when the memory is full. Returns which output
-    /// holds the logits after the last token.
+    /// Evaluates tokens at the end of a slot; clears other slots if the KV cache is full. Returns the index of the
+    /// output that holds the logits after the last token.
     fn decode(&mut self, slot: usize, tokens: &[LlamaToken]) -> Result<i32, LmError> {
         loop {
             let start = self.slots.tokens(slot).len();
@@ -183,25 +185,25 @@ impl<'m> Lm<'m> {
         self.batch_tokens = (fitting as usize).clamp(MIN_BATCH, MAX_BATCH) / 8 * 8;
     }
 
-    /// Whether the slot of `purpose` begins with all of `prompt`.
+    /// Returns whether the slot of `purpose` begins with all of `prompt`.
     pub fn holds(&self, prompt: &[LlamaToken], purpose: Purpose) -> bool {
         let ids: Vec<i32> = prompt.iter().map(|t| t.0).collect();
         self.slots.tokens(own(purpose)).starts_with(&ids)
     }
 
-    /// Writes the state of the first tokens of a slot to a file.
+    /// Saves the KV cache of a slot, which begins with `prompt`, to a file.
     ///
     /// # Errors
-    /// [`LmError::Failed`] with what the disk said.
+    /// Returns [`LmError::Failed`] with the I/O error.
     pub fn save(&self, prompt: &[LlamaToken], purpose: Purpose, file: &Path) -> Result<(), LmError> {
         let saved = self.ctx.state_seq_save_file(file, own(purpose) as i32, prompt);
         saved.map(|_| ()).map_err(|e| LmError::Failed(e.to_string()))
     }
 
-    /// Loads a state saved by [`Lm::save`] into the slot of `purpose`; the file must hold exactly `prompt`.
+    /// Loads a state that [`Lm::save`] wrote into the slot of `purpose`; the file must hold exactly `prompt`.
     ///
     /// # Errors
-    /// [`LmError::Failed`]; the slot is then empty.
+    /// Returns [`LmError::Failed`] and leaves the slot empty.
     pub fn load(&mut self, prompt: &[LlamaToken], purpose: Purpose, file: &Path) -> Result<(), LmError> {
         let slot = own(purpose);
         self.empty(slot)?;
@@ -227,5 +229,5 @@ fn own(purpose: Purpose) -> usize {
     }
 }
 
-/// Sequences the context must be made for.
+/// Number of sequences that the context must support.
 pub const SEQUENCES: u32 = SLOTS as u32;

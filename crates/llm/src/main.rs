@@ -1,4 +1,4 @@
-//! Serves one chat model over the OpenAI chat API on loopback. See README.md beside this crate.
+//! Serves one chat model over the OpenAI chat API on loopback. See README.md of this crate.
 
 mod arguments;
 mod chatml;
@@ -38,27 +38,27 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 const SECRET: &str = "MINICLAW_LLM_SECRET";
-/// How long the engine may take to leave off what it is doing.
+/// How long the engine may take to stop its current request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves one GGUF chat model over the OpenAI chat API on 127.0.0.1. The secret clients must send as bearer
-/// token is taken from MINICLAW_LLM_SECRET. Ends when its standard input does.
+/// Serves one GGUF chat model over the OpenAI chat API on 127.0.0.1. Clients must send the secret from
+/// MINICLAW_LLM_SECRET as bearer token. Exits when standard input is closed.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
     /// The model, a GGUF file with the ChatML format (Qwen2.5)
     #[arg(long)]
     model: PathBuf,
-    /// The port; 0 takes a free one
+    /// The port; 0 picks a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Threads to compute with [default: 1 on one or two cores, else half of them]
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..=256))]
     threads: Option<i32>,
-    /// Most tokens of a prompt and its answer together
+    /// Maximum tokens of a prompt and its answer together
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1024..=131_072))]
     ctx: u32,
-    /// Where to keep what was read of the system prompt, so that a restart need not read it again
+    /// Where to keep the evaluated system prompt, so that a restart need not evaluate it again
     #[arg(long)]
     cache_dir: Option<PathBuf>,
 }
@@ -100,11 +100,11 @@ async fn main() -> anyhow::Result<()> {
     while !engine.is_finished() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // the engine may still be inside llama.cpp; nothing it holds outlives the process
+    // the engine may still be inside llama.cpp; the process exit releases everything it holds
     std::process::exit(0)
 }
 
-/// Waits for SIGTERM, SIGINT or the end of standard input, and says which it was.
+/// Waits for SIGTERM, SIGINT or the end of standard input, and returns which of them occurred.
 async fn told_to_stop() -> anyhow::Result<&'static str> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;

@@ -1,5 +1,5 @@
-//! The queue is where requests wait: first come, first served, one at a time, bounded. A waiting request is
-//! told its position whenever that changes; one whose client has gone leaves by itself.
+//! The request queue: first in, first out, one at a time, bounded. A waiting request is notified of its position
+//! whenever it changes; a request whose client disconnects is removed.
 
 use crate::error::ApiError;
 use crate::request::{ChatRequest, Tool};
@@ -8,9 +8,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Most requests that may wait.
+/// Maximum number of waiting requests.
 pub const MAX_WAITING: usize = 32;
-/// How often the engine looks whether it is to stop.
+/// Interval at which the idle engine checks whether it should stop.
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// How an answer ended.
@@ -21,16 +21,16 @@ pub enum Finish {
     Length,
 }
 
-/// What the router chose.
+/// The router's choice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// A tool's name or "none".
     pub name: String,
-    /// How likely "none" was at the first token, 0 to 1; 0 when it was not among the choices.
+    /// Probability of "none" at the first token, 0 to 1; 0 if "none" was not among the choices.
     pub none: f32,
 }
 
-/// What one step of a request read and wrote, in tokens.
+/// Tokens that one step of a request evaluated and generated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepUsage {
     /// "router", "arguments" or "answer".
@@ -38,16 +38,16 @@ pub struct StepUsage {
     pub prompt: usize,
     pub cached: usize,
     pub completion: usize,
-    /// Of the router's step only.
+    /// Set for the router's step only.
     pub choice: Option<Choice>,
 }
 
-/// What the engine tells a request's client.
+/// An event that the engine sends to the client of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// So many requests are before this one.
+    /// Position in the queue, 1-based.
     Waiting(usize),
-    /// Reading the prompt of a step; tokens and milliseconds.
+    /// Progress of a step's prompt evaluation, in tokens and milliseconds.
     Reading {
         step: &'static str,
         total: usize,
@@ -60,41 +60,41 @@ pub enum Event {
         name: String,
         arguments: String,
     },
-    /// The last event of an answer. The usage of all steps, in order.
+    /// The last event of a complete answer. `steps` holds the usage of all steps, in order.
     Done {
         finish: Finish,
         steps: Vec<StepUsage>,
     },
-    /// The last event when there is no answer.
+    /// The last event of a failed request.
     Failed(ApiError),
 }
 
-/// A request and the way back to its client.
+/// A request and the channel to its client.
 pub struct Job {
     pub request: ChatRequest,
     events: mpsc::Sender<Event>,
 }
 
 impl Job {
-    /// Sends an event; false when the client has gone or does not read.
+    /// Sends an event; false if the client has disconnected or does not read.
     pub fn send(&self, event: Event) -> bool {
         self.events.try_send(event).is_ok()
     }
 
-    /// Whether the client has gone.
+    /// Returns whether the client has disconnected.
     pub fn is_gone(&self) -> bool {
         self.events.is_closed()
     }
 }
 
-/// The prefix that is to be kept ready: the system message and the tools.
+/// The prefix to keep evaluated: the system message and the tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prefix {
     pub system: String,
     pub tools: Vec<Tool>,
 }
 
-/// What the engine is to do next.
+/// The engine's next task.
 pub enum Next {
     Chat(Box<Job>),
     Prefix(Prefix),
@@ -117,12 +117,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Adds a request. Its events come over the returned channel; dropping that cancels the request.
+    /// Adds a request. Its events arrive on the returned channel; dropping the channel cancels the request.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] when the queue is full.
+    /// Returns [`ApiError::Busy`] if the queue is full.
     pub fn push(&self, request: ChatRequest) -> Result<mpsc::Receiver<Event>, ApiError> {
-        // an answer has at most a few thousand events; a client that reads none of them is dropped
+        // an answer has at most a few thousand events; a client that reads none of them counts as disconnected when
+        // the buffer is full
         let (events, receiver) = mpsc::channel(8192);
         let mut waiting = self.lock();
         waiting.jobs.retain(|job| !job.is_gone());
@@ -136,36 +137,36 @@ impl Queue {
         Ok(receiver)
     }
 
-    /// Sets the prefix to keep ready; the newest wins.
+    /// Sets the prefix to keep ready, replacing an earlier one.
     pub fn want_prefix(&self, prefix: Prefix) {
         self.lock().prefix = Some(prefix);
         self.changed.notify_all();
     }
 
-    /// Puts a prefix back whose reading was interrupted, unless a newer one is wanted by now.
+    /// Puts back a prefix whose evaluation was interrupted, unless a newer one was set in the meantime.
     pub fn return_prefix(&self, prefix: Prefix) {
         self.lock().prefix.get_or_insert(prefix);
     }
 
-    /// Whether the engine should leave off reading the prefix: a request waits, a newer prefix is wanted, or it
-    /// is time to stop.
+    /// Returns whether the engine should interrupt the evaluation of the prefix: a request waits, a newer prefix is
+    /// set, or the queue is closed.
     pub fn is_pressing(&self) -> bool {
         let waiting = self.lock();
         waiting.closed || waiting.prefix.is_some() || waiting.jobs.iter().any(|job| !job.is_gone())
     }
 
-    /// No more work; the engine ends.
+    /// Closes the queue; the engine then ends.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Whether [`Queue::close`] was called.
+    /// Returns whether [`Queue::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// The next work, waiting a moment for it. Requests come before the prefix.
+    /// Returns the next task, waiting briefly for one. Requests come before the prefix.
     pub fn next(&self) -> Next {
         let mut waiting = self.lock();
         if waiting.jobs.is_empty() && waiting.prefix.is_none() && !waiting.closed {
@@ -184,7 +185,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // the data is only ever replaced whole, so a panic elsewhere leaves it usable
+        // no update leaves the data half-changed, so it stays usable after a panic elsewhere
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_served_in_the_order_they_came() {
+    fn requests_are_served_in_arrival_order() {
         let queue = Queue::default();
         let mut first = queue.push(request("a")).unwrap();
         let mut second = queue.push(request("b")).unwrap();
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_whose_client_has_gone_is_not_served() {
+    fn request_of_disconnected_client_is_skipped() {
         let queue = Queue::default();
         drop(queue.push(request("a")).unwrap());
         let _b = queue.push(request("b")).unwrap();
@@ -234,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses() {
+    fn full_queue_rejects_requests() {
         let queue = Queue::default();
         let _kept: Vec<_> = (0..MAX_WAITING).map(|_| queue.push(request("x")).unwrap()).collect();
         assert_eq!(queue.push(request("x")).err(), Some(ApiError::Busy(MAX_WAITING)));
     }
 
     #[test]
-    fn a_request_comes_before_the_prefix_and_the_newest_prefix_wins() {
+    fn requests_precede_prefix_and_newest_prefix_wins() {
         let queue = Queue::default();
         let prefix = |s: &str| Prefix { system: s.into(), tools: vec![] };
         queue.want_prefix(prefix("old"));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_queue_ends_the_engine() {
+    fn closed_queue_stops_engine() {
         let queue = Queue::default();
         queue.close();
         assert!(matches!(queue.next(), Next::End));

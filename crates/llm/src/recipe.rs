@@ -1,5 +1,5 @@
-//! The recipe makes a small model usable with tools: choose a tool from a list, write its arguments under a
-//! grammar, answer from a fresh prompt without tools. Each step is a short prompt with its own memory.
+//! The recipe that makes a small model usable with tools: it chooses a tool from a list, generates the arguments
+//! under a grammar, and answers from a fresh prompt without tools. Each step is a short prompt with its own slot.
 
 use crate::arguments;
 use crate::chatml::Tokenizer;
@@ -18,18 +18,18 @@ use llama_cpp_2::token::LlamaToken;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Most calls for one question.
+/// Maximum number of calls for one question.
 const MAX_CALLS: usize = 3;
-/// Most tokens of the arguments of a call.
+/// Maximum number of tokens of a call's arguments.
 const MAX_ARGUMENT_TOKENS: usize = 768;
-/// No answer takes longer than this.
+/// Time limit for generating one text.
 const MAX_TIME: Duration = Duration::from_secs(600);
-/// Arguments are copied from the question, not invented.
+/// Sampling for arguments, which are copied from the question, not invented: greedy.
 const EXACT: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0, repeat_penalty: 1.0 };
 
 /// Why a request has no answer.
 pub enum Failure {
-    /// The client has gone; nobody is left to tell.
+    /// The client has disconnected; nobody can receive an error.
     Gone,
     Error(ApiError),
 }
@@ -43,7 +43,7 @@ impl From<LmError> for Failure {
     }
 }
 
-/// One request on its way through the recipe.
+/// One request while the recipe processes it.
 pub struct Run<'r, 'm> {
     pub lm: &'r mut Lm<'m>,
     pub tokenizer: Tokenizer<'m>,
@@ -51,7 +51,7 @@ pub struct Run<'r, 'm> {
     steps: Vec<StepUsage>,
 }
 
-/// Room kept for the answer in a context of `limit` tokens.
+/// Returns the number of tokens reserved for the answer in a context of `limit` tokens.
 pub fn answer_room(max_tokens: usize, limit: usize) -> usize {
     max_tokens.min(limit / 4)
 }
@@ -61,10 +61,10 @@ impl<'r, 'm> Run<'r, 'm> {
         Self { lm, tokenizer, job, steps: Vec::new() }
     }
 
-    /// Answers the request; sends everything but the failure.
+    /// Answers the request. Sends all events except [`Event::Failed`].
     ///
     /// # Errors
-    /// [`Failure::Gone`] when the client left, otherwise what to tell it.
+    /// Returns [`Failure::Gone`] if the client has disconnected, otherwise the error to send to it.
     pub fn run(mut self) -> Result<(), Failure> {
         let conversation = Conversation::new(&self.job.request.messages);
         if let Some(tool) = self.route(&conversation)?
@@ -81,7 +81,7 @@ impl<'r, 'm> Run<'r, 'm> {
         self.done(finish)
     }
 
-    /// Which tool to call, if any.
+    /// Returns the index of the tool to call, if any.
     fn route(&mut self, conversation: &Conversation) -> Result<Option<usize>, Failure> {
         let request = &self.job.request;
         let turn = conversation.last();
@@ -105,7 +105,7 @@ impl<'r, 'm> Run<'r, 'm> {
         Ok(chosen.tool)
     }
 
-    /// The arguments of a call as compact JSON; None when the model did not come to an end.
+    /// Returns the arguments of a call as compact JSON; None if the model did not finish the object.
     fn arguments(&mut self, conversation: &Conversation, tool: usize) -> Result<Option<String>, Failure> {
         let tool = &self.job.request.tools[tool];
         let question = router::asked(&conversation.last().question);
@@ -126,7 +126,7 @@ impl<'r, 'm> Run<'r, 'm> {
         Ok(arguments::finished(&text))
     }
 
-    /// Writes the answer.
+    /// Generates the answer.
     fn answer(&mut self, conversation: &Conversation) -> Result<Finish, Failure> {
         let request = &self.job.request;
         let room = self.lm.limit() - answer_room(request.max_tokens, self.lm.limit());
@@ -158,7 +158,7 @@ impl<'r, 'm> Run<'r, 'm> {
         Ok(finish)
     }
 
-    /// Reads a step's prompt, telling the client how far it is.
+    /// Evaluates the prompt of a step and reports the progress to the client.
     fn read(&mut self, step: &'static str, tokens: &[LlamaToken], purpose: Purpose) -> Result<Reading, Failure> {
         let job = self.job;
         let mut watch = |p: ReadProgress| {
@@ -185,7 +185,7 @@ impl<'r, 'm> Run<'r, 'm> {
         Ok(reading)
     }
 
-    /// Writes tokens until the model ends, `take` refuses, or `max` tokens are written.
+    /// Generates tokens until the model ends, `take` returns false, or `max` tokens are generated.
     fn write(
         &mut self,
         from: (Reading, Sampler),

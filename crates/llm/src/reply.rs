@@ -1,6 +1,6 @@
-//! A reply is how events travel to the client: one JSON object, or chunks of an event stream. The shapes are
-//! those of the OpenAI chat completions API; `prompt_progress` is llama.cpp's extension, `queue_position` and
-//! `usage.steps` are our own.
+//! The reply: events converted to one JSON object or to the chunks of an event stream. The shapes are those of the
+//! OpenAI chat completions API; `prompt_progress` is an extension of llama.cpp, `queue_position` and `usage.steps`
+//! are extensions of this crate.
 
 use crate::error::ApiError;
 use crate::queue::{Event, Finish, StepUsage};
@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// What all chunks of one reply share.
+/// The fields that all chunks of one reply share.
 #[derive(Debug, Clone)]
 pub struct Head {
     id: String,
@@ -18,7 +18,7 @@ pub struct Head {
     model: String,
 }
 
-/// Which of the extra chunks the client asked for.
+/// The extra chunks that the client asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Extras {
     pub usage: bool,
@@ -26,7 +26,7 @@ pub struct Extras {
 }
 
 impl Head {
-    /// A new reply of `model`.
+    /// Creates the head of a new reply of `model`.
     pub fn new(model: &str) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -54,12 +54,12 @@ impl Head {
             "function": {"name": name, "arguments": arguments}})
     }
 
-    /// The first chunk of a stream.
+    /// Returns the first chunk of a stream.
     pub fn opening(&self) -> Value {
         self.chunk(json!({"role": "assistant", "content": ""}), None)
     }
 
-    /// The chunks of one event; none for events the client did not ask for.
+    /// Returns the chunks of one event; empty for events that the client did not ask for.
     pub fn chunks(&self, event: Event, extras: Extras) -> Vec<Value> {
         match event {
             Event::Waiting(position) if extras.progress => {
@@ -94,7 +94,7 @@ impl Head {
     }
 }
 
-/// Gathers events into the one object of a reply that is not streamed.
+/// Collects events into the single object of a reply that is not streamed.
 #[derive(Debug, Default)]
 pub struct Whole {
     text: String,
@@ -106,7 +106,7 @@ impl Whole {
     /// Adds an event.
     ///
     /// # Errors
-    /// The failure, when the event is one.
+    /// Returns the failure if the event is one.
     pub fn add(&mut self, event: Event, head: &Head) -> Result<(), ApiError> {
         match event {
             Event::Waiting(_) | Event::Reading { .. } => {}
@@ -118,10 +118,10 @@ impl Whole {
         Ok(())
     }
 
-    /// The body of the reply.
+    /// Returns the body of the reply.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] when the engine ended before the answer did.
+    /// Returns [`ApiError::Internal`] if the engine ended before the answer was complete.
     pub fn body(self, head: &Head) -> Result<Value, ApiError> {
         let (finish, steps) = self.ended.ok_or_else(|| ApiError::Internal("the answer was cut off".into()))?;
         let mut message = json!({"role": "assistant", "content": self.text});
@@ -148,7 +148,8 @@ fn finish_reason(finish: Finish) -> &'static str {
     }
 }
 
-/// The counts are those of the last step, which is what the context held; `steps` has them all.
+/// Returns the usage. The top-level counts are those of the last step, which is what the context held; `steps`
+/// lists all steps.
 fn usage(steps: &[StepUsage]) -> Value {
     let one = |s: &StepUsage| {
         let mut step = json!({"step": s.step, "prompt_tokens": s.prompt, "cached_tokens": s.cached,
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_call_is_one_complete_chunk() {
+    fn tool_call_is_one_chunk() {
         let head = Head::new("m");
         let chunks = head.chunks(Event::Call { name: "a".into(), arguments: "{}".into() }, NONE);
         let call = &chunks[0]["choices"][0]["delta"]["tool_calls"][0];
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_comes_only_when_asked_for() {
+    fn progress_is_sent_only_on_request() {
         let head = Head::new("m");
         let reading = Event::Reading { step: "answer", total: 9, cached: 2, done: 5, ms: 7 };
         assert!(head.chunks(reading.clone(), NONE).is_empty());
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_chunks_are_the_reason_and_the_usage() {
+    fn last_chunks_are_finish_reason_and_usage() {
         let head = Head::new("m");
         let chunks = head.chunks(Event::Done { finish: Finish::Length, steps: steps() }, ALL);
         assert_eq!(chunks[0]["choices"][0]["finish_reason"], "length");
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_reply_with_a_call_has_no_text() {
+    fn complete_reply_with_tool_call_has_no_text() {
         let head = Head::new("m");
         let mut whole = Whole::default();
         whole.add(Event::Call { name: "a".into(), arguments: "{}".into() }, &head).unwrap();
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_an_end_is_an_error() {
+    fn answer_without_end_is_an_error() {
         assert!(Whole::default().body(&Head::new("m")).is_err());
     }
 }

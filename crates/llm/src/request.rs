@@ -1,11 +1,11 @@
-//! A request is what a client asks of the model, parsed once at the edge into a shape that cannot be
-//! wrong. The wire shape is the OpenAI chat completions API; unknown fields are ignored.
+//! The request, parsed once at the boundary into types that cannot hold invalid values. The wire format is the OpenAI
+//! chat completions API; unknown fields are ignored.
 
 use crate::error::ApiError;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Who wrote a message.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     System,
@@ -22,8 +22,8 @@ pub struct PastCall {
     pub arguments: String,
 }
 
-/// One message of the conversation. `calls` only on assistant messages, `answers` (a call's id) only
-/// on tool messages.
+/// One message of the conversation. Only assistant messages have `calls`; only tool messages have `answers`, the id
+/// of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub role: Role,
@@ -49,15 +49,15 @@ pub enum ToolChoice {
     Only(usize),
 }
 
-/// What the text of an answer must look like.
+/// Required format of the answer's text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Format {
     Free,
-    /// JSON under this schema.
+    /// JSON that matches this schema.
     Json(Value),
 }
 
-/// How tokens are chosen. `temperature` 0 is greedy; `repeat_penalty` 1 is none.
+/// Sampling parameters. `temperature` 0 is greedy; `repeat_penalty` 1 disables the penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
     pub temperature: f32,
@@ -66,18 +66,18 @@ pub struct Sampling {
     pub repeat_penalty: f32,
 }
 
-/// How the answer travels.
+/// How the response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     Whole,
-    /// Server-sent events; `usage` and `progress` ask for the extra chunks.
+    /// Server-sent events; `usage` and `progress` enable the extra chunks.
     Stream {
         usage: bool,
         progress: bool,
     },
 }
 
-/// A valid request.
+/// A validated request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
     pub messages: Vec<Message>,
@@ -85,7 +85,7 @@ pub struct ChatRequest {
     pub tool_choice: ToolChoice,
     pub format: Format,
     pub sampling: Sampling,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the answer.
     pub max_tokens: usize,
     pub stop: Vec<String>,
     pub delivery: Delivery,
@@ -194,7 +194,7 @@ struct WireStreamOptions {
 /// Parses the body of a chat request.
 ///
 /// # Errors
-/// [`ApiError::BadRequest`] with a sentence that names the field.
+/// Returns [`ApiError::BadRequest`] with a message that names the field.
 pub fn parse(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let wire: Wire = serde_json::from_slice(body).map_err(|e| bad(format!("the body is not a chat request: {e}")))?;
     if wire.messages.is_empty() {
@@ -232,10 +232,10 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, ApiError> {
     })
 }
 
-/// Parses the body of `POST /v1/prefix`: the system message (several are joined) and the tools.
+/// Parses the body of `POST /v1/prefix`: the system message, which must be the first message, and the tools.
 ///
 /// # Errors
-/// [`ApiError::BadRequest`].
+/// Returns [`ApiError::BadRequest`].
 pub fn parse_prefix(body: &[u8]) -> Result<(String, Vec<Tool>), ApiError> {
     let request = parse(body)?;
     match request.messages.first() {

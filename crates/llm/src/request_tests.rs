@@ -10,7 +10,7 @@ fn sentence(value: Value) -> String {
 }
 
 #[test]
-fn defaults_are_those_of_the_readme() {
+fn defaults_match_readme() {
     let r = parsed(json!({"messages": [{"role": "user", "content": "hi"}], "frequency_penalty": 1, "x": {}})).unwrap();
     assert_eq!(r.sampling, Sampling { temperature: 0.3, top_p: 0.95, seed: 0x5eed, repeat_penalty: 1.05 });
     assert_eq!(r.max_tokens, 1024);
@@ -20,7 +20,7 @@ fn defaults_are_those_of_the_readme() {
 }
 
 #[test]
-fn content_may_come_in_parts_or_be_null() {
+fn content_accepts_parts_and_null() {
     let r = parsed(json!({"messages": [
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         {"role": "assistant", "content": null, "tool_calls": [
@@ -33,13 +33,13 @@ fn content_may_come_in_parts_or_be_null() {
 }
 
 #[test]
-fn an_image_is_refused_by_name() {
+fn image_error_names_the_field() {
     let s = sentence(json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}));
     assert!(s.contains("image_url"), "{s}");
 }
 
 #[test]
-fn tool_choice_points_at_a_given_tool() {
+fn tool_choice_requires_an_offered_tool() {
     let tools =
         json!([{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {"name": "b"}}]);
     let m = json!([{"role": "user", "content": "x"}]);
@@ -52,7 +52,7 @@ fn tool_choice_points_at_a_given_tool() {
 }
 
 #[test]
-fn bad_values_are_refused_with_the_field() {
+fn invalid_value_error_names_the_field() {
     let m = json!([{"role": "user", "content": "x"}]);
     assert!(sentence(json!({"messages": m, "temperature": 9})).contains("temperature"));
     assert!(sentence(json!({"messages": m, "max_tokens": 0})).contains("max_tokens"));
@@ -66,7 +66,7 @@ fn bad_values_are_refused_with_the_field() {
 }
 
 #[test]
-fn a_stream_asks_for_its_extra_chunks() {
+fn stream_options_enable_extra_chunks() {
     let r = parsed(json!({"messages": [{"role": "user", "content": "x"}], "stream": true,
         "stream_options": {"include_usage": true}, "return_progress": true, "stop": "END"}))
     .unwrap();
@@ -75,7 +75,7 @@ fn a_stream_asks_for_its_extra_chunks() {
 }
 
 #[test]
-fn a_prefix_needs_a_system_message() {
+fn prefix_requires_system_message() {
     let ok = json!({"messages": [{"role": "system", "content": "You are M."}]}).to_string();
     assert_eq!(parse_prefix(ok.as_bytes()).unwrap().0, "You are M.");
     let no = json!({"messages": [{"role": "user", "content": "x"}]}).to_string();

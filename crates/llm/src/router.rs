@@ -1,8 +1,8 @@
-//! The router chooses the tool a question needs, or none. A small model asked to "call a tool if needed"
-//! calls one for a greeting; asked to pick one word from a list after a few examples it is mostly right.
+//! The router chooses the tool that a question needs, or none. A small model that is asked to "call a tool if needed"
+//! calls one even for a greeting; asked to pick one word from a list after a few examples, it is mostly right.
 //!
-//! The choice walks the tree of the tokens of all names, so it cannot name a tool that does not exist, and it
-//! leans towards "none": a tool must be clearly likelier.
+//! The choice walks the token tree of all names, so it cannot name a tool that does not exist. It is biased towards
+//! "none": a tool must be clearly more likely.
 
 use crate::chatml::{Prompt, Tokenizer};
 use crate::lm::{Lm, LmError, Reading};
@@ -13,21 +13,21 @@ use llama_cpp_2::token::LlamaToken;
 
 /// The word for "no tool".
 pub const NONE: &str = "none";
-/// A tool is called only when "none" is less likely than this.
+/// A tool is called only if the probability of "none" is below this.
 const NONE_ENOUGH: f32 = 0.5;
-/// The same later in a conversation, which may hold the answer already.
+/// The same for later questions of a conversation, which may hold the answer already.
 const NONE_ENOUGH_LATER: f32 = 0.35;
 /// The same for a question that names a file, an address or a command.
 const NONE_ENOUGH_WITH_SIGN: f32 = 0.8;
-/// After a tool has already returned something, a further call needs more certainty.
+/// The same after a tool has returned a result: a further call needs more certainty.
 const NONE_ENOUGH_AFTER_RESULT: f32 = 0.08;
 const DESCRIPTION_CHARS: usize = 110;
 const QUESTION_CHARS: usize = 500;
 const CONTEXT_CHARS: usize = 120;
-/// Passages added to a question start with such a line; they are not part of what is asked.
+/// Prefixes of the lines that start passages added by the server; these passages are not part of the question.
 const ADDED_PASSAGES: [&str; 2] = ["\n[记忆检索结果]", "\n[Retrieved memory]"];
 
-/// The fixed part of the prompt: the task, the tools, the examples.
+/// Returns the fixed part of the prompt: the task, the tools, the examples.
 pub fn prefix(tools: &[Tool]) -> Prompt {
     let mut prompt = Prompt::default();
     let mut task = String::from(
@@ -47,7 +47,7 @@ pub fn prefix(tools: &[Tool]) -> Prompt {
     prompt
 }
 
-/// The part that changes: the question, with a little of what came before.
+/// Returns the variable part of the prompt: the question, with a little of the preceding turn.
 pub fn question(conversation: &Conversation) -> Prompt {
     let turn = conversation.last();
     let mut text = String::new();
@@ -67,8 +67,9 @@ pub fn question(conversation: &Conversation) -> Prompt {
     prompt
 }
 
-/// Whether a question makes sense only after the one before it, such as "and tomorrow?". With the earlier question
-/// in front of every question the router sees tools everywhere, so only these get it.
+/// Returns whether a question makes sense only after the preceding one, such as "and tomorrow?". Only these
+/// questions get the preceding question as context, because with it in front of every question the router chooses
+/// tools too often.
 fn leans_on_the_last(question: &str) -> bool {
     let question = question.trim().to_lowercase();
     let short = question.chars().count() <= if is_chinese(&question) { 12 } else { 40 };
@@ -77,7 +78,7 @@ fn leans_on_the_last(question: &str) -> bool {
     short && (starts.iter().any(|s| question.starts_with(s)) || ends.iter().any(|e| question.ends_with(e)))
 }
 
-/// What the person asked, without passages the server added.
+/// Returns the user's question without the passages that the server added.
 pub fn asked(question: &str) -> &str {
     let end = ADDED_PASSAGES.iter().filter_map(|mark| question.find(mark)).min();
     end.map_or(question, |end| &question[..end])
@@ -87,7 +88,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first sentence of a description, in one line.
+/// Returns the first sentence of a description, on one line.
 pub fn first_sentence(description: &str) -> String {
     let line = one_line(description);
     let ends = line.char_indices().filter(|(i, c)| match c {
@@ -100,22 +101,22 @@ pub fn first_sentence(description: &str) -> String {
     head(&line[..end], DESCRIPTION_CHARS)
 }
 
-/// How much speaks for a tool before the model is asked.
+/// The situation of a question, which sets the threshold for "none".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaning {
     /// A tool must be called.
     MustCall,
-    /// The first question.
+    /// The first question of a conversation.
     First,
     /// A later question of a conversation.
     Later,
     /// The question names a file, an address or a command.
     Sign,
-    /// A tool has already returned something for it.
+    /// A tool has already returned a result for the question.
     AfterResult,
 }
 
-/// The leaning for a question nothing was done for yet.
+/// Returns the leaning for a question for which no tool has been called yet.
 pub fn leaning(conversation: &Conversation) -> Leaning {
     match (signs::any(asked(&conversation.last().question)), conversation.turns.len()) {
         (true, _) => Leaning::Sign,
@@ -124,21 +125,21 @@ pub fn leaning(conversation: &Conversation) -> Leaning {
     }
 }
 
-/// What was chosen.
+/// The result of the choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chosen {
-    /// An index into the tools; None is "no tool".
+    /// Index of the tool; None is "no tool".
     pub tool: Option<usize>,
-    /// How likely "none" was at the first token.
+    /// Probability of "none" at the first token.
     pub none: f32,
-    /// Tokens computed for it.
+    /// Number of tokens computed for the choice.
     pub written: usize,
 }
 
-/// Chooses a tool after the router's prompt has been read.
+/// Chooses a tool after the router's prompt has been evaluated.
 ///
 /// # Errors
-/// Those of writing tokens.
+/// Returns the errors of [`Lm::write`].
 pub fn choose(
     lm: &mut Lm<'_>,
     tokenizer: Tokenizer<'_>,
@@ -190,7 +191,7 @@ pub fn choose(
     Ok(Chosen { tool: paths.first().and_then(|p| p.0), none: likely_none, written: depth })
 }
 
-/// A name and the end of the message, so that no name is the beginning of another.
+/// Returns the tokens of a name and of the message's end, so that no name is a prefix of another.
 fn path(tokenizer: Tokenizer<'_>, name: &str) -> Vec<LlamaToken> {
     let mut tokens = tokenizer.text(name);
     tokens.push(tokenizer.end());
@@ -204,7 +205,7 @@ fn next_tokens(paths: &[(Option<usize>, Vec<LlamaToken>)], depth: usize) -> Vec<
     tokens
 }
 
-/// The probability of each allowed token among the allowed ones.
+/// Returns the probability of each allowed token, normalised over the allowed tokens.
 fn chances(logits: &[f32], allowed: &[LlamaToken]) -> Vec<(LlamaToken, f32)> {
     let value = |t: &LlamaToken| usize::try_from(t.0).ok().and_then(|i| logits.get(i)).copied().unwrap_or(f32::MIN);
     let top = allowed.iter().map(value).fold(f32::MIN, f32::max);

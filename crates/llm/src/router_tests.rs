@@ -16,14 +16,14 @@ fn text(prompt: &Prompt) -> String {
 }
 
 #[test]
-fn tools_are_described_by_their_first_sentence() {
+fn tool_description_is_cut_to_first_sentence() {
     assert_eq!(first_sentence("Reads a file, e.g. notes.md. Paths are relative."), "Reads a file, e.g. notes.md");
     assert_eq!(first_sentence("读取工作区里的一个文本文件的内容。路径是相对的。"), "读取工作区里的一个文本文件的内容");
     assert_eq!(first_sentence("No end\nhere"), "No end here");
 }
 
 #[test]
-fn the_prefix_does_not_depend_on_the_question() {
+fn prefix_is_independent_of_question() {
     let tools = [tool("read_file", "Reads a file."), tool("get_weather", "Weather.")];
     let prompt = text(&prefix(&tools));
     assert!(prompt.contains("- read_file: Reads a file"));
@@ -38,7 +38,7 @@ fn added_passages_are_not_routed() {
 }
 
 #[test]
-fn only_a_question_that_leans_on_the_last_brings_it_along() {
+fn only_dependent_question_includes_previous_one() {
     let two = |second: &str| {
         let mut conversation = asking("北京明天天气怎么样？");
         conversation.turns.extend(asking(second).turns);
@@ -60,7 +60,7 @@ fn named_file_favours_a_tool_and_follow_up_does_not() {
 }
 
 #[test]
-fn results_are_mentioned_shortly() {
+fn tool_results_are_summarised_briefly() {
     let mut conversation = asking("What is in a.md?");
     conversation.turns[0].results.push(CallResult {
         name: "read_file".into(),
@@ -73,7 +73,7 @@ fn results_are_mentioned_shortly() {
 }
 
 #[test]
-fn chances_are_shared_among_the_allowed_tokens_only() {
+fn probability_is_shared_among_allowed_tokens_only() {
     let logits = [0.0, 2.0, 2.0, 50.0];
     let shares = chances(&logits, &[LlamaToken(1), LlamaToken(2)]);
     assert_eq!(shares, [(LlamaToken(1), 0.5), (LlamaToken(2), 0.5)]);

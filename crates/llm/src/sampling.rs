@@ -1,4 +1,4 @@
-//! How the next token is chosen: freely by temperature, or only among those a grammar allows.
+//! Choice of the next token: by temperature, and optionally restricted by a grammar.
 
 use crate::lm::{Lm, LmError, Reading};
 use crate::request::Sampling;
@@ -8,7 +8,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
-/// The repeat penalty looks at this many tokens of the answer (never at the prompt).
+/// Number of tokens of the answer that the repeat penalty looks at (never at the prompt).
 const PENALTY_WINDOW: i32 = 128;
 const TOP_K: i32 = 40;
 
@@ -19,15 +19,15 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// For free text.
+    /// Creates a sampler for free text.
     pub fn free(model: &LlamaModel, sampling: Sampling) -> Self {
         Self { grammar: None, chain: chain(model, sampling) }
     }
 
-    /// For text under a GBNF grammar whose start rule is `root`.
+    /// Creates a sampler for text under a GBNF grammar whose start rule is `root`.
     ///
     /// # Errors
-    /// [`LmError::Failed`] when llama.cpp cannot parse the grammar.
+    /// Returns [`LmError::Failed`] if llama.cpp cannot parse the grammar.
     pub fn under_grammar(model: &LlamaModel, grammar: &str, sampling: Sampling) -> Result<Self, LmError> {
         let grammar = LlamaSampler::grammar(model, grammar, "root").map_err(|e| LmError::Failed(e.to_string()))?;
         Ok(Self { grammar: Some(grammar), chain: chain(model, sampling) })
@@ -35,12 +35,12 @@ impl Sampler {
 
     /// Chooses the next token after `reading`.
     ///
-    /// The free choice is tried against the grammar first, because that is one token instead of the whole
-    /// vocabulary. `sample()` of llama.cpp is not used: it accepts the token too, and its exceptions would end
-    /// the process.
+    /// The unrestricted choice is checked against the grammar first, because that checks one token instead of the
+    /// whole vocabulary. llama.cpp's `sample()` is not used: it also accepts the token, and its exceptions would
+    /// end the process.
     ///
     /// # Errors
-    /// [`LmError::Failed`] when the grammar allows no token at all.
+    /// Returns [`LmError::Failed`] if the grammar allows no token at all.
     pub fn next(&mut self, lm: &Lm<'_>, reading: &Reading) -> Result<LlamaToken, LmError> {
         let logits = lm.logits(reading);
         let candidates = || {

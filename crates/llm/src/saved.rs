@@ -1,6 +1,6 @@
-//! A saved state is the attention state of a prefix on disk, so that a restart need not read the prefix again.
-//! Files are named by what they hold (model and exact tokens); only the latest few are kept. They contain the
-//! words of the system prompt, so only their owner may read them.
+//! Saved states: the KV cache of a prefix on disk, so that a restart need not evaluate the prefix again. The file
+//! name is a hash of the model and the exact tokens; only the latest few files are kept. They contain the text of
+//! the system prompt, so only their owner may read them.
 
 use crate::lm::{Lm, LmError};
 use crate::slots::Purpose;
@@ -14,20 +14,20 @@ use std::time::SystemTime;
 
 const KEEP: usize = 3;
 const ENDING: &str = "kv";
-/// This much of the beginning, the middle and the end of the model's file goes into its fingerprint.
+/// Bytes of the beginning, the middle and the end of the model file that go into its fingerprint.
 const SAMPLE: usize = 1 << 20;
 
-/// A folder of saved states of one model.
+/// The folder of the saved states of one model.
 pub struct Saved {
     folder: PathBuf,
     model: [u8; 32],
 }
 
 impl Saved {
-    /// Opens (and makes) the folder.
+    /// Opens the folder and creates it if it is missing.
     ///
     /// # Errors
-    /// When the folder cannot be made or the model's file not be read.
+    /// Returns an error if the folder cannot be created or the model file cannot be read.
     pub fn open(folder: &Path, model: &Path) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         Ok(Self { folder: folder.to_owned(), model: fingerprint(model)? })
@@ -43,8 +43,8 @@ impl Saved {
         self.folder.join(format!("{name}.{ENDING}"))
     }
 
-    /// Loads the state of these tokens into the model; false when there is none (or a broken one, which is
-    /// removed).
+    /// Loads the state of these tokens into the model. Returns false if there is none, or if it is damaged, in
+    /// which case it is deleted.
     pub fn load(&self, lm: &mut Lm<'_>, tokens: &[LlamaToken], purpose: Purpose) -> bool {
         let file = self.file(tokens);
         if !file.is_file() {
@@ -52,7 +52,7 @@ impl Saved {
         }
         match lm.load(tokens, purpose, &file) {
             Ok(()) => {
-                // the time of last use decides what is kept
+                // the modification time records the last use, which decides what is kept
                 if let Ok(file) = File::options().append(true).open(&file) {
                     let _ = file.set_modified(SystemTime::now());
                 }
@@ -66,8 +66,8 @@ impl Saved {
         }
     }
 
-    /// Saves the state of these tokens and removes the oldest files. A failure costs only time later, so it is
-    /// logged and forgotten.
+    /// Saves the state of these tokens and deletes the least recently used files. A failure is only logged, because
+    /// it costs nothing but time later.
     pub fn save(&self, lm: &Lm<'_>, tokens: &[LlamaToken], purpose: Purpose) {
         let file = self.file(tokens);
         if file.is_file() {
@@ -89,7 +89,7 @@ impl Saved {
     }
 }
 
-/// Removes all but the `keep` latest states, and what an interrupted write left.
+/// Deletes all states except the `keep` most recently used, and the files of interrupted writes.
 fn prune(folder: &Path, keep: usize) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut states: Vec<(SystemTime, PathBuf)> = Vec::new();
@@ -111,7 +111,7 @@ fn prune(folder: &Path, keep: usize) {
     }
 }
 
-/// Tells one model's file from another without reading a gigabyte.
+/// Computes a fingerprint that identifies a model file without reading gigabytes.
 fn fingerprint(model: &Path) -> io::Result<[u8; 32]> {
     let mut file = File::open(model)?;
     let size = file.metadata()?.len();
@@ -132,7 +132,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn only_the_latest_states_are_kept() {
+    fn only_latest_states_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         for i in 0..5u64 {
             let file = File::create(folder.path().join(format!("{i}.kv"))).unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_or_another_prompt_is_another_file() {
+    fn model_or_prompt_change_uses_another_file() {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("m.gguf");
         fs::write(&model, b"one").unwrap();

@@ -1,22 +1,22 @@
-//! Signs are words in a question that name something outside the conversation: a file, an address, a command.
+//! Signs: words of a question that name something outside the conversation, such as a file, an address or a command.
 
-/// Commands people write out.
+/// Common shell commands.
 const COMMANDS: [&str; 24] = [
     "ls", "df", "du", "ps", "pwd", "cat", "grep", "find", "git", "npm", "pip", "cargo", "make", "docker", "curl",
     "python", "python3", "node", "uname", "whoami", "ping", "top", "tail", "wc",
 ];
 
-/// Whether a question has any sign in it.
+/// Returns whether a question contains any sign.
 pub fn any(question: &str) -> bool {
     has_address(question) || has_path(question) || has_command(question)
 }
 
-/// A web address.
+/// Returns whether the question contains a web address.
 pub fn has_address(question: &str) -> bool {
     ["http://", "https://", "www."].iter().any(|start| question.contains(start))
 }
 
-/// A path or a file name with an ending, such as `notes/plan.md`, `report.txt`, `src/`.
+/// Returns whether the question contains a path or a file name with an extension, such as `notes/plan.md`, `report.txt`, `src/`.
 pub fn has_path(question: &str) -> bool {
     words(question).any(|word| {
         let word = word.trim_end_matches(['.', ',', ':', '!', '?', ';']);
@@ -33,7 +33,7 @@ pub fn has_path(question: &str) -> bool {
     })
 }
 
-/// A command after a word like "run", or with an option.
+/// Returns whether the question contains a command and either a word like "run" or an option.
 fn has_command(question: &str) -> bool {
     let asked = ["run ", "execute ", "运行", "执行", "use ", "用"];
     let lower = question.to_lowercase();
@@ -41,7 +41,7 @@ fn has_command(question: &str) -> bool {
     mentions && (asked.iter().any(|a| lower.contains(a)) || words(&lower).any(|w| w.len() > 1 && w.starts_with('-')))
 }
 
-/// Runs of characters that may belong to a name: letters and digits of ASCII and the signs of paths.
+/// Returns the runs of characters that may belong to a name: ASCII letters and digits, and the punctuation of paths.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~');
     text.split(move |c: char| !part(c)).filter(|w| !w.is_empty())
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_addresses_and_commands_are_signs() {
+    fn files_urls_and_commands_are_signs() {
         for question in [
             "看看 notes/plan.md 里写了什么",
             "Summarise the file report.txt for me.",

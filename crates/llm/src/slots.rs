@@ -1,12 +1,11 @@
-//! A slot is one sequence of the model's memory: the tokens whose attention state is kept, so that a prompt
-//! which begins with the same tokens need not be read again. This module only does the bookkeeping: which slot
-//! to start from, which to write into, which to give up. It knows no model.
+//! Slots: the sequences of the KV cache. A slot records the tokens whose attention state is kept, so that a prompt
+//! with the same first tokens need not be evaluated again. This module only does the bookkeeping: which slot to
+//! start from, which to write into, which to evict. It does not depend on a model.
 
-/// What a prompt is for; each purpose has its own slots, so that a short side question does not push out a
-/// conversation.
+/// Use of a prompt. Each purpose has its own slots, so that a short side question does not evict a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The shared beginning of every answer.
+    /// The shared prefix of every answer.
     Prefix,
     /// The choice of a tool.
     Router,
@@ -16,14 +15,14 @@ pub enum Purpose {
     Answer,
 }
 
-/// Slots by index: one each for prefix, router and arguments, the rest for conversations.
+/// Number of slots for conversations. The slots before them hold the prefix (0), the router (1) and the arguments (2).
 pub const CONVERSATIONS: usize = 4;
 pub const SLOTS: usize = 3 + CONVERSATIONS;
 
-/// Fewer tokens than this are not worth a copy from another slot.
+/// Minimum gain in tokens for which a copy from another slot is worthwhile.
 const WORTH_SHARING: usize = 8;
 
-/// How to get a prompt into a slot: keep `common` tokens, of `from`, in `into`.
+/// How to put a prompt into a slot: `into` keeps the first `common` tokens of `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     pub from: usize,
@@ -45,12 +44,12 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The tokens kept in slot `index`.
+    /// Returns the tokens of slot `index`.
     pub fn tokens(&self, index: usize) -> &[i32] {
         &self.slots[index].tokens
     }
 
-    /// Where to read `wanted` into. `common` is at most `wanted.len()`.
+    /// Chooses the slot for `wanted`. `common` of the result is at most `wanted.len()`.
     pub fn plan(&self, wanted: &[i32], purpose: Purpose) -> Plan {
         let (from, common) = self.longest(wanted);
         let own = match purpose {
@@ -76,14 +75,14 @@ impl Slots {
         }
     }
 
-    /// Whether `wanted` goes on with the conversation in `slot` rather than merely sharing the prefix with it.
+    /// Returns whether `wanted` continues the conversation in `slot`, rather than only sharing the prefix with it.
     fn continues(&self, slot: usize, wanted: &[i32], common: usize) -> bool {
         let shared = common_length(&self.slots[0].tokens, wanted);
         let length = self.slots[slot].tokens.len();
         common == length || (common > shared + WORTH_SHARING && common * 2 > length)
     }
 
-    /// The slot with the longest common beginning; among equals the prefix, then the others in order.
+    /// Returns the slot with the longest common prefix and its length; the lowest index wins a tie.
     fn longest(&self, wanted: &[i32]) -> (usize, usize) {
         let mut best = (0, 0);
         for (i, slot) in self.slots.iter().enumerate() {
@@ -95,7 +94,7 @@ impl Slots {
         best
     }
 
-    /// The conversation slot to give up next: an empty one, else the one unused the longest.
+    /// Returns the conversation slot to evict next: an empty one, otherwise the least recently used.
     pub fn oldest_conversation(&self, except: Option<usize>) -> usize {
         let age = |i: &usize| match self.slots[*i].tokens.is_empty() {
             true => 0,
@@ -104,8 +103,8 @@ impl Slots {
         (3..SLOTS).filter(|i| Some(*i) != except).min_by_key(age).unwrap_or(3)
     }
 
-    /// Which slot to empty when the memory is full and `keep` must stay: conversations by age, then arguments,
-    /// router and prefix. None when nothing is left to empty.
+    /// Returns the slot to clear if the KV cache is full and `keep` must stay: conversations by age, then arguments,
+    /// router and prefix. None if all other slots are empty.
     pub fn victim(&self, keep: usize) -> Option<usize> {
         let old = self.oldest_filled(keep);
         old.or_else(|| [2, 1, 0].into_iter().find(|&i| i != keep && !self.slots[i].tokens.is_empty()))
@@ -122,13 +121,13 @@ impl Slots {
         self.slots[slot] = Slot { tokens: tokens.to_vec(), used: self.clock };
     }
 
-    /// Records further tokens at the end of `slot`.
+    /// Appends tokens to `slot`.
     pub fn extend(&mut self, slot: usize, tokens: &[i32]) {
         self.slots[slot].tokens.extend_from_slice(tokens);
     }
 }
 
-/// How many tokens two beginnings share.
+/// Returns the length of the common prefix.
 pub fn common_length(a: &[i32], b: &[i32]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_conversation_starts_from_the_prefix_in_a_fresh_slot() {
+    fn new_conversation_copies_prefix_to_fresh_slot() {
         let mut slots = Slots::default();
         slots.set(0, &run(0..100));
         let plan = slots.plan(&run(0..120), Purpose::Answer);
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follow_up_goes_on_in_its_own_slot() {
+    fn follow_up_reuses_its_slot() {
         let mut slots = Slots::default();
         slots.set(0, &run(0..100));
         slots.set(3, &run(0..150));
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_prefix_slot_a_conversation_lends_its_beginning() {
+    fn conversation_lends_prefix_without_prefix_slot() {
         let mut slots = Slots::default();
         slots.set(3, &run(0..300));
         let mut other = run(0..100);
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_asked_for_again_reuses_its_conversation() {
+    fn regenerated_answer_reuses_its_slot() {
         let mut slots = Slots::default();
         slots.set(0, &run(0..100));
         slots.set(3, &run(0..200));
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_conversation_makes_room() {
+    fn oldest_conversation_is_evicted() {
         let mut slots = Slots::default();
         for (i, slot) in [3, 4, 5, 6].into_iter().enumerate() {
             let start = 1000 * (i as i32 + 1);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_is_given_up_last() {
+    fn prefix_is_evicted_last() {
         let mut slots = Slots::default();
         slots.set(0, &run(0..10));
         slots.set(2, &run(0..5));

@@ -1,10 +1,10 @@
-//! The status is what `GET /health` tells: how far the model is loaded and the prefix read.
+//! The status that `GET /health` reports: how much of the model is loaded and how much of the prefix is evaluated.
 
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// How far the model is.
+/// Loading state of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     /// Share of the file loaded, 0 to 1.
@@ -13,16 +13,16 @@ pub enum Phase {
     Failed(String),
 }
 
-/// How far the prefix is.
+/// Evaluation state of the prefix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PrefixState {
     None,
-    /// Share of its tokens read, 0 to 1.
+    /// Share of its tokens evaluated, 0 to 1.
     Reading(f32),
     Ready,
 }
 
-/// Written by the engine, read by the HTTP server.
+/// The status. The engine writes it, the HTTP server reads it.
 pub struct Status {
     model: String,
     phase: watch::Sender<Phase>,
@@ -30,7 +30,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// `model` is the name clients see.
+    /// Creates the status. `model` is the name that clients see.
     pub fn new(model: String) -> Self {
         Self { model, phase: watch::Sender::new(Phase::Loading(0.0)), prefix: Mutex::new(PrefixState::None) }
     }
@@ -50,7 +50,7 @@ impl Status {
     /// Waits until the model is ready.
     ///
     /// # Errors
-    /// Why it could not be loaded.
+    /// Returns the reason if the model could not be loaded.
     pub async fn ready(&self) -> Result<(), String> {
         let mut phase = self.phase.subscribe();
         let settled = phase.wait_for(|p| !matches!(p, Phase::Loading(_))).await;
@@ -61,7 +61,7 @@ impl Status {
         }
     }
 
-    /// The body of `GET /health`.
+    /// Returns the body of `GET /health`.
     pub fn health(&self) -> Value {
         let (status, detail, progress) = match &*self.phase.borrow() {
             Phase::Loading(share) => ("loading", "loading the model".to_owned(), Some(*share)),
@@ -83,7 +83,7 @@ impl Status {
     }
 
     fn lock(&self) -> MutexGuard<'_, PrefixState> {
-        // a plain value: whole after any panic
+        // the value is a plain enum, which a panic cannot leave half-written
         self.prefix.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_says_how_far_everything_is() {
+    fn health_reports_progress() {
         let status = Status::new("m".into());
         status.set_phase(Phase::Loading(0.5));
         status.set_prefix(PrefixState::Reading(0.25));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_load_is_told_to_those_who_wait() {
+    async fn failed_load_is_reported_to_waiters() {
         let status = Status::new("m".into());
         status.set_phase(Phase::Failed("no such file".into()));
         assert_eq!(status.ready().await, Err("no such file".into()));

@@ -1,15 +1,13 @@
-//! From the bytes of tokens to text that may be sent: valid UTF-8 across token borders, and nothing of a
-//! stop sequence.
+//! Conversion of token bytes to text that may be sent: valid UTF-8 across token boundaries, and without stop sequences.
 
-/// Joins byte pieces into text; an unfinished character waits for its next piece.
+/// Joins bytes into text; an incomplete character waits for its remaining bytes.
 #[derive(Default)]
 pub struct Utf8Joiner {
     rest: Vec<u8>,
 }
 
 impl Utf8Joiner {
-    /// Adds the bytes of one token and returns the text that is complete by now. Bytes that can never
-    /// become a character turn into U+FFFD.
+    /// Adds the bytes of one token and returns the text that is complete so far. Invalid bytes become U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);
         let mut text = String::new();
@@ -35,16 +33,16 @@ impl Utf8Joiner {
     }
 }
 
-/// What [`StopFilter::push`] lets through.
+/// Result of [`StopFilter::push`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// Send this (possibly empty) text and go on.
+    /// Send this text, which may be empty, and continue.
     More(String),
-    /// Send this text; a stop sequence came right after it.
+    /// Send this text and stop; a stop sequence follows it.
     Stopped(String),
 }
 
-/// Holds text back while it could still become a stop sequence.
+/// Withholds text while it could still become part of a stop sequence.
 pub struct StopFilter {
     stops: Vec<String>,
     held: String,
@@ -55,7 +53,7 @@ impl StopFilter {
         Self { stops, held: String::new() }
     }
 
-    /// Adds text and returns what is certain not to belong to a stop sequence.
+    /// Adds text and returns the part that cannot belong to a stop sequence.
     pub fn push(&mut self, text: &str) -> Passed {
         self.held.push_str(text);
         let first = self.stops.iter().filter_map(|s| self.held.find(s.as_str())).min();
@@ -68,13 +66,13 @@ impl StopFilter {
         Passed::More(std::mem::replace(&mut self.held, rest))
     }
 
-    /// The text still held back when the answer ends.
+    /// Returns the text still withheld when the answer ends.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
 
-/// Length in bytes of the longest end of `text` that is a beginning of `stop`.
+/// Returns the length in bytes of the longest suffix of `text` that is a proper prefix of `stop`.
 fn overlap(text: &str, stop: &str) -> usize {
     let starts = stop.char_indices().map(|(i, c)| i + c.len_utf8());
     starts.filter(|&n| n < stop.len() && text.ends_with(&stop[..n])).max().unwrap_or(0)
@@ -85,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_split_over_tokens_arrives_whole() {
+    fn character_split_over_tokens_is_joined() {
         let bytes = "好a🦀".as_bytes();
         let mut joiner = Utf8Joiner::default();
         let out: Vec<String> = bytes.iter().map(|b| joiner.push(&[*b])).collect();
@@ -93,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_character_do_not_block_the_rest() {
+    fn invalid_bytes_do_not_block_later_text() {
         let mut joiner = Utf8Joiner::default();
         assert_eq!(joiner.push(b"a\xffb"), "a\u{fffd}b");
         assert_eq!(joiner.push("é".as_bytes()), "é");
     }
 
     #[test]
-    fn a_stop_sequence_over_two_pieces_is_not_sent() {
+    fn stop_sequence_across_pieces_is_not_sent() {
         let mut filter = StopFilter::new(vec!["\n\n".into(), "END".into()]);
         assert_eq!(filter.push("one\n"), Passed::More("one".into()));
         assert_eq!(filter.push("two E"), Passed::More("\ntwo ".into()));
@@ -108,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn text_held_back_in_vain_comes_at_the_end() {
+    fn held_back_text_is_flushed_at_end() {
         let mut filter = StopFilter::new(vec!["停止".into()]);
         assert_eq!(filter.push("现在停"), Passed::More("现在".into()));
         assert_eq!(filter.finish(), "停");

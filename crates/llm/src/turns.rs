@@ -1,10 +1,10 @@
-//! A turn is a question with everything that followed it: the results of tools and the answer. Prompts are
-//! built from turns, always in the same way, so that a conversation that goes on begins with the same tokens.
+//! Turns: a question with everything that followed it, that is, tool results and the answer. Prompts are always built
+//! from turns in the same way, so that a continued conversation begins with the same tokens.
 
 use crate::chatml::Prompt;
 use crate::request::{Message, PastCall, Role};
 
-/// One finished call: what was asked of the tool and what it returned.
+/// A finished call: its arguments and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResult {
     pub name: String,
@@ -13,7 +13,7 @@ pub struct CallResult {
     pub text: String,
 }
 
-/// A question, the results of the calls made for it, and the answer (empty while it is still wanted).
+/// A question, the results of its calls, and the answer (empty while it is pending).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
     /// Empty when the conversation begins with an assistant message, such as a summary.
@@ -27,13 +27,12 @@ pub struct Turn {
 /// A conversation: the system message and the turns, oldest first. There is always at least one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// None when the request has no system message at its beginning.
+    /// None if the request does not begin with a system message.
     pub system: Option<String>,
     pub turns: Vec<Turn>,
 }
 
-/// Results longer than this many characters are cut in the middle; reading is slow and the model loses the
-/// thread.
+/// Maximum characters of a result; longer ones are cut in the middle, because evaluation is slow and the model loses track.
 const MAX_RESULT_CHARS: usize = 5000;
 
 impl Conversation {
@@ -79,15 +78,15 @@ impl Conversation {
         Self { system, turns }
     }
 
-    /// The turn that wants an answer.
+    /// Returns the turn to answer.
     pub fn last(&self) -> &Turn {
-        // `new` leaves at least one turn
+        // `new` creates at least one turn
         &self.turns[self.turns.len() - 1]
     }
 }
 
 impl Turn {
-    /// Whether `name` was already called with these arguments for this question.
+    /// Returns whether `name` was already called with these arguments for this question.
     pub fn already_called(&self, name: &str, arguments: &str) -> bool {
         self.results.iter().any(|r| r.name == name && same_json(&r.arguments, arguments))
     }
@@ -130,7 +129,7 @@ impl Turn {
     }
 }
 
-/// Appends with a blank line between.
+/// Appends `more`, separated by a blank line.
 fn join(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str("\n\n");
@@ -138,7 +137,7 @@ fn join(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// `(a, b)` for arguments {"x":"a","y":"b"}; nothing for none.
+/// Returns `(a, b)` for the arguments {"x":"a","y":"b"}, or an empty string if there are none.
 fn short_arguments(arguments: &str) -> String {
     let Ok(serde_json::Value::Object(map)) = serde_json::from_str(arguments) else { return String::new() };
     if map.is_empty() {
@@ -148,7 +147,7 @@ fn short_arguments(arguments: &str) -> String {
     format!("({})", head(&values.collect::<Vec<_>>().join(", "), 120))
 }
 
-/// The first `chars` characters, with an ellipsis when there were more.
+/// Returns the first `chars` characters, with an ellipsis if the text is longer.
 pub fn head(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -156,7 +155,7 @@ pub fn head(text: &str, chars: usize) -> String {
     }
 }
 
-/// Leaves out the middle of a text longer than `chars` characters and says so.
+/// Replaces the middle of a text longer than `chars` characters by a note of how many characters are left out.
 pub fn cut_middle(text: &str, chars: usize) -> String {
     let all: Vec<char> = text.chars().collect();
     if all.len() <= chars {
@@ -168,7 +167,7 @@ pub fn cut_middle(text: &str, chars: usize) -> String {
     format!("{start}\n[… {} characters left out …]\n{end}", all.len() - front - back)
 }
 
-/// Whether a text is mainly Chinese.
+/// Returns whether a text is mainly Chinese.
 pub fn is_chinese(text: &str) -> bool {
     let han = text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
     let latin = text.chars().filter(char::is_ascii_alphabetic).count();
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_results_belong_to_their_question() {
+    fn calls_and_results_stay_with_their_question() {
         let c = Conversation::new(&with_call());
         assert_eq!(c.system.as_deref(), Some("You are M."));
         assert_eq!(c.last().results[0].name, "read_file");
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_reads_the_same_before_and_after_its_answer() {
+    fn turn_renders_equally_before_and_after_answer() {
         let mut messages = with_call();
         let mut before = Prompt::default();
         Conversation::new(&messages).last().render(&mut before);
@@ -221,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_before_any_question_is_kept() {
+    fn leading_summary_is_kept() {
         let c = Conversation::new(&[say(Role::Assistant, "[summary]"), say(Role::User, "go on")]);
         assert_eq!(c.turns[0], Turn { answer: "[summary]".into(), ..Turn::default() });
         assert_eq!(c.last().question, "go on");
     }
 
     #[test]
-    fn notes_after_the_question_go_before_it_in_the_prompt() {
+    fn trailing_notes_precede_question_in_prompt() {
         let c = Conversation::new(&[say(Role::User, "when?"), say(Role::System, "[memory] in May")]);
         let mut prompt = Prompt::default();
         c.last().render(&mut prompt);
@@ -236,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_says_how_much_is_missing() {
+    fn truncated_result_states_omitted_length() {
         let cut = cut_middle(&"字".repeat(6000), 5000);
         assert!(cut.contains("[… 1000 characters left out …]"), "{}", &cut[..40]);
     }
 
     #[test]
-    fn chinese_is_told_from_english() {
+    fn chinese_and_english_are_distinguished() {
         assert!(is_chinese("看看 notes.md 里写了什么"));
         assert!(is_chinese("1+1等于几"));
         assert!(!is_chinese("Translate 你好 into English please"));

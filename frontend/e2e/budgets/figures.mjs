@@ -1,10 +1,10 @@
-// Figures with what they may be, printed and, for `make bench`, written down.
+// Figures with their limits, printed and, for `make bench`, written to a file.
 import { writeFile } from 'node:fs/promises'
 
 export class Figures {
   #list = []
 
-  /** `limit` is `{atMost}` or `{atLeast}`; `watched` figures are printed, and fail nothing. */
+  /** `limit` is `{atMost}` or `{atLeast}`; `watched` figures are only printed and never fail. */
   add(name, value, unit, { atMost, atLeast, note = '', watched = false } = {}) {
     const good = Number.isFinite(value) && value <= (atMost ?? value) && value >= (atLeast ?? value)
     this.#list.push({ name, value, unit, at_most: atMost, at_least: atLeast, note, good: good || watched })

@@ -1,9 +1,9 @@
-// What the measured pages show: long conversations, and an answer of every kind of Markdown in two languages.
+// The content of the measured pages: long conversations, and an answer with every kind of Markdown in two languages.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export const MESSAGES = 500
-/** Stands in the last message of every long conversation. */
+/** Part of the last message of every long conversation. */
 export const LAST = 'The very last line.'
 
 const SECTION = `## What was found
@@ -35,7 +35,7 @@ export function total(rows: { cost: number }[]): number {
 
 `
 
-/** The sections cut into tokens of four characters, to be said again and again. */
+/** The section cut into tokens of four characters, to be repeated. */
 export function pieces() {
   return SECTION.match(/.{1,4}/gsu)
 }
@@ -59,7 +59,7 @@ function conversation(title, updated) {
   return JSON.stringify({ title, created_at: 1.7e9, updated_at: updated, messages })
 }
 
-/** Puts long conversations into a home: `long-0` is the newest. Returns their titles. */
+/** Writes long conversations into a home: `long-0` is the newest. Returns their titles. */
 export async function fill(home, count) {
   const titles = Array.from({ length: count }, (_, n) => `Long ${n}`)
   const now = Date.now() / 1000

@@ -1,11 +1,13 @@
-// How fast a page is there, how fast it answers, and how fast a long conversation opens.
+// How fast a page loads, how fast it responds, and how fast a long conversation opens.
 import { openPage, until } from '../harness.mjs'
 import { LAST } from './material.mjs'
 import { median, shiftOf, slowest, watching } from './watch.mjs'
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
-/** In the page: when the composer and the editor are both there, which is when every part of the page has run. */
+/**
+ * Runs in the page: records when both the composer and the editor are present, after every part of the page has run.
+ */
 function waitReady() {
   const look = () => {
     if (document.querySelector('.cm-content') && document.querySelector('textarea'))
@@ -15,7 +17,7 @@ function waitReady() {
   requestAnimationFrame(look)
 }
 
-/** Loads the page with a file open, then clicks and types as people do. */
+/** Loads the page with an open file, then clicks and types as people do. */
 async function load(browser, app, throttle) {
   const watch = watching(throttle)
   const prepare = async page => {
@@ -67,7 +69,7 @@ export async function loads(browser, app, { throttle, times }) {
   return Object.fromEntries(Object.keys(runs[0]).map(key => [key, median(runs.map(run => run[key]))]))
 }
 
-/** In the page: from the click on a link to the frame after the one that has the last message on the screen. */
+/** Runs in the page: measures from the click on a link to the frame after the one that shows the last message. */
 function timeOpening(text) {
   window.__opened = null
   const begin = click => {
@@ -89,7 +91,7 @@ function timeOpening(text) {
   addEventListener('click', begin, { capture: true, once: true })
 }
 
-/** Milliseconds from click to paint for each of the conversations, none of which was read before. */
+/** Milliseconds from click to paint for each of the conversations, none of which was loaded before. */
 export async function openings(browser, app, titles) {
   const watch = watching()
   const { page, close } = await openPage(browser, app, { prepare: watch.prepare })

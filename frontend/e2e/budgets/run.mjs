@@ -1,4 +1,5 @@
-// The budgets of the page: `npm run budgets` gates what does not depend on the machine's other work, with a short answer;
+// The budgets of the page: `npm run budgets` gates the figures that do not depend on the machine's load, with a short
+// answer;
 // `npm run budgets -- --bench [--figures FILE]` measures everything, with 20,000 tokens at 100 a second.
 import { loadavg, setPriority } from 'node:os'
 import { startBrowser, startMiniclaw } from '../harness.mjs'
@@ -16,7 +17,7 @@ const path = process.argv[process.argv.indexOf('--figures') + 1]
 const writes = process.argv.includes('--figures')
 const only = name => !process.argv.includes('--only') || process.argv.includes(name)
 
-/** Ahead of other programs where that is allowed: what starts from here inherits it. */
+/** Raises the priority of this process if that is allowed; child processes inherit it. */
 function hurry() {
   try {
     setPriority(-5)
@@ -26,7 +27,7 @@ function hurry() {
   }
 }
 
-/** How late timers come, ms: what the machine's other work does to everything that is measured by the clock. */
+/** How late timers fire, in ms: the effect of the machine's load on everything that is measured by the clock. */
 async function lateness() {
   const late = []
   for (let n = 0; n < 200; n += 1) {
@@ -62,17 +63,20 @@ const hurried = bench ? hurry() : 'ordinary priority'
 const noise = async () => `load ${loadavg().map(round).join(' ')}; ${await lateness()}`
 const app = await startMiniclaw({ replies: script })
 const titles = await fill(app.home, 8)
-// With an inspector attached, as a driven browser has it, V8 looks up where each error was made, and React makes some
-// when it is loaded: everything is parsed once more for that. Looked up from the start it costs no more than it does a
-// person, whose browser never does it.
+// With an inspector attached, as in a driven browser, V8 resolves the source position of each error, and React
+// creates some errors when it is loaded, so everything is parsed once more. If positions are resolved from the start,
+// the cost is the same as for a person, whose browser never does this.
 const browser = await startBrowser(['--js-flags=--no-enable-lazy-source-positions'])
 const figures = new Figures()
 
-/** What the budget says holds in `make bench`; beside other work, caches are shared and a task is put aside midway. */
+/** The CPU budget applies in `make bench`; under other load, caches are shared and tasks are preempted. */
 const CPU = bench ? 20 : 30
 const TASKS = bench ? 20 : 8
 
-/** The first run of at most `times` that keeps to it, else the last: what the machine's other work did is not repeated. */
+/**
+ * The first of at most `times` runs that meets the budget, else the last: a disturbance by other load is not
+ * repeated.
+ */
 async function calmest(times) {
   const got = await follow(browser, app, { id: 'long-0', question: 'write at length', ...stream })
   if (times === 1 || (got.cpu <= CPU && got.tasks <= TASKS)) return got
@@ -82,7 +86,7 @@ async function calmest(times) {
 
 console.log(`${hurried}; ${await noise()}`)
 try {
-  // By the clock: gated only where the machine is known to be quiet.
+  // Figures by the clock are gated only if the machine is known to be quiet.
   const watched = !bench
   for (const [throttle, paint, ready, blocked, answer] of [
     [1, 800, 2000, 200, 100],

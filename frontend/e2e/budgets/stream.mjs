@@ -1,4 +1,4 @@
-// An answer is written into a long conversation while somebody types; then once more while somebody reads further up.
+// An answer streams into a long conversation while somebody types; then once more while somebody reads further up.
 import { openPage, say, settled, until } from '../harness.mjs'
 import { LAST } from './material.mjs'
 import { courseOf, shiftOf, slowest, smoothness, watching } from './watch.mjs'
@@ -16,7 +16,7 @@ async function openLong(browser, app, id) {
   return { watch, page, close }
 }
 
-/** Writes a letter twice a second until `end`. */
+/** Types a letter twice a second until `end`. */
 async function type(page, end) {
   while (performance.now() < end) {
     await page.keyboard.type('a ')
@@ -25,8 +25,9 @@ async function type(page, end) {
 }
 
 /**
- * `tokens` at `rate` a second. Nothing is asked of the page meanwhile but a letter twice a second. Frames are counted in
- * the middle third; the processor's time is taken in the other two, because counting makes a frame of every sixtieth.
+ * Streams `tokens` at `rate` a second. The only input in the meantime is a letter twice a second. Frames are counted
+ * in the middle third; CPU time is measured in the other two, because counting forces a frame every sixtieth of a
+ * second.
  */
 export async function follow(browser, app, { id, tokens, rate, question }) {
   const { watch, page, close } = await openLong(browser, app, id)
@@ -85,7 +86,7 @@ export async function follow(browser, app, { id, tokens, rate, question }) {
   }
 }
 
-/** How far what the reader looks at has moved, in px, while the answer below went on. */
+/** How far the text that the reader looks at moved, in px, while the answer below it grew. */
 export async function readOn(browser, app, { id, question, seconds }) {
   const { page, close } = await openLong(browser, app, id)
   await say(page, question)

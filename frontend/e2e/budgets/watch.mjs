@@ -1,7 +1,7 @@
-// What a page says of itself while it is used: paints, shifts, long tasks, interactions, frames; and what its main
-// thread took of the processor, which does not depend on what else the machine does.
+// The metrics of a page in use: paints, shifts, long tasks, interactions, frames; and the CPU time of its main
+// thread, which does not depend on the machine's load.
 
-/** In the page, before anything of it has run. */
+/** Runs in the page before any of its scripts. */
 function observe() {
   const seen = { tasks: [], shifts: [], events: [], frames: [], ready: null }
   window.__seen = seen
@@ -29,7 +29,7 @@ function observe() {
   }
 }
 
-/** To be given to `openPage` as `prepare`; the watch is in `watch.of` then. */
+/** `prepare` has to be passed to `openPage`; the other methods then read the metrics. */
 export function watching(throttle = 1) {
   const watch = {
     async prepare(page) {
@@ -40,7 +40,7 @@ export function watching(throttle = 1) {
       watch.session = session
       watch.page = page
     },
-    /** Seconds of processor time that the main thread took so far: in all, and for scripts, styles and layout. */
+    /** CPU time of the main thread so far, in seconds: in total, and for scripts, styles and layout. */
     async thread() {
       const { metrics } = await watch.session.send('Performance.getMetrics')
       const of = name => metrics.find(metric => metric.name === name)?.value ?? Number.NaN
@@ -64,14 +64,14 @@ export function watching(throttle = 1) {
   return watch
 }
 
-/** The longest answer to one interaction, of those that took longer than a frame; 16 ms where none did. */
+/** The longest latency of an interaction, of those that took longer than a frame; 16 ms if there are none. */
 export function slowest(events) {
   const each = new Map()
   for (const [id, duration] of events) each.set(id, Math.max(each.get(id) ?? 0, duration))
   return { worst: Math.max(16, ...each.values()), count: each.size }
 }
 
-/** What the longest of these events went by with: ms until the page took it up, until it was done, until it was seen. */
+/** The phases of the longest event: ms until it was taken up, until it was done, until it was painted. */
 export function courseOf(events) {
   const longest = events.toSorted((a, b) => b[1] - a[1])[0]
   if (!longest) return ''
@@ -79,7 +79,7 @@ export function courseOf(events) {
   return `${name}: taken up after ${Math.round(taken)}, done after ${Math.round(done)}, painted after ${duration}`
 }
 
-/** Cumulative layout shift: the worst burst of at most five seconds without a second's rest in it. */
+/** Cumulative layout shift: the worst burst of at most five seconds without a gap of one second in it. */
 export function shiftOf(shifts) {
   let [worst, sum, first, last] = [0, 0, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const [at, value] of shifts) {
@@ -91,7 +91,7 @@ export function shiftOf(shifts) {
   return worst
 }
 
-/** Frames a second, and the share that was left out, by when they came. */
+/** Frames per second and the percentage of dropped frames, by the frames' timestamps. */
 export function smoothness(frames) {
   const FRAME = 1000 / 60
   let dropped = 0

@@ -1,4 +1,4 @@
-/** What a person answers to a call that waits; what the server tells of approvals stands in the schema. */
+/** A person's answer to a pending call. The server's types for approvals are in the schema. */
 export type Answer =
   | { decision: 'approve'; arguments?: unknown }
   | { decision: 'always' }

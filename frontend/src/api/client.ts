@@ -1,5 +1,7 @@
-/** The client of the server's API, typed by its OpenAPI document. A failed call is an `ApiError` whose `code` says what a
- *  caller may do about it. */
+/**
+ * The client of the server's API, typed by its OpenAPI document. A failed call throws an `ApiError`; callers branch
+ * on its `code`.
+ */
 import createClient from 'openapi-fetch'
 import { pageSecret, renewSecret } from '@/lib/secret'
 import type { paths } from './schema'
@@ -19,7 +21,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the server refused a call for this reason. */
+/** Returns whether the error is a refusal with this code. */
 export const hasCode = (error: unknown, code: string): error is ApiError =>
   error instanceof ApiError && error.code === code
 
@@ -32,14 +34,14 @@ const fetched = (request: Request | string, how?: RequestInit): Promise<Response
 async function send(request: Request): Promise<Response> {
   const refused = watchSession()
   const response = await fetched(request)
-  // A refusal of the sign-in itself is about what was typed.
+  // A 401 from the sign-in endpoint means a wrong token, not an ended session.
   if (response.status === 401 && new URL(request.url).pathname !== '/api/login') refused()
   return response
 }
 
 export const api = createClient<paths>({ fetch: send })
 
-// The server takes no change without a body of JSON: a form of another site could send it one.
+// The server accepts no change without a JSON body, because a form on another site could send one.
 api.use({
   onRequest: ({ request }) =>
     request.method === 'GET' || request.headers.has('Content-Type')
@@ -56,7 +58,7 @@ interface Answered<Data> {
   response: Response
 }
 
-/** What a call answers; an `ApiError` where it was refused. */
+/** Returns the response's data. Throws an `ApiError` if the server refused the call. */
 export async function dataOf<Data>(call: Promise<Answered<Data>>): Promise<Data> {
   const { data, error, response } = await call
   if (response.ok) return data as Data
@@ -66,7 +68,10 @@ export async function dataOf<Data>(call: Promise<Answered<Data>>): Promise<Data>
 /** The header that proves to the server that a call comes from its page. */
 type PageHeader = { 'X-Miniclaw-Secret': string }
 
-/** A call that only the page may make. An open page outlives its server: then it takes the new one's secret. */
+/**
+ * Sends a call that only the page may make. If the server has restarted since the page was loaded, fetches the new
+ * secret and retries once.
+ */
 export async function asPage<Data>(call: (header: PageHeader) => Promise<Answered<Data>>): Promise<Data> {
   const proven = () => dataOf(call({ 'X-Miniclaw-Secret': pageSecret() }))
   try {

@@ -1,4 +1,7 @@
-/** One function an endpoint. Where an answer is named by `as`, it has pairs of numbers, which the client types as lists. */
+/**
+ * One function per endpoint. A response cast with `as` contains pairs of numbers, which the generated types declare
+ * as arrays.
+ */
 import type { Answer } from './approvals'
 import { api, asPage, dataOf } from './client'
 import type { SearchFolder } from './retrieval'
@@ -7,7 +10,7 @@ import type { Approval, Chosen, FileChunks, Report, RetrievalTests, Search, Sent
 
 type Schemas = components['schemas']
 
-/** The parameters of an address that names a conversation. */
+/** The path parameters of a session's endpoint. */
 const of = (id: string) => ({ path: { id } })
 const query = <Q>(query: Q) => ({ params: { query } })
 
@@ -17,12 +20,12 @@ export const postLogout = () => dataOf(api.POST('/api/logout'))
 
 export const getStatus = () => dataOf(api.GET('/api/status'))
 
-/** Days as they are where the reader is. */
+/** Usage by day, in the browser's time zone. */
 export const getUsage = () =>
   dataOf(api.GET('/api/usage', query({ offset_minutes: -new Date().getTimezoneOffset() })))
 
 const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
-/** Tries an address and a key; answers the models there are. */
+/** Tests an address and a key with the provider; returns the models it offers. */
 export const checkProvider = (base_url: string, api_key: string) =>
   asPage(header =>
     api.POST('/api/provider/check', { params: { header }, body: { base_url, ...keyOf(api_key) } }),
@@ -36,7 +39,7 @@ export const listSessions = () => dataOf(api.GET('/api/sessions'))
 export const searchSessions = (words: string) => dataOf(api.GET('/api/sessions/search', query({ q: words })))
 export const pinSession = (id: string) => dataOf(api.PUT('/api/sessions/{id}/pin', { params: of(id) }))
 export const unpinSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/pin', { params: of(id) }))
-/** Out of the list, not deleted. */
+/** Archives a session: removes it from the list without deleting it. */
 export const archiveSession = (id: string) =>
   dataOf(api.PUT('/api/sessions/{id}/archived', { params: of(id) }))
 export const unarchiveSession = (id: string) =>
@@ -68,17 +71,17 @@ export const restoreSession = (id: string) =>
 export const getHistory = (id: string) => dataOf(api.GET('/api/sessions/{id}/history', { params: of(id) }))
 export const getMessages = (id: string) => dataOf(api.GET('/api/sessions/{id}/messages', { params: of(id) }))
 
-/** A file on the wire: a text, the bytes of a picture, or the hash of one that the session has already. */
+/** A file in a request: a text, the bytes of a picture, or the hash of a picture that the session already has. */
 export type SentFile = Schemas['Attached']
 export const sendMessage = (id: string, body: Schemas['MessageRequest']) =>
   dataOf(api.POST('/api/sessions/{id}/messages', { params: of(id), body }))
-/** What a file would cost as a part of a message, and how it would be called. */
+/** Counts the tokens that a file would add to a message; also returns the name it would get. */
 export const countAttachment = (file: SentFile) => dataOf(api.POST('/api/tokens/attachment', { body: file }))
-/** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
+/** Moves a message and all that follow to a branch, and restores the branch that begins with `to`, if given. */
 export const rewind = (id: string, message_id: string, to: string | null) =>
   dataOf(api.POST('/api/sessions/{id}/rewind', { params: of(id), body: { message_id, to } }))
 export const listModels = () => dataOf(api.GET('/api/models'))
-/** For what is said from now on. */
+/** Chooses the model from the next message on. */
 export const chooseModel = (id: string, chosen: Chosen) =>
   dataOf(api.PUT('/api/sessions/{id}/model', { params: of(id), body: chosen }))
 export const interrupt = (id: string) => dataOf(api.POST('/api/sessions/{id}/interrupt', { params: of(id) }))
@@ -90,7 +93,7 @@ export const compress = (id: string, accepted: { hash: string; summary: string }
   dataOf(api.POST('/api/sessions/{id}/compress', { params: of(id), body: accepted }))
 
 export const listApprovals = () => dataOf(api.GET('/api/approvals')).then(r => r.approvals)
-/** `hash` is of what was shown: what has changed since is not what was allowed. */
+/** `hash` identifies what the person was shown: the answer does not count for a call that has changed since. */
 export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
   asPage(header =>
     api.POST('/api/approvals/{id}', { params: { ...of(id), header }, body: { ...answer, hash } }),
@@ -99,16 +102,16 @@ export const listAlways = () => dataOf(api.GET('/api/approvals/always')).then(r 
 export const removeAlways = (id: string) =>
   asPage(header => api.DELETE('/api/approvals/always/{id}', { params: { ...of(id), header } }))
 
-/** The text from outside that the conversation has read does not count any more. */
+/** Clears the taint: text from outside that the conversation has read so far does not count. */
 export const clearTaint = (id: string) =>
   asPage(header => api.DELETE('/api/sessions/{id}/taint', { params: { ...of(id), header } }))
 
-/** Takes a change of a file back, or makes it again. */
+/** Undoes a file change, or redoes it if it is undone. */
 export const undoChange = (id: string, call_id: string) =>
   dataOf(api.POST('/api/sessions/{id}/operations/{call_id}/undo', { params: { path: { id, call_id } } }))
 
 const work = (id: string, work_id: string) => ({ params: { path: { id, work_id } } })
-/** What undoing all that a work changed would do. */
+/** Previews what undoing all changes of a work would do. */
 export const previewUndo = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo', work(id, work_id))).then(r => r.files)
 export const readRetrieved = (id: string, work_id: string) =>
@@ -117,11 +120,11 @@ export const readRetrieved = (id: string, work_id: string) =>
 export type TokenCount = Schemas['SessionTokens']
 export const countTokens = (id: string) => dataOf(api.GET('/api/tokens/session/{id}', { params: of(id) }))
 
-/** The next request, as it would be sent now. */
+/** The next request, as it would be sent at this moment. */
 export const getPrompt = (session_id: string | null) =>
   dataOf(api.GET('/api/prompt', query(session_id === null ? {} : { session_id })))
 
-/** The requests that made the answer of a work, in the order they were sent. */
+/** The requests that produced the answer of a work, in the order they were sent. */
 export const listSent = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/requests', { params: { ...of(id), query: { work_id } } })).then(
     r => r.requests,
@@ -136,28 +139,28 @@ export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-
 export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
 export const listFiles = (root: Root) =>
   dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)
-/** What stands directly in a folder. */
+/** Lists the direct entries of a folder. */
 export const listFolder = (path: string) => dataOf(api.GET('/api/files/folder', query({ path })))
 
 export interface FileSearch {
   /** Words of the path, in any order. */
   words: string
-  /** All roots where it is absent. */
+  /** All roots if absent. */
   root?: Root
   limit?: number
 }
 export const findFiles = (search: FileSearch) => dataOf(api.GET('/api/files/find', query({ ...search })))
 export const listSkills = () => dataOf(api.GET('/api/skills'))
-/** Whether a file of a skill is trusted as it is now, and what was trusted before. */
+/** Whether the current version of a skill file is trusted, and which version was trusted before. */
 export const readTrust = (path: string) => dataOf(api.GET('/api/skills/trust', query({ path })))
-/** Exactly this version, which a person has looked at. */
+/** Trusts exactly this version, which a person has reviewed. */
 export const trustFile = (path: string, etag: string) =>
   asPage(header => api.POST('/api/skills/trust', { params: { header }, body: { path, etag } }))
 
 export type FileContent = Schemas['FileContent']
 export const readFile = (path: string) => dataOf(api.GET('/api/files', query({ path })))
 
-/** What the file must look like for the write to go through: the version last read, or not there at all. */
+/** The state of the file that a write requires: the version last read, or that the file does not exist. */
 export type Precondition = { match: string } | 'absent'
 const bare = (etag: string): string => etag.replace(/^W\//, '').replace(/^"(.*)"$/, '$1')
 export const sameEtag = (a: string, b: string): boolean => bare(a) === bare(b)
@@ -169,15 +172,15 @@ export const writeFile = (path: string, content: string, precondition: Precondit
 }
 export const renameFile = (from: string, to: string, etag: string | null) =>
   dataOf(api.POST('/api/files/rename', { params: { header: matching(etag) }, body: { from, to } }))
-/** Answers what brings the file back. */
+/** Returns the trash id that restores the file. */
 export const deleteFile = (path: string, etag: string | null) =>
   dataOf(api.DELETE('/api/files', { params: { query: { path }, header: matching(etag) } })).then(r => r.trash)
 export const restoreFile = (trash: string) => dataOf(api.POST('/api/files/restore', { body: { trash } }))
-/** What a text would cost as a file's content. */
+/** Counts the tokens of a text as the content of this file. */
 export const countText = (path: string, text: string) =>
   dataOf(api.POST('/api/tokens/text', { body: { path, text } }))
 
-/** How many passages an answer may be ranked anew from. */
+/** Number of candidates in a search response, from which the page can rank again under other weights. */
 const CANDIDATES = 50
 export const searchPassages = (folder: SearchFolder, words: string, k: number) =>
   dataOf(

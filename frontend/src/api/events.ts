@@ -1,6 +1,6 @@
 /**
- * The one event stream of a tab. It is opened after the last event that was seen, so that nothing is lost when it
- * breaks; it breaks whenever it likes, and comes back with a growing pause.
+ * The tab's only event stream. It resumes after the last event received, so that no event is lost when the connection
+ * breaks, and reconnects with increasing delays.
  */
 import type { Notice } from './types'
 
@@ -19,14 +19,14 @@ const NAMES = [
 
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 15_000
-/** A phone freezes the socket of a hidden page and still calls it open. */
+/** Milliseconds. A phone freezes the socket of a hidden page but still reports it as open. */
 const HIDDEN_TOO_LONG = 5_000
 
 export interface Listener {
   onNotice: (notice: Notice, id: string | null) => void
-  /** The server answered with something else than a stream; the browser does not say what. */
+  /** The response was not an event stream; the browser does not say why. */
   onRefused: () => void
-  /** `retryAt`: when a lost stream is tried again, in ms since 1970. */
+  /** `retryAt`: when a lost stream is retried, in ms since 1970. */
   onState: (state: 'connecting' | 'open' | 'lost', retryAt: number | null) => void
 }
 
@@ -68,7 +68,7 @@ export function openEvents(after: string | null, listener: Listener): Stream {
         heardAt = Date.now()
         const id = event.lastEventId || null
         listener.onNotice(JSON.parse(event.data) as Notice, id)
-        // A gap means that the old id is worth nothing; the id of the gap itself, if any, is.
+        // After a gap the old id is useless; the id of the gap itself, if it has one, is valid.
         seen = name === 'gap' && id === seen ? null : (id ?? seen)
       })
     }

@@ -1,4 +1,4 @@
-/** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
+/** Cached reads from the server: React Query stores them, and the event stream invalidates them. */
 import {
   keepPreviousData,
   type Query,
@@ -89,7 +89,7 @@ export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getSta
 export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
 export const useSessions = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.sessions })
-/** Ids of the sessions that stand first. */
+/** Ids of the pinned sessions. */
 export const usePinned = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
 /** Ids of the archived sessions. */
@@ -112,10 +112,10 @@ export const useCompactedMessages = (id: string, name: string) =>
 /** All files of a root. */
 export const useFiles = (root: Root, enabled: boolean) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), enabled })
-/** What was told of a folder. */
+/** The cached content of a folder. */
 export const knownFolder = (path: string) => queryClient.getQueryData<FolderContent>(keys.folder(path))
 type FolderResult = Pick<UseQueryResult<FolderContent>, 'data' | 'error'>
-/** What stands in each of these folders, as far as it is here. */
+/** The content of each of these folders, as far as it is loaded. */
 export function useFolders(paths: readonly string[]): ReadonlyMap<string, FolderResult> {
   const names = paths.join('\n')
   const combine = useCallback(
@@ -128,7 +128,7 @@ export function useFolders(paths: readonly string[]): ReadonlyMap<string, Folder
   const queries = paths.map(path => ({ queryKey: keys.folder(path), queryFn: () => listFolder(path) }))
   return useQueries({ queries, combine })
 }
-/** Files by words of their paths; the last answer stays until the next is here. */
+/** Files found by words of their paths; the previous result stays until the next one arrives. */
 export const useFoundFiles = (search: FileSearch, enabled = true) =>
   useQuery({
     queryKey: [...keys.files, 'found', search],
@@ -138,13 +138,13 @@ export const useFoundFiles = (search: FileSearch, enabled = true) =>
   })
 export const useSkills = () =>
   useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.skills })
-/** The files in skills/ that nobody has trusted as they are. */
+/** The files in skills/ whose current version nobody has trusted. */
 export const useUntrusted = () =>
   useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.untrusted })
 export const useTrust = (path: string) =>
   useQuery({ queryKey: [...keys.skills, 'trust', path], queryFn: () => readTrust(path), staleTime: 0 })
 
-/** The calls of all sessions that wait for a person, the oldest first. */
+/** The pending calls of all sessions, oldest first. */
 export const useApprovals = () => useQuery({ queryKey: keys.approvals, queryFn: listApprovals })
 export const useAlways = () => useQuery({ queryKey: keys.always, queryFn: listAlways })
 
@@ -170,7 +170,7 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
     enabled: shown && id !== null,
   })
 
-/** Never from the cache: a file may have changed since. */
+/** Never served from the cache: a file may have changed. */
 export const usePrompt = (id: string | null) =>
   useQuery({
     queryKey: [...keys.tokens, 'prompt', id],
@@ -179,13 +179,13 @@ export const usePrompt = (id: string | null) =>
     gcTime: 0,
   })
 
-/** The requests that made an answer; one that is at work gets more. */
+/** The requests that produced an answer; a running work adds more. */
 export const useSent = (id: string, work: string) =>
   useQuery({ queryKey: ['sent', id, work], queryFn: () => listSent(id, work), staleTime: 0 })
-/** A request that was sent stays as it is; its answer may still be on its way. */
+/** A sent request never changes, but its response may still be arriving. */
 export const useSentDetail = (id: string, name: string) =>
   useQuery({ queryKey: ['sent', id, 'request', name], queryFn: () => readSent(id, name), staleTime: 0 })
-/** Never from the cache: a file may have changed since. */
+/** Never served from the cache: a file may have changed. */
 export const useUndoing = (id: string, work: string) =>
   useQuery({
     queryKey: ['undoing', id, work],
@@ -204,7 +204,7 @@ export const useRetrieved = (id: string, work: string, shown: boolean) =>
 
 export const useIndex = () => useQuery({ queryKey: keys.index, queryFn: getRetrievalStatus })
 
-/** The answer before stays until the new one is there, so that a list does not blink at every letter. */
+/** The previous result stays until the new one arrives, so that the list does not flicker on every keystroke. */
 export const useSearchAnswer = (folder: SearchFolder, query: string, k: number) =>
   useQuery({
     queryKey: [...keys.searches(folder), query, k],
@@ -230,7 +230,8 @@ export const refresh = (queryKey: readonly unknown[]): void => {
   const isFirst = ({ state }: Query) => state.fetchStatus === 'fetching' && state.data === undefined
   const first = queryClient.getQueryCache().findAll({ queryKey, predicate: isFirst }).length > 0
   const asked = queryClient.invalidateQueries({ queryKey })
-  // A first answer that is on its way is waited for and not asked for anew, though it may be from before the change.
+  // React Query awaits a first fetch that is under way instead of repeating it, but its response may predate the
+  // change.
   if (first) void asked.then(() => queryClient.invalidateQueries({ queryKey }))
 }
 
@@ -255,7 +256,7 @@ export const patchStatus = (patch: (status: Status) => Status): void => {
 
 export const patchModel = (model: ModelStatus): void => patchStatus(status => ({ ...status, model }))
 
-/** Takes a notice in; answers what was known before, if anything was. */
+/** Applies a notice; returns the previous status, if it was known. */
 export function patchIndex({ folder, state, done, total }: IndexNotice): FolderStatus | undefined {
   const known = queryClient.getQueryData<RetrievalStatus>(keys.index)
   queryClient.setQueryData<RetrievalStatus>(

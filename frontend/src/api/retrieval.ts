@@ -1,18 +1,21 @@
-/** What is said about searching and stands in no schema, because it travels as the open `result` of a tool or as a word. */
+/**
+ * Types of retrieval data that the schema lacks, because the data travels in the open `result` of a tool or as a
+ * string.
+ */
 import { FileRef } from '@/lib/roots'
 import type { components } from './schema'
 
 type Schemas = components['schemas']
 
-/** The folders that are indexed. */
+/** The indexed folders. */
 export type SearchFolder = 'memory' | 'knowledge'
 
 export const folderNamed = (name: string): SearchFolder => (name === 'memory' ? 'memory' : 'knowledge')
 
-/** The tests of a folder, which are a file in it. */
+/** The retrieval tests of a folder: a file in that folder. */
 export const testsOf = (folder: SearchFolder): FileRef => FileRef.of(folder, 'tests.jsonl')
 
-/** A hit as a tool's result keeps it: the model has read its text in the output. */
+/** A hit in a tool's result, without its text: the model has read that in the output. */
 export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range' | 'score' | 'how'>
 
 /** `result.data` of `search_knowledge_base` and `search_memory`. */

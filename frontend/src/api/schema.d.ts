@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The calls that wait for a person, of all sessions. */
+        /** Lists the calls of all sessions that wait for approval. */
         get: operations["approvals_list"];
         put?: never;
         post?: never;
@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The calls that are not asked about any more. */
+        /** Lists the calls that are always allowed. */
         get: operations["approvals_rules"];
         put?: never;
         post?: never;
@@ -48,7 +48,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Asks about it again from now on. */
+        /**
+         * Removes a call from those that are always allowed: a person is asked about it again.
+         * @description Requires the page's secret.
+         */
         delete: operations["approvals_remove_rule"];
         options?: never;
         head?: never;
@@ -64,7 +67,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answers. It counts once, for what was shown, and only with the secret that the page was given. */
+        /**
+         * Answers an approval.
+         * @description The first answer counts, and only for exactly what was shown (`hash`). Requires the page's secret.
+         */
         post: operations["approvals_answer"];
         delete?: never;
         options?: never;
@@ -81,7 +87,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says something and follows the work: an SSE stream of frames, or one JSON object. */
+        /** Sends a message and follows the work: an SSE stream of frames, or one JSON object. */
         post: operations["chat_chat"];
         delete?: never;
         options?: never;
@@ -96,9 +102,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether memory is retrieved for each question instead of being in the prompt. */
+        /** Returns whether RAG mode is on: memory is retrieved for each question instead of being part of the prompt. */
         get: operations["settings_rag_mode"];
-        /** Switches it; kept in config.json. */
+        /** Switches RAG mode. The setting is stored in config.json. */
         put: operations["settings_set_rag_mode"];
         post?: never;
         delete?: never;
@@ -114,7 +120,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One multiplexed stream for a tab: the frames of all sessions, and notices. */
+        /** Streams the frames of all sessions and all notices: one connection for a tab. */
         get: operations["events_all_events"];
         put?: never;
         post?: never;
@@ -135,11 +141,12 @@ export interface paths {
         get: operations["files_read"];
         put?: never;
         /**
-         * Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
-         *     `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
+         * Saves a text file.
+         * @description With `If-Match` and the hash that was read, a file that was changed in the meantime is not overwritten (412); with
+         *     `If-None-Match: *`, only a new file is written. A file saved in skills/ becomes trusted.
          */
         post: operations["files_save"];
-        /** Moves a file to `storage/trash/`, which keeps the last 200. */
+        /** Moves a file to `storage/trash/`, which keeps the last 200 deleted files. */
         delete: operations["files_delete"];
         options?: never;
         head?: never;
@@ -153,11 +160,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Deleted files that can be restored. */
+        /** Lists deleted files that can be restored. */
         get: operations["files_trashed"];
         put?: never;
         post?: never;
-        /** Lets a deleted file go for good. It cannot be brought back. */
+        /** Deletes a file from the trash permanently. It cannot be restored. */
         delete: operations["files_forget_file"];
         options?: never;
         head?: never;
@@ -171,7 +178,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Files by words of their paths. */
+        /** Finds files by words of their paths. */
         get: operations["files_find"];
         put?: never;
         post?: never;
@@ -188,7 +195,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What stands directly in a folder. Tokens are counted of the first 1,000 files, up to 8 MB of them. */
+        /**
+         * Lists the direct content of a folder.
+         * @description Tokens are counted in the first 1,000 files, up to 8 MB.
+         */
         get: operations["files_folder"];
         put?: never;
         post?: never;
@@ -206,8 +216,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All files under one of the four folders, with their token counts: each is read. `/api/files/folder` is for what a person
-         *     looks at, `/api/files/find` for some of many.
+         * Lists all files under one of the four roots, with their token counts.
+         * @description Every file is read. Use `/api/files/folder` for one folder and `/api/files/find` to search by name.
          */
         get: operations["files_list"];
         put?: never;
@@ -227,7 +237,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a file another name or folder. Nothing is overwritten: a path that is taken is refused (409 `exists`). */
+        /**
+         * Renames or moves a file.
+         * @description Nothing is overwritten: if the new path exists, the request is refused (409 `exists`).
+         */
         post: operations["files_rename"];
         delete?: never;
         options?: never;
@@ -244,7 +257,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Brings a deleted file back to where it was; 409 `exists` when there is another by now. */
+        /**
+         * Restores a deleted file to its old path.
+         * @description If another file is at that path, the request is refused (409 `exists`).
+         */
         post: operations["files_restore"];
         delete?: never;
         options?: never;
@@ -261,7 +277,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trades the token, or the code of the one-time link, for a cookie that only this browser sends. */
+        /** Signs a browser in: exchanges the token, or the code of the one-time link, for a cookie. */
         post: operations["status_login"];
         delete?: never;
         options?: never;
@@ -278,7 +294,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends the session of this browser: its cookie is void until the server is started again, and the browser forgets it. */
+        /** Signs this browser out: invalidates its cookie until the server is restarted, and deletes it from the browser. */
         post: operations["status_logout"];
         delete?: never;
         options?: never;
@@ -293,7 +309,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The model that answers, and the ones that could. */
+        /** Returns the default model and all models that can be chosen. */
         get: operations["status_models"];
         put?: never;
         post?: never;
@@ -310,7 +326,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The exact prompt of the next request. */
+        /** Returns the exact prompt of the next request. */
         get: operations["prompt_prompt"];
         put?: never;
         post?: never;
@@ -328,7 +344,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Writes address, key and model into the home's `.env`, which only its owner can read, and uses them from now on. */
+        /**
+         * Stores address, key and model in the home's `.env`, which only its owner can read, and uses them at once.
+         * @description Requires the page's secret.
+         */
         put: operations["status_connect"];
         post?: never;
         delete?: never;
@@ -346,7 +365,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tries an address and a key: asks the provider for its models, for at most ten seconds. Nothing is kept. */
+        /**
+         * Tests an address and a key: asks the provider for its models, for at most ten seconds.
+         * @description Nothing is stored. Requires the page's secret.
+         */
         post: operations["status_check"];
         delete?: never;
         options?: never;
@@ -361,7 +383,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How a file is cut into chunks. */
+        /** Returns the chunks of a file. */
         get: operations["retrieval_chunks"];
         put?: never;
         post?: never;
@@ -378,7 +400,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Searches a folder; nothing is sent to a chat model. */
+        /** Searches a folder. Nothing is sent to a chat model. */
         get: operations["retrieval_search"];
         put?: never;
         post?: never;
@@ -395,7 +417,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is indexed, what is not and why, and which embedding model there is. */
+        /** Returns what is indexed, what is not and why, and which embedding model is used. */
         get: operations["retrieval_status"];
         put?: never;
         post?: never;
@@ -412,10 +434,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The retrieval tests of a folder (its tests.jsonl) and their last report. */
+        /** Returns the retrieval tests of a folder (its tests.jsonl) and their last report. */
         get: operations["retrieval_tests"];
         put?: never;
-        /** Runs a folder's retrieval tests and compares with the run before. */
+        /** Runs a folder's retrieval tests and compares the result with the previous run. */
         post: operations["retrieval_run_tests"];
         delete?: never;
         options?: never;
@@ -430,10 +452,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All sessions, newest first. */
+        /** Lists all sessions, newest first. */
         get: operations["sessions_list"];
         put?: never;
-        /** A new session. */
+        /** Creates a session. */
         post: operations["sessions_create"];
         delete?: never;
         options?: never;
@@ -448,7 +470,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Deleted sessions that can be restored. */
+        /** Lists deleted sessions that can be restored. */
         get: operations["sessions_deleted"];
         put?: never;
         post?: never;
@@ -468,7 +490,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Deletes a session for good, with its compacted messages. It cannot be restored. */
+        /** Deletes a session permanently, with its compacted messages. It cannot be restored. */
         delete: operations["sessions_forget"];
         options?: never;
         head?: never;
@@ -484,7 +506,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself. */
+        /**
+         * Imports an exported session under a new id.
+         * @description All messages are kept. Nothing in it runs by itself.
+         */
         post: operations["sessions_import"];
         delete?: never;
         options?: never;
@@ -499,7 +524,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions in whose title or messages all words stand. */
+        /** Finds sessions whose title or messages contain all words. */
         get: operations["sessions_find"];
         put?: never;
         post?: never;
@@ -517,10 +542,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Gives a session another title. */
+        /** Renames a session. */
         put: operations["sessions_rename"];
         post?: never;
-        /** Moves a session to `sessions/archive/deleted/`. */
+        /** Deletes a session: moves it to `sessions/archive/deleted/`, from where it can be restored. */
         delete: operations["sessions_delete"];
         options?: never;
         head?: never;
@@ -535,10 +560,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Takes a session out of the list without deleting it. The next message in it unarchives it. */
+        /** Archives a session: removes it from the list without deleting it. The next message in it unarchives it. */
         put: operations["sessions_archive"];
         post?: never;
-        /** Puts an archived session back into the list. */
+        /** Unarchives a session: puts it back into the list. */
         delete: operations["sessions_unarchive"];
         options?: never;
         head?: never;
@@ -554,7 +579,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A new session with the past of this one up to a message. */
+        /** Creates a session with the messages of this one up to a message. */
         post: operations["sessions_branch"];
         delete?: never;
         options?: never;
@@ -569,7 +594,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The compacted parts of a session. */
+        /** Lists the compacted parts of a session. */
         get: operations["sessions_compacted_parts"];
         put?: never;
         post?: never;
@@ -586,7 +611,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The messages of a compacted part. */
+        /** Returns the messages of a compacted part. */
         get: operations["sessions_compacted"];
         put?: never;
         post?: never;
@@ -605,7 +630,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts compacted messages back where they stood, and removes their summary. */
+        /** Restores compacted messages to their place and removes their summary. */
         post: operations["sessions_restore_compacted"];
         delete?: never;
         options?: never;
@@ -620,12 +645,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a compression would take away. Asks no model and changes nothing. */
+        /** Returns what a compression would remove from the conversation. Asks no model and changes nothing. */
         get: operations["sessions_compression"];
         put?: never;
         /**
-         * Compacts the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
-         *     the given hash, or one that the model makes now.
+         * Compacts the first half of the messages, at least four, and replaces them by a summary.
+         * @description The summary is the given one, for the conversation with the given hash, or one that the model makes.
          */
         post: operations["sessions_compress"];
         delete?: never;
@@ -643,7 +668,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Has the model propose a summary. Nothing changes by it; who leaves before it is there stops the model. */
+        /**
+         * Has the model propose a summary.
+         * @description Changes nothing. If the client disconnects, the model request is cancelled.
+         */
         post: operations["sessions_preview"];
         delete?: never;
         options?: never;
@@ -658,7 +686,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`. */
+        /**
+         * Streams one session's frames, the same as `POST /api/chat` sends.
+         * @description The stream stays open, or closes with `until=settled`.
+         */
         get: operations["events_session_events"];
         put?: never;
         post?: never;
@@ -675,7 +706,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A session as a file. */
+        /** Exports a session as a file. */
         get: operations["sessions_export"];
         put?: never;
         post?: never;
@@ -694,7 +725,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Has the model make a title. */
+        /** Has the model generate a title. */
         post: operations["sessions_generate_title"];
         delete?: never;
         options?: never;
@@ -709,7 +740,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The conversation, tool calls included, as far as it has come. */
+        /** Returns the conversation so far, including tool calls. */
         get: operations["sessions_history"];
         put?: never;
         post?: never;
@@ -728,7 +759,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops what runs; what was said so far is kept. */
+        /** Stops the work under way. The text so far is kept. */
         post: operations["chat_interrupt"];
         delete?: never;
         options?: never;
@@ -743,10 +774,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The raw messages, with the system prompt first. */
+        /** Returns the raw messages, with the system prompt first. */
         get: operations["sessions_messages"];
         put?: never;
-        /** Says something and answers at once; the work is observed through the event streams. */
+        /**
+         * Sends a message and returns at once.
+         * @description Follow the work through the event streams.
+         */
         post: operations["chat_say"];
         delete?: never;
         options?: never;
@@ -763,8 +797,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Chooses the model that answers this session from its next message on, and whether it thinks. What is left out goes back to
-         *     what the server and the model do by themselves.
+         * Chooses the model that answers this session from its next message on, and whether it thinks.
+         * @description An absent field resets that choice to the default of the server or of the model.
          */
         put: operations["sessions_choose"];
         post?: never;
@@ -783,7 +817,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Brings the file that an operation changed back to what it was; the same again does the change again. */
+        /** Undoes the changes that an operation made to files. The same request again redoes them. */
         post: operations["sessions_undo"];
         delete?: never;
         options?: never;
@@ -798,7 +832,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A picture of a session, as it was sent. Its address holds the hash of its bytes, so it never becomes another. */
+        /**
+         * Returns a picture of a session, as it was sent.
+         * @description The URL contains the hash of the bytes, so the response never changes and may be cached forever.
+         */
         get: operations["sessions_picture"];
         put?: never;
         post?: never;
@@ -816,10 +853,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Puts a session before the others. */
+        /** Pins a session, so that it is listed before the others. */
         put: operations["sessions_pin"];
         post?: never;
-        /** Puts a session back among the others. */
+        /** Unpins a session. */
         delete: operations["sessions_unpin"];
         options?: never;
         head?: never;
@@ -833,7 +870,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The requests that made a session's answers. The last 200 of a session are kept, under `sessions/requests/`. */
+        /**
+         * Lists the requests that were sent for a session's answers.
+         * @description The last 200 requests of a session are stored, under `sessions/requests/`.
+         */
         get: operations["prompt_requests"];
         put?: never;
         post?: never;
@@ -850,7 +890,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One request: exactly what was sent, by where it comes from, and how it differs from the one before. */
+        /** Returns one request exactly as it was sent, in pieces by origin, and how it differs from the one before. */
         get: operations["prompt_request"];
         put?: never;
         post?: never;
@@ -869,7 +909,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Brings a deleted session back. */
+        /** Restores a deleted session. */
         post: operations["sessions_restore"];
         delete?: never;
         options?: never;
@@ -886,7 +926,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts a message and all that follow aside, and another branch in their place. */
+        /** Replaces a message and all that follow by another branch, or by nothing. */
         post: operations["sessions_rewind"];
         delete?: never;
         options?: never;
@@ -905,8 +945,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Lets go of all sources of text from outside that the conversation has read. Only with the secret that the page was given;
-         *     409 while the conversation is at work.
+         * Clears the taint of a conversation: all sources of untrusted text that it has read.
+         * @description Requires the page's secret. Returns 409 while a run is under way.
          */
         delete: operations["sessions_clear"];
         options?: never;
@@ -921,7 +961,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What RAG mode found for a work, as the model was given it. */
+        /** Returns what RAG mode retrieved for a work, as the model received it. */
         get: operations["retrieval_retrieved"];
         put?: never;
         post?: never;
@@ -938,7 +978,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What undoing all that a work changed would do. Nothing is changed by asking. */
+        /** Previews undoing all changes of a work. Changes nothing. */
         get: operations["sessions_preview_undo"];
         put?: never;
         post?: never;
@@ -955,7 +995,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The skills, broken ones with their error. */
+        /** Lists the skills, including broken ones with their errors. */
         get: operations["files_skills"];
         put?: never;
         post?: never;
@@ -972,12 +1012,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
+        /** Returns whether the current version of a skill's file is trusted, and which version was trusted last. */
         get: operations["files_trust_of"];
         put?: never;
         /**
-         * Trusts exactly this version of a file in skills/. Only with the secret that the page was given; 412 when the file is
-         *     another by now.
+         * Trusts exactly this version of a file in skills/.
+         * @description Requires the page's secret. Returns 412 if the file has changed in the meantime.
          */
         post: operations["files_trust"];
         delete?: never;
@@ -993,7 +1033,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is configured and what is going on. */
+        /** Returns the configuration and the current activity. */
         get: operations["status_status"];
         put?: never;
         post?: never;
@@ -1012,7 +1052,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a file would cost if it went along with a message, or why it cannot. Nothing is kept. */
+        /**
+         * Returns the token count of a file if it were attached to a message, or why it cannot be attached.
+         * @description Nothing is stored.
+         */
         post: operations["tokens_attachment_tokens"];
         delete?: never;
         options?: never;
@@ -1029,7 +1072,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts files. */
+        /**
+         * Counts the tokens of files.
+         * @description Takes at most 1,000 paths.
+         */
         post: operations["tokens_file_tokens"];
         delete?: never;
         options?: never;
@@ -1044,7 +1090,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the session's next request holds: the system prompt, and the messages. */
+        /** Counts the tokens of the session's next request: system prompt and messages. */
         get: operations["tokens_session_tokens"];
         put?: never;
         post?: never;
@@ -1063,7 +1109,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a text would cost as the content of a file: counted as it would be sent, and saved nowhere. */
+        /**
+         * Counts the tokens of a text as if it were the content of a file.
+         * @description Counts what would be sent. Nothing is saved.
+         */
         post: operations["tokens_text_tokens"];
         delete?: never;
         options?: never;
@@ -1078,7 +1127,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tokens that providers counted for the works of all sessions. What was deleted is not in it. */
+        /** Returns the tokens that providers counted for the works of all sessions, except deleted ones. */
         get: operations["status_usage"];
         put?: never;
         post?: never;
@@ -1095,7 +1144,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether it works. Needs no token and tells no content. */
+        /** Health check. Needs no token and reveals no content. */
         get: operations["status_health"];
         put?: never;
         post?: never;
@@ -1125,11 +1174,11 @@ export interface components {
         };
         AnswerRequest: {
             decision: components["schemas"]["ApprovalVerdict"];
-            /** @description As it was shown. */
+            /** @description The `hash` of the approval that the person saw. */
             hash: string;
-            /** @description With `approve`: the person's own arguments in place of the model's. */
+            /** @description Only with `approve`: the person's own arguments, which replace the model's. */
             arguments?: unknown;
-            /** @description With `deny`: the model reads it. */
+            /** @description Only with `deny`: the reason, which the model reads. At most 2,000 characters. */
             reason?: string | null;
         };
         /** @description A call that waits for a person. */
@@ -1142,10 +1191,10 @@ export interface components {
             effect: components["schemas"]["Effect"];
             arguments: unknown;
             shown: components["schemas"]["Shown"];
-            /** @description Why it is asked, one sentence. */
+            /** @description Why the person is asked, in one sentence. */
             reason: string;
             because?: components["schemas"]["ApprovalReason"] | null;
-            /** @description SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to. */
+            /** @description SHA-256 over tool, arguments, place and session, in hexadecimal. An answer is bound to it. */
             hash: string;
             /**
              * Format: double
@@ -1156,19 +1205,19 @@ export interface components {
             expires_at: number;
         };
         ApprovalList: {
-            /** @description Of all sessions, oldest first. */
+            /** @description The pending approvals of all sessions, oldest first. */
             approvals: components["schemas"]["Approval"][];
         };
-        /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
+        /** @description Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English. */
         ApprovalReason: {
-            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more. */
+            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may add others. */
             code: string;
             /**
-             * @description Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
+             * @description Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
              *     `skill`, `output`, `imported` or `outside`.
              */
             text_from?: string | null;
-            /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
+            /** @description Address, path or name of that source. Invisible characters are escaped. */
             file?: string | null;
         };
         /** @enum {string} */
@@ -1178,41 +1227,41 @@ export interface components {
             archived: string[];
             /**
              * @deprecated
-             * @description The same, by the name that earlier versions used.
+             * @description The same as `archived`, under its earlier name.
              */
             put_away: string[];
         };
-        /** @description A text file or a picture to go along with a message. */
+        /** @description A text file or a picture that is sent with a message. */
         Attached: {
-            /** @description Only its last part counts where it is a path; what does not show is taken out. */
+            /** @description The file's name. Only the last segment of a path is used; invisible characters are removed. */
             name: string;
-            /** @description That of the name where it is not given. */
+            /** @description The extension, for a text file. If absent, that of the name. */
             extension?: string | null;
             /**
-             * @description A text has at most 256 KiB, a picture 1.5 MiB and 8192 pixels a side; those of one message are at most 10, with 1 MiB
-             *     of text and 6 MiB of pictures together.
+             * @description The content, in the form that `encoding` names. Limits: 256 KiB for a text; 1.5 MiB and 8192 pixels a side for a
+             *     picture; for all files of one message, 10 files, 1 MiB of text and 6 MiB of pictures.
              */
             content: string;
             encoding?: components["schemas"]["Encoding"];
         };
-        /** @description As it stands with a message in the session's file. */
+        /** @description An attachment as stored with its message in the session's file. */
         Attachment: {
             name: string;
-            /** @description Without the dot; empty where the name has none. */
+            /** @description Extension without the dot; empty if the name has none. */
             extension?: string;
-            /** @description Empty where it is a picture. */
+            /** @description Text of the file; empty for a picture. */
             content?: string;
             picture?: components["schemas"]["Picture"] | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description What a file comes to once it is sent. */
+        /** @description The size of an attachment once it is sent. */
         AttachmentTokens: {
-            /** @description As it will be kept and shown. */
+            /** @description The name as it will be stored and shown. */
             name: string;
             extension: string;
             bytes: number;
-            /** @description In the request, its name and frame included; for a picture an estimate by its size. */
+            /** @description Tokens in the request, including the file's name and delimiters. For a picture, an estimate from its dimensions. */
             tokens: number;
         };
         BTreeMap: {
@@ -1222,22 +1271,22 @@ export interface components {
             message_id: string;
             cut: components["schemas"]["CutAt"];
         };
-        /** @description A way the conversation has gone that is put aside. */
+        /** @description A branch: messages that an edit or a retry replaced. */
         BranchPoint: {
-            /** @description Its first message. */
+            /** @description Id of its first message, which names the branch. */
             message_id: string;
-            /** @description The message it follows; absent where it is the first. */
+            /** @description Id of the message it follows; absent if it is the start of the conversation. */
             after?: string | null;
             /**
              * Format: double
-             * @description Unix seconds.
+             * @description Time of its first message, in Unix seconds; absent if unknown.
              */
             created_at?: number | null;
         };
         /** @description The approval of a tool call: the question while it waits, then the answer. */
         CallApproval: components["schemas"]["RecordedAnswer"] | components["schemas"]["Approval"];
         /**
-         * @description How far a tool call came.
+         * @description The state of a tool call.
          * @enum {string}
          */
         CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
@@ -1245,14 +1294,14 @@ export interface components {
             /** Format: int32 */
             line: number;
             query: string;
-            /** @description What should be found. */
+            /** @description The expected hit, in one line. */
             expected: string;
             /**
              * Format: int32
-             * @description Of the first right hit; null when none is.
+             * @description 1-based rank of the first right hit; null if there is none.
              */
             rank?: number | null;
-            /** @description The first hits. */
+            /** @description The first `k` hits. */
             found: components["schemas"]["FoundPassage"][];
         };
         /** @enum {string} */
@@ -1262,35 +1311,38 @@ export interface components {
          * @enum {string}
          */
         ChangedBy: "disk" | "editor" | "run";
-        /** @description The answer to `stream: false`. */
+        /** @description The response to a request with `stream: false`. */
         ChatAnswer: {
             content: string;
             session_id: string;
             work_id: string;
             stop_reason: string;
-            /** @description The messages of this work, as they stand in the session's file. */
+            /** @description The messages of this work, as stored in the session's file. */
             messages: components["schemas"]["Message"][];
         };
         ChatRequest: {
-            /** @description May be empty where files are sent. */
+            /** @description The text of the message. May be empty if there are attachments. */
             message: string;
-            /** @description Text files and pictures to go along with it. */
+            /** @description Text files and pictures sent with the message. */
             attachments?: components["schemas"]["Attached"][];
-            /** @description A new session when absent; made when unknown. */
+            /** @description The session. If absent, a new session is created; an unknown id creates a session with that id. */
             session_id?: string | null;
-            /** @description `false`: one JSON object at the end instead of a stream. */
+            /** @description `false`: returns one JSON object at the end instead of a stream. Default: `true`. */
             stream?: boolean;
         };
-        /** @description A session's own choice, from its next message on. Absent fields leave it to the server and to the model. */
+        /**
+         * @description A session's own choice, which applies from its next message on. Absent fields leave the choice to the server and the
+         *     model.
+         */
         Chosen: {
-            /** @description The id of a model, as `GET /api/models` lists them. */
+            /** @description Id of a model, as listed by `GET /api/models`. */
             model?: string | null;
-            /** @description Whether it shall think before it writes. */
+            /** @description Whether the model thinks before it writes. */
             thinking?: boolean | null;
         };
         CompactedContent: {
             name: string;
-            /** @description Messages as the session had them. */
+            /** @description The messages as the session had them. */
             messages: components["schemas"]["Message"][];
         };
         /** @description A file of compacted messages in `sessions/archive/`. */
@@ -1304,13 +1356,13 @@ export interface components {
              */
             archived_at: number;
         };
-        /** @description Messages that a summary stands for, or stood. */
+        /** @description Messages that a summary replaces, or replaced before they were restored. */
         CompactedPart: components["schemas"]["CompactedMessages"] & {
-            /** @description What stands for them; absent where it is not recorded. */
+            /** @description The summary that replaces them; absent if it is not recorded. */
             summary?: string | null;
-            /** @description Whether they are in the conversation again. */
+            /** @description Whether they were restored to the conversation. */
             restored: boolean;
-            /** @description Why they cannot be restored now; absent where they can. */
+            /** @description Why they cannot be restored, as an English sentence; absent if they can. */
             stays?: string | null;
         };
         CompactedParts: {
@@ -1318,43 +1370,43 @@ export interface components {
             compacted: components["schemas"]["CompactedPart"][];
             /**
              * @deprecated
-             * @description The same, by the name that earlier versions used.
+             * @description The same as `compacted`, under its earlier name.
              */
             archives: components["schemas"]["CompactedPart"][];
         };
-        /** @description Without fields: the model makes the summary, and it counts at once. */
+        /** @description If empty, the model makes the summary, which takes effect at once. */
         CompressRequest: {
-            /** @description What shall stand for the messages, in a person's own words if they like. */
+            /** @description The summary that replaces the messages; a person may have written or edited it. At most 8,000 characters. */
             summary?: string | null;
-            /** @description Of the plan that the summary was made for. Required with `summary`. */
+            /** @description The `hash` of the plan that the summary was made for. Required with `summary`. */
             hash?: string | null;
         };
         Compressed: {
             archived_count: number;
             remaining_count: number;
             summary: string;
-            /** @description The name of the file with the compacted messages; present where a summary was accepted. */
+            /** @description Name of the file with the compacted messages; absent if the request contained no summary. */
             archive?: string | null;
         };
-        /** @description What a compression would take away now. */
+        /** @description What a compression would remove from the conversation. */
         CompressionPlan: {
             session_id: string;
-            /** @description Names this state of the conversation: a summary is made and accepted for it and for no other. */
+            /** @description Hash of this state of the conversation: a summary is made and accepted for it and for no other. */
             hash: string;
-            /** @description The messages that would be compacted, as the session has them. */
+            /** @description The messages that would be compacted. */
             messages: components["schemas"]["Message"][];
-            /** @description How many would stay. */
+            /** @description Number of messages that would stay. */
             remaining_count: number;
-            /** @description Tokens of the next request as it is now … */
+            /** @description Tokens of the next request as it is. */
             tokens_before: number;
-            /** @description … and without these messages, before any summary of them. */
+            /** @description Tokens of the next request without these messages and without any summary of them. */
             tokens_without: number;
             /**
-             * @description What they name, found by its shape: file paths, addresses, ids, numbers, questions. What tools answered is not looked
-             *     through.
+             * @description What the messages mention, found by its form: file paths, addresses, ids, numbers, questions. The results of
+             *     tools are not searched.
              */
             mentions: components["schemas"]["Mention"][];
-            /** @description How many more there are than are listed. */
+            /** @description Number of mentions that are not listed. */
             more_mentions: number;
         };
         /** @enum {string} */
@@ -1365,7 +1417,7 @@ export interface components {
             deleted: boolean;
             id: string;
         };
-        /** @description A session that was deleted and can be brought back. */
+        /** @description A deleted session that can be restored. */
         DeletedSession: {
             id: string;
             title: string;
@@ -1377,24 +1429,27 @@ export interface components {
             updated_at: number;
         };
         DeletedSessions: {
-            /** @description The one used last first. */
+            /** @description Most recently used first. */
             sessions: components["schemas"]["DeletedSession"][];
         };
         Difference: {
-            /** @description The name of the request before. */
+            /** @description Name of the previous request. */
             before: string;
-            /** @description How much both begin with, in the order of the pieces. */
+            /**
+             * @description Length of the common prefix of both requests, in bytes, in the order of the pieces; `kept_tokens` is the same in
+             *     tokens.
+             */
             kept_bytes: number;
             kept_tokens: number;
             parted?: components["schemas"]["FirstDifference"] | null;
             changes: components["schemas"]["RequestChange"][];
         };
         /**
-         * @description What running a tool can do to the world. Decides what may run side by side and what a person must allow.
+         * @description What running a tool can change. Determines which calls may run in parallel and what a person must allow.
          * @enum {string}
          */
         Effect: "read" | "write" | "execute" | "network";
-        /** @description How many chunks have their vector. */
+        /** @description How many chunks have a vector. */
         Embedded: {
             /** Format: int32 */
             done: number;
@@ -1407,62 +1462,65 @@ export interface components {
             id?: string | null;
             /** Format: int32 */
             dimension?: number | null;
-            /** @description Why there is none, and what to do. */
+            /** @description Why there is no model, and what to do; absent if there is one or none was needed yet. */
             detail?: string | null;
         };
         /** @enum {string} */
         EmbeddingState: "unloaded" | "ready" | "absent" | "failed";
         /**
-         * @description How the content of a file is written.
+         * @description How `content` holds a file.
          * @enum {string}
          */
         Encoding: "text" | "base64" | "kept";
-        /** @description The body of every error. */
+        /** @description The body of every error response. */
         ErrorBody: {
-            /** @description A word for programs, e.g. `not_found`. */
+            /** @description A stable code for programs, e.g. `not_found`. */
             code: string;
-            /** @description What happened and what to do, for people. */
+            /** @description What happened and what to do, as an English sentence. */
             message: string;
-            /** @description The same as `message`, under the name of the mini-OpenClaw document. */
+            /** @description The same as `message`, under the name used in the mini-OpenClaw document. */
             error: string;
-            /** @description With `changed_on_disk`: the hash of the file as it is now. */
+            /** @description Only with `changed_on_disk`: the hash of the file's current content. Absent if the file was deleted. */
             etag?: string | null;
-            /** @description What `message` speaks of, by name, for a page that says it in its own language: of a model's provider. */
+            /**
+             * @description Values that `message` contains, by name, so that a page can show the error in another language. Present for
+             *     errors of a model's provider only.
+             */
             about?: {
                 [key: string]: string;
             };
         };
-        /** @description Why a work failed, for a page that says it in its own language. */
+        /** @description Why a work failed, with a code so that a page can show the error in another language. */
         Failure: {
             work_id: string;
             code: string;
             retryable: boolean;
-            /** @description What the sentence speaks of, by name. */
+            /** @description Values that the error's sentence contains, by name. */
             about?: {
                 [key: string]: string;
             };
         };
         FileChunk: {
-            /** @description The same for the same text under the same heading of the same file. */
+            /** @description Stable id: the same for the same text under the same heading of the same file. */
             id: string;
             heading?: string | null;
-            /** @description Absent where the file is no text (PDF, HTML). */
+            /** @description First and last line, 1-based; absent if the file is not text (PDF, HTML). */
             lines?: [
                 number,
                 number
             ] | null;
-            /** @description First byte and the one after the last. */
+            /** @description First byte, and the byte after the last one. */
             range: [
                 number,
                 number
             ];
             /**
              * Format: int32
-             * @description Words, characters of scripts without blanks, and other signs.
+             * @description Number of words, of characters in scripts without spaces, and of other symbols.
              */
             tokens: number;
             text: string;
-            /** @description Whether it has its vector. */
+            /** @description Whether the chunk has a vector. */
             embedded: boolean;
         };
         FileChunks: {
@@ -1473,9 +1531,9 @@ export interface components {
         FileContent: {
             path: string;
             content: string;
-            /** @description Send it back in `If-Match` when saving. */
+            /** @description Hash of the content. Send it in `If-Match` when you save the file. */
             etag: string;
-            /** @description Bytes. */
+            /** @description Size in bytes. */
             size: number;
             tokens: number;
         };
@@ -1483,20 +1541,20 @@ export interface components {
             path: string;
             /**
              * Format: int64
-             * @description Bytes.
+             * @description Size in bytes.
              */
             size: number;
             /**
              * Format: double
-             * @description Unix seconds.
+             * @description Time of the last change, in Unix seconds.
              */
             modified: number;
-            /** @description Absent where the file is not text, or was not read. */
+            /** @description Token count; null if the file is not text or was not read. */
             tokens?: number | null;
             etag?: string | null;
-            /** @description Why it cannot be shown or edited. */
+            /** @description Why the file cannot be shown or edited, in English; absent if it can. */
             problem?: string | null;
-            /** @description The error code that reading it would answer, where there is a `problem`. */
+            /** @description The error code that reading the file would return; absent without `problem`. */
             problem_code?: string | null;
         };
         FileList: {
@@ -1507,12 +1565,12 @@ export interface components {
             paths: string[];
         };
         FileText: {
-            /** @description Where the text would stand. */
+            /** @description Path of the file that would have this text. */
             path: string;
             text: string;
         };
         FileTokens: {
-            /** @description By path; null where a file is missing or not text. */
+            /** @description Token count by path; null if the file is missing or not text. */
             tokens: {
                 [key: string]: number | null;
             };
@@ -1520,42 +1578,45 @@ export interface components {
         };
         FileUndo: {
             path: string;
-            /** @description The operations that changed it, oldest first. The last one is undone first. */
+            /** @description Ids of the operations that changed it, oldest first. They are undone in reverse order. */
             calls: string[];
             /**
-             * @description From what it is now to what it would be, as a unified diff; absent where it would stay as it is, because it is something
-             *     else by now.
+             * @description Unified diff from the current content to the restored one; absent if the undo would be refused, because this
+             *     file, or another one of the same operations, has changed since.
              */
             diff?: string | null;
-            /** @description Lines that would come. */
+            /** @description Number of lines that the undo adds. */
             added: number;
-            /** @description Lines that would go. */
+            /** @description Number of lines that the undo removes. */
             removed: number;
         };
-        /** @description The first place that differs. */
+        /** @description The first position at which two requests differ. */
         FirstDifference: {
-            /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
+            /**
+             * @description 0-based index of this request's piece; the number of pieces if the previous request continues after this one
+             *     ends.
+             */
             piece: number;
-            /** @description The byte inside that piece. */
+            /** @description Byte offset in that piece. */
             byte: number;
             /**
              * Format: int32
-             * @description The line of the piece's file.
+             * @description 1-based line of the piece's file; null if the piece has no file.
              */
             line?: number | null;
         };
         FolderContent: {
             path: string;
-            /** @description By name. */
+            /** @description Sorted by name. */
             folders: components["schemas"]["FolderEntry"][];
-            /** @description By name. */
+            /** @description Sorted by name. */
             files: components["schemas"]["FileEntry"][];
-            /** @description How many more folders and files there are: 5,000 of each are listed. */
+            /** @description Number of folders and files that are not listed, because at most 5,000 of each are. */
             left_out: number;
         };
         FolderEntry: {
             path: string;
-            /** @description Of all text files in it, at any depth; absent where they were too many to be counted. */
+            /** @description Tokens of all text files in the folder, at any depth; null if there are too many to count. */
             tokens?: number | null;
         };
         FolderStatus: {
@@ -1565,19 +1626,19 @@ export interface components {
             chunks: number;
             /**
              * Format: int32
-             * @description Chunks that have their vector.
+             * @description Number of chunks that have a vector.
              */
             embedded: number;
             state: components["schemas"]["IndexState"];
             /**
              * Format: int32
-             * @description Files while building, chunks while embedding.
+             * @description Progress: files while the index is built, chunks while vectors are computed. `total` has the same unit.
              */
             done: number;
             /** Format: int32 */
             total: number;
             unreadable: components["schemas"]["Unreadable"][];
-            /** @description Files that are not indexed because there are more than 20,000; counted up to 100,000. */
+            /** @description Number of files that are not indexed because there are more than 20,000; counted up to 100,000. */
             left_out: number;
             /** Format: int64 */
             bytes_on_disk: number;
@@ -1586,20 +1647,20 @@ export interface components {
             forgotten: boolean;
         };
         FoundFiles: {
-            /** @description By path, root by root. */
+            /** @description Sorted by path within each root. */
             files: components["schemas"]["FileEntry"][];
-            /** @description There may be more: the limit was reached, or not every folder was looked at. */
+            /** @description Whether more files may match: the limit was reached, or not every folder was searched. */
             more: boolean;
         };
         FoundMessage: {
-            /** @description `m` and the message's number, from 0, where it has no id. */
+            /** @description The message's id; if it has none, `m` and its 0-based index. */
             message_id: string;
             role: components["schemas"]["Role"];
-            /** @description The tool in whose call the words stand, when it is not in what was said. */
+            /** @description The tool whose call contains the words; absent if the message's own text or an attachment does. */
             tool?: string | null;
-            /** @description The file that was sent along, when they stand in it. */
+            /** @description Name of the attachment that contains the words; absent if none does. */
             attachment?: string | null;
-            /** @description One line around the first word. */
+            /** @description One line of text around the first word. */
             excerpt: string;
         };
         FoundPassage: {
@@ -1617,34 +1678,34 @@ export interface components {
             title: string;
             /** Format: double */
             updated_at: number;
-            /** @description The words stand in the title. */
+            /** @description Whether the title contains all words. */
             in_title: boolean;
-            /** @description How many messages hold the words. */
+            /** @description Number of messages that contain all words. */
             found: number;
-            /** @description The first of them. */
+            /** @description The first of these messages, at most four. */
             messages: components["schemas"]["FoundMessage"][];
         };
         FoundSessions: {
-            /** @description Those whose title fits first, then the newest. */
+            /** @description Sessions with matching titles first, then by the time of their last change, newest first. */
             sessions: components["schemas"]["FoundSession"][];
-            /** @description More fit than are shown. */
+            /** @description Whether more sessions match than are returned. */
             more: boolean;
         };
-        /** @description One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them. */
+        /** @description One frame; `type` is also the SSE event's name. Frames of the mini-OpenClaw document have its fields and some more. */
         Frame: {
             work_id: string;
             message_id: string;
             content: string;
-            /** @description Files that were sent along. */
+            /** @description Files sent with the message. */
             attachments?: components["schemas"]["Attachment"][];
-            /** @description The model it is given to. */
+            /** @description The model that answers. Absent if it was not recorded. */
             model?: string | null;
             /** @enum {string} */
             type: "user_message";
         } | {
             query: string;
             results: components["schemas"]["Hit"][];
-            /** @description How it was searched; its hits are `results`. */
+            /** @description Details of the search; its hits are in `results`. */
             search: components["schemas"]["Search"];
             /** @enum {string} */
             type: "retrieval";
@@ -1673,11 +1734,11 @@ export interface components {
             id: string;
             status: components["schemas"]["CallStatus"];
             operation_code: string[];
-            /** @description The tool's whole answer: `{status, message, data, operationCode}`, as the history has it. */
+            /** @description The tool's whole answer: `{status, message, data, operationCode}`, as in the history. */
             result: unknown;
             /** Format: int64 */
             duration_ms: number;
-            /** @description Where its output has text from that strangers may have written. */
+            /** @description The sources of untrusted text in the output. */
             taint?: components["schemas"]["Taint"][];
             /** @enum {string} */
             type: "tool_end";
@@ -1693,7 +1754,7 @@ export interface components {
             decision: components["schemas"]["Decision"];
             scope: components["schemas"]["Scope"];
             reason?: string | null;
-            /** @description The person's own arguments, where they changed them. */
+            /** @description The person's own arguments, if they changed them; otherwise null. */
             arguments?: unknown;
             /** @enum {string} */
             type: "approval_result";
@@ -1746,7 +1807,7 @@ export interface components {
             work_id: string;
             code: string;
             retryable: boolean;
-            /** @description What `error` speaks of, by name. */
+            /** @description Values that `error` contains, by name. */
             about?: {
                 [key: string]: string;
             };
@@ -1783,7 +1844,7 @@ export interface components {
         Health: {
             status: components["schemas"]["HealthWord"];
             version: string;
-            /** @description Files that did not parse and were moved aside since the start; empty where the server needs a token. */
+            /** @description Files that could not be parsed and were quarantined since the start; empty if the server needs a token. */
             quarantine: components["schemas"]["Quarantined"][];
         };
         /** @enum {string} */
@@ -1793,41 +1854,41 @@ export interface components {
             title: string;
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
-            /** @description Everything up to here is in `messages`: follow from here on. */
+            /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
-            /** @description What was chosen for what is said from now on. */
+            /** @description The model choice for the next message; absent if nothing was chosen. */
             chosen?: components["schemas"]["Chosen"];
-            /** @description Which model each work was given to. */
+            /** @description The model of each work. */
             works?: components["schemas"]["WorkModel"][];
-            /** @description Why works failed; the sentence stands with their last message. */
+            /** @description The errors of failed works; their sentences are in the last messages of the works. */
             failures?: components["schemas"]["Failure"][];
-            /** @description Ways the conversation has gone before. */
+            /** @description The branches of the conversation: messages that an edit or a retry replaced. */
             branches?: components["schemas"]["BranchPoint"][];
-            /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
+            /** @description Works for which memory was searched; the results are at `works/{work_id}/retrieved`. */
             retrieved?: components["schemas"]["RetrievedWork"][];
             parent?: components["schemas"]["Parent"] | null;
-            /** @description Where it has text from that strangers may have written. */
+            /** @description The sources of untrusted text that the conversation has read. */
             taint?: components["schemas"]["Taint"][];
         };
-        /** @description One found piece of memory or knowledge. */
+        /** @description One passage found in memory or knowledge. */
         Hit: {
             text: string;
             /**
              * Format: double
-             * @description The fused score, 0 to 1; comparable only within one answer.
+             * @description Fused score, 0 to 1; comparable only within one answer.
              */
             score: number;
-            /** @description The home path of the file, e.g. `memory/MEMORY.md`. */
+            /** @description Path of the file in the home, e.g. `memory/MEMORY.md`. */
             source: string;
             /** @description The headings above it, joined by ` › `; absent at the top of a file. */
             heading?: string | null;
-            /** @description First and last line in the file, counted from 1; absent where the file is no text (PDF, HTML). */
+            /** @description First and last line in the file, 1-based; absent if the file is not text (PDF, HTML). */
             lines?: [
                 number,
                 number
             ] | null;
-            /** @description First byte and the one after the last, of the text the file was read as. */
+            /** @description Byte range in the text that was read from the file; the end is exclusive. */
             range?: [
                 number,
                 number
@@ -1839,20 +1900,20 @@ export interface components {
          * @enum {string}
          */
         IndexState: "not_built" | "building" | "embedding" | "ready";
-        /** @description How much a model has written so far of what a tool is to be given. */
+        /** @description How much of a tool's input the model has written so far. */
         InputProgress: {
-            /** @description As the model calls it, shortened where that is long. */
+            /** @description Name of the tool as the model wrote it; a long one is shortened. */
             tool: string;
             bytes: number;
         };
         Interrupted: {
             interrupted: boolean;
         };
-        /** @description How well the pieces of the question are met by pieces near the centre of a hit. */
+        /** @description How well pieces near the centre of a hit match the pieces of the question. */
         LateScore: {
             /**
              * Format: double
-             * @description 0 to 1: the mean over the question's pieces, the rarer the weightier.
+             * @description 0 to 1: the mean over the question's pieces, in which rarer pieces weigh more.
              */
             score: number;
             /**
@@ -1862,7 +1923,7 @@ export interface components {
             share: number;
             /**
              * Format: double
-             * @description What it counts for this hit.
+             * @description Weight of late interaction for this hit.
              */
             weight: number;
         };
@@ -1875,12 +1936,12 @@ export interface components {
         LexicalScore: {
             /**
              * Format: double
-             * @description BM25: the sum of `terms`.
+             * @description BM25 score: the sum of `terms`.
              */
             score: number;
             /**
              * Format: int32
-             * @description Place among all chunks by this retriever alone, from 1.
+             * @description 1-based rank among all chunks by this retriever alone.
              */
             rank: number;
             /**
@@ -1891,9 +1952,9 @@ export interface components {
             terms: components["schemas"]["TermScore"][];
         };
         Login: {
-            /** @description The server's token … */
+            /** @description The server's token. Give either this or `code`. */
             token?: string | null;
-            /** @description … or the code of its one-time link. */
+            /** @description The code of the one-time link. */
             code?: string | null;
         };
         /**
@@ -1904,34 +1965,37 @@ export interface components {
         /** @description Something that a message names. */
         Mention: {
             kind: components["schemas"]["MentionKind"];
-            /** @description As it stands in the message. */
+            /** @description The text as it appears in the message. */
             text: string;
-            /** @description Who said it first. */
+            /** @description Role of the message that names it first. */
             role: components["schemas"]["Role"];
-            /** @description The message's place among those that were looked through, from 0. */
+            /** @description 0-based index of that message among those that were searched. */
             message: number;
         };
         /** @enum {string} */
         MentionKind: "url" | "path" | "id" | "number" | "question";
-        /** @description One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one. */
+        /**
+         * @description One message. An answer consists of one or several assistant messages (segments): text after a tool call begins a new
+         *     one.
+         */
         Message: {
             role: components["schemas"]["Role"];
             content?: string;
-            /** @description Files that a person sent along. */
+            /** @description Files that a person sent with the message. */
             attachments?: components["schemas"]["Attachment"][];
             tool_calls?: components["schemas"]["ToolCall"][];
             id?: string | null;
             work_id?: string | null;
             /**
              * Format: int32
-             * @description The exchange with the model, inside the work, that began this segment.
+             * @description Number of the dialogue inside the work that began this segment.
              */
             dialogue?: number | null;
             /** Format: double */
             created_at?: number | null;
-            /** @description What the model thought before it wrote. */
+            /** @description The model's thinking before it wrote. */
             thinking?: string | null;
-            /** @description On the last message of a work that did not simply end: the outcome's word. */
+            /** @description Word of the outcome, on the last message of a work that did not end normally. */
             stop_reason?: string | null;
             stopped_by?: components["schemas"]["StoppedBy"] | null;
             /** @description Why the work failed. */
@@ -1939,7 +2003,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a page needs to say a sentence in its own language. */
+        /** @description What the page needs to translate a message. */
         MessageCode: {
             code: string;
             /** @description The values in the sentence, by name. */
@@ -1950,41 +2014,41 @@ export interface components {
         MessageReceipt: {
             session_id: string;
             work_id: string;
-            /** @description The work's events come after this id. */
+            /** @description The events of the work come after this id. */
             after: string;
         };
         MessageRequest: {
-            /** @description May be empty where files are sent. */
+            /** @description The text of the message. May be empty if there are attachments. */
             message: string;
-            /** @description Text files to go along with it. */
+            /** @description Text files and pictures sent with the message. */
             attachments?: components["schemas"]["Attached"][];
             /**
-             * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
-             *     1 to 64 letters, digits, `-`, `_` or `.`.
+             * @description Idempotency key: a repeated request with the same key returns the first result and sends nothing, also after a
+             *     restart. It becomes the message's id. 1 to 64 letters, digits, `-`, `_` or `.`.
              */
             idempotency_key?: string | null;
         };
         Messages: {
             session_id: string;
             title: string;
-            /** @description The system prompt as it would be sent now comes first. */
+            /** @description The messages; the first one is the system prompt as it would be sent next. */
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
         };
-        /** @description A model that could be chosen. */
+        /** @description A model that can be chosen. */
         ModelCandidate: {
-            /** @description What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same. */
+            /** @description Id for choosing the model: `provider/model`, followed by `@address` if two would be equal. */
             id: string;
             provider: string;
             model: string;
             label: string;
-            /** @description Where it was found: `.env`, `config.yml`, … */
+            /** @description Where the model was configured or found: `.env`, `config.yml`, … */
             from: string;
             /** Format: int32 */
             context_window: number;
-            /** @description It can be told to think, or not to. */
+            /** @description Whether thinking can be switched on and off. */
             thinking: boolean;
-            /** @description It sees pictures. */
+            /** @description Whether the model sees pictures. */
             vision: boolean;
         };
         ModelChoice: {
@@ -1998,42 +2062,42 @@ export interface components {
         };
         /** @enum {string} */
         ModelState: "none" | "missing" | "starting" | "reading" | "ready" | "failed";
-        /** @description The model as the UI shows it. */
+        /** @description The current model and its state. */
         ModelStatus: {
-            /** @description `deepseek`, `openai`, `ollama`, `local`, … */
+            /** @description Name of the provider: `deepseek`, `openai`, `ollama`, `local`, …; `none` if there is no model. */
             provider: string;
-            /** @description The model's id, as it is sent to the provider. */
+            /** @description Id of the model that is sent to the provider; empty if there is no model. */
             model: string;
-            /** @description A name for people. */
+            /** @description Display name. */
             label: string;
             state: components["schemas"]["ModelState"];
             /**
              * Format: float
-             * @description 0 to 1 while starting or reading.
+             * @description Progress from 0 to 1 while `starting` or `reading`; null if unknown or in other states.
              */
             progress?: number | null;
-            /** @description A sentence: why it is in this state and what to do. */
+            /** @description A sentence that says why the model is in this state and what to do; null if there is nothing to say. */
             detail?: string | null;
-            /** @description The embedded demo model: small, slow, often wrong. */
+            /** @description Whether it is the embedded demo model: small, slow, often wrong. */
             small: boolean;
             /** Format: int32 */
             context_window: number;
-            /** @description It sees pictures: a person says so (`vision`, `vision_models`), or its server does. */
+            /** @description Whether the model sees pictures, according to the configuration (`vision`, `vision_models`) or its server. */
             vision: boolean;
         };
         Models: {
-            /** @description The one that answers where a session has chosen none. */
+            /** @description The default model, for sessions that have chosen none. */
             current: components["schemas"]["ModelStatus"];
-            /** @description Its id among those available. */
+            /** @description Its id in `available`; null if there is no model. */
             default_id?: string | null;
             available: components["schemas"]["ModelCandidate"][];
         };
-        /** @description A chunk that was not handed on. */
+        /** @description A chunk that was not returned as a hit. */
         NearMiss: {
             hit: components["schemas"]["Hit"];
             /**
              * Format: double
-             * @description Points of the fused score behind the last hit.
+             * @description Distance of the fused score from that of the last hit.
              */
             behind: number;
             reason: components["schemas"]["NearMissReason"];
@@ -2041,7 +2105,7 @@ export interface components {
             detail: string;
         };
         /**
-         * @description Why a near miss lost against the last hit.
+         * @description Why a near miss ranks below the last hit.
          * @enum {string}
          */
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
@@ -2099,26 +2163,26 @@ export interface components {
         OperationUndone: {
             call_id: string;
             path: string;
-            /** @description `false`: what had been undone was done again. */
+            /** @description `true` if the change was undone, `false` if it was redone. */
             undone: boolean;
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
-        /** @description Where a session was branched off. The conversation, or the message, may be gone by now. */
+        /** @description The session and message that a session was branched off from. Either may have been deleted since. */
         Parent: {
             session_id: string;
             message_id: string;
         };
-        /** @description What a message says of a picture: which file it is, and enough to show a place for it before it is read. */
+        /** @description What a message records of a picture: which file it is, and enough to lay out its place before it is loaded. */
         Picture: {
             media_type: components["schemas"]["Media"];
-            /** @description SHA-256 of its bytes, in hexadecimal: its file beside the session has that name. */
+            /** @description SHA-256 of its bytes, in hexadecimal; also the name of its file beside the session. */
             hash: string;
             /** Format: int64 */
             bytes: number;
             /**
              * Format: int32
-             * @description In pixels, as its head says.
+             * @description In pixels, from its header.
              */
             width: number;
             /** Format: int32 */
@@ -2126,10 +2190,10 @@ export interface components {
         };
         Piece: {
             origin: components["schemas"]["Origin"];
-            /** @description The part's label; for a message its role. */
+            /** @description The part's label; for a message, its role. */
             label: string;
             file?: string | null;
-            /** @description Of the file: first and last line that are in. */
+            /** @description First and last line of the file that are included, 1-based; null if the piece has no file. */
             lines?: [
                 number,
                 number
@@ -2137,19 +2201,19 @@ export interface components {
             bytes: number;
             tokens: number;
             truncated: boolean;
-            /** @description Why it was left out. */
+            /** @description Why the part was left out; null if it was not. */
             absent?: string | null;
-            /** @description A message as its JSON, other pieces as they are; null when it is missing or damaged on disk. */
+            /** @description A message as JSON, any other piece as plain text; null if it is missing or damaged on disk. */
             text?: string | null;
         };
         Pinned: {
             pinned: string[];
         };
         PreviewRequest: {
-            /** @description Of the plan. */
+            /** @description The `hash` of the plan. */
             hash: string;
         };
-        /** @description The run before. */
+        /** @description Summary of the previous run. */
         PreviousRun: {
             /** Format: double */
             at: number;
@@ -2158,64 +2222,67 @@ export interface components {
             /** Format: double */
             mrr: number;
         };
-        /** @description A line that is no test. */
+        /** @description A line that is not a valid test. */
         Problem: {
             /** Format: int32 */
             line: number;
             message: string;
-            /** @description `not_a_test`, `no_query` or `nothing_expected`, for a page that says it in its own language. */
+            /** @description `not_a_test`, `no_query` or `nothing_expected`, for a client that translates the message. */
             code: string;
-            /** @description What the parser says of a line that is `not_a_test`. */
+            /** @description The parser's error for a line that is `not_a_test`. */
             reason?: string | null;
         };
         Prompt: {
             system: string;
             parts: components["schemas"]["PromptPart"][];
-            /** @description The tools' names, descriptions and schemas. */
+            /** @description Size of the tools' names, descriptions and schemas as JSON, in bytes; `tools_tokens` is the same in tokens. */
             tools_bytes: number;
             tools_tokens: number;
-            /** @description Of the whole body. */
+            /** @description Size of the whole request body in bytes; `total_tokens` is the same in tokens, plus an estimate for pictures. */
             total_bytes: number;
             total_tokens: number;
-            /** @description How many, without the system prompt. */
+            /** @description Number of messages, without the system prompt. */
             messages: number;
-            /** @description Oldest messages that do not fit the context and are left out. */
+            /** @description Number of oldest messages that were left out because they do not fit the context window. */
             dropped: number;
-            /** @description The body of the next request, without the new question. In RAG mode what is retrieved is added when it is asked. */
+            /**
+             * @description The body of the next request, without the new question. In RAG mode, retrieved text is added when the question
+             *     is sent.
+             */
             request: unknown;
         };
         /** @description One part of the system prompt. */
         PromptPart: {
             label: string;
-            /** @description Null for the text that RAG mode puts in memory's place. */
+            /** @description Path of the file, relative to the home; null for the text that replaces memory in RAG mode. */
             file?: string | null;
-            /** @description In the prompt, label included. */
+            /** @description Size in the prompt in bytes, including the label. */
             bytes: number;
-            /** @description Of the file's text. */
+            /** @description Characters of the text taken from the file. */
             characters: number;
             tokens: number;
             truncated: boolean;
-            /** @description Why it is not there. */
+            /** @description Why the part is missing; null if it is not. */
             absent?: string | null;
-            /** @description There is something in its place that cannot be read: until that is mended, nothing is sent to a model. */
+            /** @description The file exists but cannot be read: no request is sent to a model until this is fixed. */
             unreadable: boolean;
-            /** @description Byte range in `system`. */
+            /** @description First byte of the part in `system`; `end` is the byte after its last one. */
             start: number;
             end: number;
         };
-        /** @description A summary that was made to be looked at. Nothing has changed. */
+        /** @description A proposed summary. The session is unchanged. */
         ProposedSummary: {
             session_id: string;
             hash: string;
             summary: string;
             tokens_before: number;
-            /** @description Of the next request, were this summary accepted as it is. */
+            /** @description Tokens of the next request if this summary were accepted unchanged. */
             tokens_after: number;
         };
         ProviderAddress: {
-            /** @description Of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
+            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
             base_url: string;
-            /** @description May be left out for a server of one's own. */
+            /** @description The key. May be absent for a server that needs none. */
             api_key?: string | null;
         };
         ProviderChoice: {
@@ -2224,15 +2291,15 @@ export interface components {
             model: string;
         };
         ProviderModels: {
-            /** @description What may be chosen, as the provider names it. */
+            /** @description The models that can be chosen, by the provider's names. */
             models: string[];
         };
-        /** @description A damaged file and where it went. */
+        /** @description A damaged file and where it was moved. */
         Quarantined: {
-            /** @description Its home path before. */
+            /** @description Original path in the home. */
             file: string;
             reason: string;
-            /** @description Its home path now, under `storage/quarantine/`. */
+            /** @description New path in the home, under `storage/quarantine/`. */
             moved_to: string;
             /**
              * Format: double
@@ -2243,7 +2310,7 @@ export interface components {
         RagMode: {
             enabled: boolean;
         };
-        /** @description A question whose right hit stands elsewhere than before. */
+        /** @description A question whose first right hit has another rank than in the previous run. */
         RankChange: {
             /** Format: int32 */
             line: number;
@@ -2253,15 +2320,15 @@ export interface components {
             /** Format: int32 */
             now?: number | null;
         };
-        /** @description An answer as it stands with its call. */
+        /** @description An answer as stored with its call. */
         RecordedAnswer: {
             id: string;
             decision: components["schemas"]["Decision"];
             scope: components["schemas"]["Scope"];
             reason?: string | null;
-            /** @description A person changed the arguments before they approved. */
+            /** @description Whether the person changed the arguments before approving. */
             changed: boolean;
-            /** @description With `changed`: what the model had asked for. */
+            /** @description With `changed`: the arguments that the model had sent. */
             asked?: unknown;
             hash: string;
             shown?: components["schemas"]["Shown"] | null;
@@ -2285,11 +2352,11 @@ export interface components {
             origin?: components["schemas"]["Origin"] | null;
             label: string;
             file?: string | null;
-            /** @description Pieces it stands for: several messages are one change. */
+            /** @description Number of pieces in this change: several messages are one change. */
             count: number;
             /**
              * Format: int64
-             * @description Bytes more than before; negative where it is less.
+             * @description Difference in bytes; negative if the request became shorter.
              */
             bytes: number;
             by?: components["schemas"]["ChangedBy"] | null;
@@ -2298,11 +2365,11 @@ export interface components {
              * @description When the file was changed, in Unix seconds.
              */
             at?: number | null;
-            /** @description Line by line, as a unified difference. */
+            /** @description The change as a unified diff by lines; null for messages and for moved pieces. */
             diff?: string | null;
         };
         RestoreFile: {
-            /** @description As the deletion answered it. */
+            /** @description The name that the deletion returned. */
             trash: string;
         };
         RestoredMessages: {
@@ -2316,7 +2383,7 @@ export interface components {
         };
         RetrievalTests: {
             folder: string;
-            /** @description The file the tests are in. */
+            /** @description Path of the file that contains the tests. */
             path: string;
             cases: components["schemas"]["TestCase"][];
             problems: components["schemas"]["Problem"][];
@@ -2325,13 +2392,13 @@ export interface components {
         /** @description A work for which memory was searched. */
         RetrievedWork: {
             work_id: string;
-            /** @description How many passages the model was given. */
+            /** @description Number of passages that the model received. */
             hits: number;
         };
         RewindRequest: {
-            /** @description The message that is put aside, with all that follow. */
+            /** @description Id of a message of the person. It and all following messages are put aside as a branch. */
             message_id: string;
-            /** @description The branch that takes its place; without one the conversation ends before the message. */
+            /** @description The branch to restore, by the id of its first message. If absent, the conversation ends before `message_id`. */
             to?: string | null;
         };
         Rewound: {
@@ -2342,20 +2409,20 @@ export interface components {
         RunTests: {
             /** @description `knowledge` or `memory`. */
             folder: string;
-            /** @description 3 when absent. */
+            /** @description Number of hits for each test; 3 if absent, at most 100. */
             k?: number | null;
         };
         RunningWork: {
             work_id: string;
         };
-        /** @description What tools' processes may do. */
+        /** @description What the processes of tools may do. */
         SandboxInfo: {
             level: string;
-            /** @description One sentence, which is English. */
+            /** @description The description of the sandbox level, as one English sentence. */
             note: string;
-            /** @description Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`. */
+            /** @description Code of the sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`. */
             code: string;
-            /** @description What the sentence names, each by its name. */
+            /** @description Values that the sentence contains, by name. */
             about: components["schemas"]["BTreeMap"];
         };
         SaveFile: {
@@ -2371,25 +2438,25 @@ export interface components {
         };
         /** @enum {string} */
         Scope: "once" | "always";
-        /** @description Why a hit stands where it stands. */
+        /** @description Why a hit has its rank. */
         ScoreExplanation: {
             /**
              * Format: int32
-             * @description From 1.
+             * @description 1-based.
              */
             rank: number;
             /**
              * Format: double
-             * @description How much the vector retriever counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
-             *     late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (a vector that
-             *     is still to be made: the lexical share).
+             * @description Weight of the vector retriever for this chunk. The fused score is `vector_weight × vector.share + late.weight ×
+             *     late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (if
+             *     the vector is not computed yet: the lexical share).
              */
             vector_weight?: number;
             lexical?: components["schemas"]["LexicalScore"] | null;
             vector?: components["schemas"]["VectorScore"] | null;
             late?: components["schemas"]["LateScore"] | null;
         };
-        /** @description A search with everything that decided it. */
+        /** @description A search with everything that determined its result. */
         Search: {
             query: string;
             /** @description `memory` or `knowledge`. */
@@ -2398,21 +2465,21 @@ export interface components {
             k: number;
             weights: components["schemas"]["Weights"];
             terms: components["schemas"]["SearchedTerm"][];
-            /** @description Words of the question that were left out, because they only make it a question. */
+            /** @description Words of the question that were ignored, because they only mark it as a question. */
             ignored: string[];
             model?: components["schemas"]["ModelName"] | null;
             embedded: components["schemas"]["Embedded"];
             /** @description Best first. */
             hits: components["schemas"]["Hit"][];
-            /** @description The next best. */
+            /** @description The next best chunks. */
             near_misses: components["schemas"]["NearMiss"][];
             took_us: components["schemas"]["SearchTimings"];
         };
-        /** @description Microseconds each part of a search took. */
+        /** @description Duration of each part of a search, in microseconds. */
         SearchTimings: {
             /**
              * Format: int64
-             * @description Looking whether files changed, and reading those that did.
+             * @description Checking which files changed, and reading those.
              */
             refresh: number;
             /** Format: int64 */
@@ -2432,16 +2499,16 @@ export interface components {
             term: string;
             /**
              * Format: int32
-             * @description How many chunks hold it.
+             * @description Number of chunks that contain the word.
              */
             texts: number;
             /**
              * Format: double
-             * @description How telling it is: the rarer, the more.
+             * @description Inverse document frequency: the rarer the word, the higher.
              */
             idf: number;
         };
-        /** @description A request in pieces. A provider's cache of prompts sees them in this order: tools, system prompt, messages. */
+        /** @description A request in pieces: tools, system prompt, messages. This is the order in which a provider's prompt cache sees them. */
         SentDetail: components["schemas"]["SentSummary"] & {
             /** @description The exact body; null when a piece is missing or damaged on disk. */
             body?: Record<string, never> | null;
@@ -2450,47 +2517,47 @@ export interface components {
             difference?: components["schemas"]["Difference"] | null;
         };
         SentRequests: {
-            /** @description In the order they were sent. */
+            /** @description In the order in which they were sent. */
             requests: components["schemas"]["SentSummary"][];
         };
         /** @description A request that was sent to the model. */
         SentSummary: {
-            /** @description Names it within its session. */
+            /** @description Name of the request, unique in its session. */
             name: string;
             work_id: string;
             /**
              * Format: int32
-             * @description The exchange inside the work, from 0.
+             * @description 0-based index of the exchange in its work.
              */
             dialogue: number;
             /**
              * Format: int32
-             * @description Of the exchange, from 0: it was made again because it was too long or held a field that was refused.
+             * @description 0-based attempt in the exchange. A request is repeated if it was too long or contained a field that was refused.
              */
             attempt: number;
             /**
              * Format: double
-             * @description Unix seconds.
+             * @description When the request was sent, in Unix seconds.
              */
             at: number;
             provider: string;
             model: string;
-            /** @description Of the whole body. */
+            /** @description Size of the whole body in bytes. */
             bytes: number;
-            /** @description Oldest messages that did not fit the context and were left out. */
+            /** @description Number of oldest messages that were left out because they did not fit the context window. */
             dropped: number;
             usage?: components["schemas"]["Usage"] | null;
         };
         SessionList: {
-            /** @description Newest first. */
+            /** @description Most recent first. */
             sessions: components["schemas"]["SessionSummary"][];
-            /** @description Ids of those that stand before the others, in the order they were pinned. */
+            /** @description Ids of the pinned sessions, in the order in which they were pinned. */
             pinned: string[];
-            /** @description Ids of the archived ones: they stand apart until the next message in them. */
+            /** @description Ids of the archived sessions, which clients list separately. */
             archived: string[];
             /**
              * @deprecated
-             * @description The same, by the name that earlier versions used.
+             * @description The same as `archived`, under its earlier name.
              */
             put_away: string[];
         };
@@ -2499,9 +2566,9 @@ export interface components {
         /** @description A session in a list. */
         SessionSummary: {
             id: string;
-            /** @description Empty until it has one. */
+            /** @description Empty until the session has a title. */
             title: string;
-            /** @description How its first message begins, for as long as it has no title. */
+            /** @description Beginning of its first message; absent if it has a title or no message. */
             begins?: string;
             /** Format: double */
             created_at: number;
@@ -2510,7 +2577,7 @@ export interface components {
             message_count: number;
             /**
              * Format: int64
-             * @description What its works took in and gave out, as providers counted; 0 where they did not.
+             * @description Input and output tokens of its works, as counted by the providers; 0 if they did not count.
              */
             tokens: number;
             state: components["schemas"]["SessionState"];
@@ -2521,42 +2588,45 @@ export interface components {
             total_tokens: number;
             /**
              * Format: int32
-             * @description Of the model that would answer; 0 when there is none.
+             * @description Context window, in tokens, of the model that would answer; 0 if there is none.
              */
             context_window: number;
         };
         /**
-         * @description How a file gets to the model.
+         * @description How a file reaches the model.
          * @enum {string}
          */
         Share: "each" | "named" | "found" | "read";
-        /** @description What a person sees before they answer. Characters that do not show, or that change how others show, are escaped. */
+        /**
+         * @description What a person sees before they answer. Invisible characters, and characters that change how others are displayed,
+         *     are escaped.
+         */
         Shown: {
-            /** @description What would be done: the command line, the code, the address, or the change in one line. Never cut. */
+            /** @description What would be done: the command line, the code, the address, or the change in one line. Never truncated. */
             command: string;
-            /** @description Where it would run, relative to the home; empty where that means nothing. */
+            /** @description Working folder relative to the home; empty if it does not apply. */
             cwd: string;
-            /** @description Whether its process could reach other machines. */
+            /** @description Whether the process could reach other machines. */
             network: boolean;
-            /** @description Folders of the home that it could read and that commands do not see otherwise: `knowledge`. */
+            /** @description Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`. */
             reads?: string[];
-            /** @description The sandbox level it would run in; empty where no process is started. */
+            /** @description Sandbox level of the process; empty if no process is started. */
             level: string;
-            /** @description The change to a file, as a unified diff. */
+            /** @description Unified diff of the change to a file. */
             diff?: string | null;
-            /** @description The file it would change. */
+            /** @description The file that would be changed. */
             path?: string | null;
-            /** @description The hash of that file as it was when this was shown; absent where there was none. */
+            /** @description Hash of that file when this was shown; absent if the file did not exist. */
             before?: string | null;
         };
         SignedIn: {
             signed_in: boolean;
         };
         Skill: {
-            /** @description The folder's name where the file gives none. */
+            /** @description The folder's name if the file has no name. */
             name: string;
             description: string;
-            /** @description The home path of its file. */
+            /** @description Path of the skill's file in the home. */
             location: string;
             license?: string | null;
             compatibility?: string | null;
@@ -2565,37 +2635,37 @@ export interface components {
             /** @description Why the model is not offered this skill, and what to do about it. */
             error?: string | null;
             error_code?: components["schemas"]["MessageCode"] | null;
-            /** @description What other programs that read skills may stumble over. */
+            /** @description Harmless problems that a person should know, most of them for other programs that read skills. */
             notes?: string[];
-            /** @description Of each note. */
+            /** @description Codes of the notes, in the same order. */
             note_codes?: components["schemas"]["MessageCode"][];
         };
         SkillList: {
             skills: components["schemas"]["Skill"][];
-            /** @description The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside. */
+            /** @description Files in skills/ whose current version is not trusted; reading one taints the conversation. */
             untrusted: components["schemas"]["Untrusted"][];
         };
         Status: {
             version: string;
-            /** @description Names this start of the server; ids of events begin with it. */
+            /** @description Random id of this start of the server; event ids begin with it. */
             boot_id: string;
             home: string;
             /** Format: double */
             started_at: number;
-            /** @description Whether a browser must sign in, so that it can sign out. */
+            /** @description Whether the server needs a token, so that a browser can sign out. */
             needs_token: boolean;
-            /** @description Sessions in memory. */
+            /** @description Number of sessions in memory. */
             live_sessions: number;
-            /** @description Sessions with a run under way. */
+            /** @description Ids of the sessions with a run under way. */
             running: string[];
             rag_mode: boolean;
             model: components["schemas"]["ModelStatus"];
             tools: components["schemas"]["ToolInfo"][];
             sandbox: components["schemas"]["SandboxInfo"];
             skills: number;
-            /** @description What a person should look at. */
+            /** @description Warnings about the configuration and the home, as English sentences. */
             problems: string[];
-            /** @description Files that did not parse and were moved aside since the start. */
+            /** @description Files that could not be parsed and were quarantined since the start. */
             quarantine: components["schemas"]["Quarantined"][];
         };
         /** @enum {string} */
@@ -2607,17 +2677,17 @@ export interface components {
         StoppedBy: "person" | "server";
         /** @description One source of text from outside. */
         Taint: {
-            /** @description A page that was fetched: its address. */
+            /** @description A fetched page: its address. */
             name: string;
             /** @enum {string} */
             from: "page";
         } | {
-            /** @description A document of knowledge/: its path. */
+            /** @description A document in knowledge/: its path. */
             name: string;
             /** @enum {string} */
             from: "document";
         } | {
-            /** @description A file that was sent along with a message: its name. */
+            /** @description A file that was sent with a message: its name. */
             name: string;
             /** @enum {string} */
             from: "attachment";
@@ -2641,34 +2711,34 @@ export interface components {
         };
         TaintCleared: {
             session_id: string;
-            /** @description `false`: there was nothing to clear. */
+            /** @description `false` if there was nothing to clear. */
             cleared: boolean;
         };
-        /** @description What one word of a question adds to a BM25 score. */
+        /** @description What one word of a question contributes to a BM25 score. */
         TermScore: {
             term: string;
             /** Format: double */
             score: number;
             /**
              * Format: int32
-             * @description How often the chunk holds it.
+             * @description Number of occurrences in the chunk.
              */
             times: number;
             /**
              * Format: int32
-             * @description How many chunks hold it.
+             * @description Number of chunks that contain the word.
              */
             texts: number;
         };
-        /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
+        /** @description A question with its expected answer: at least one of `file`, `heading` and `text`. A hit must match all that are present. */
         TestCase: {
             /**
              * Format: int32
-             * @description Line of tests.jsonl, counted from 1.
+             * @description Line of tests.jsonl, 1-based.
              */
             line?: number;
             query: string;
-            /** @description Below the folder, e.g. `setup-and-keys.md`. */
+            /** @description Path below the folder, e.g. `setup-and-keys.md`. */
             file?: string | null;
             /** @description Part of the hit's heading path. */
             heading?: string | null;
@@ -2696,7 +2766,7 @@ export interface components {
             recall_at_k: number;
             /**
              * Format: double
-             * @description Mean of 1/rank of the first right hit, 0 where none is.
+             * @description Mean of 1/rank of the first right hit; 0 for a question without one.
              */
             mrr: number;
             latency_ms: components["schemas"]["Latency"];
@@ -2706,16 +2776,16 @@ export interface components {
             better: components["schemas"]["RankChange"][];
         };
         TextTokens: {
-            /** @description Of the whole text. */
+            /** @description Tokens of the whole text. */
             tokens: number;
             characters: number;
-            /** @description What it costs in each request; 0 where it is in none. */
+            /** @description Tokens that the text adds to each request; 0 if it is not part of each request. */
             prompt_tokens: number;
-            /** @description How it gets to the model. */
+            /** @description How the file reaches the model. */
             share: components["schemas"]["Share"];
-            /** @description The most characters of a file that go into a request. */
+            /** @description Maximum characters of a file in a request. */
             limit: number;
-            /** @description The text is longer: what comes after the limit is not sent. */
+            /** @description Whether the text is longer than `limit`, so that its rest is not sent. */
             truncated: boolean;
         };
         Titled: {
@@ -2725,33 +2795,33 @@ export interface components {
         /** @description One tool call with its result. */
         ToolCall: {
             tool: string;
-            /** @description For people: the one string argument, or the JSON of them all. */
+            /** @description Input as people see it: the only string argument, or the JSON of all arguments. */
             input?: string;
-            /** @description What the model read. */
+            /** @description The output that the model read. */
             output?: string;
-            /** @description The id that pairs call and result for the provider. */
+            /** @description Id that pairs the call with its result for the provider. */
             id?: string | null;
-            /** @description Exactly what the model sent: a JSON object, or a string where it was not valid JSON. */
+            /** @description Exactly what the model sent: a JSON object, or a string if it was not valid JSON. */
             arguments?: unknown;
             status?: components["schemas"]["CallStatus"] | null;
             /**
              * Format: int32
-             * @description The exchange with the model that asked for it; calls of one exchange were asked for together.
+             * @description Number of the dialogue that requested the call; the calls of one dialogue were requested together.
              */
             dialogue?: number | null;
             /**
              * Format: int32
-             * @description The operation's place inside its dialogue, from 0.
+             * @description 0-based position of the operation inside its dialogue.
              */
             index?: number | null;
             /** Format: double */
             started_at?: number | null;
             /** Format: int64 */
             duration_ms?: number | null;
-            /** @description `{status, message, data, operationCode}`, as the tool answered. */
+            /** @description `{status, message, data, operationCode}`, as the tool returned it. */
             result?: unknown;
             approval?: components["schemas"]["CallApproval"] | null;
-            /** @description A person undid the change it made. */
+            /** @description Whether a person undid the change that the call made. */
             undone?: boolean;
         } & {
             [key: string]: unknown;
@@ -2763,20 +2833,20 @@ export interface components {
         };
         TrashedFile: {
             path: string;
-            /** @description What brings it back. */
+            /** @description The name under which the file can be restored. */
             trash: string;
         };
         TrashedFiles: {
-            /** @description The one deleted last first. */
+            /** @description Most recently deleted first. */
             files: components["schemas"]["TrashedText"][];
-            /** @description How many deletions are kept; the oldest go first. */
+            /** @description Maximum number of deleted files kept; the oldest are removed first. */
             kept: number;
         };
-        /** @description A file that was deleted and can be brought back. */
+        /** @description A deleted file that can be restored. */
         TrashedText: {
-            /** @description What brings it back. */
+            /** @description Id for a restore: the time of the deletion, `/`, and the path. */
             trash: string;
-            /** @description Where it was, and would be again. */
+            /** @description Original path, to which a restore returns the file. */
             path: string;
             /**
              * Format: double
@@ -2788,15 +2858,15 @@ export interface components {
         };
         TrustStatus: {
             path: string;
-            /** @description Of the file as it is now. */
+            /** @description Hash of the file's current content. */
             etag: string;
-            /** @description Whether this version of it is trusted. */
+            /** @description Whether the current version is trusted. */
             trusted: boolean;
             last?: components["schemas"]["TrustedLast"] | null;
         };
         TrustVersion: {
             path: string;
-            /** @description Of the version that the person has looked at. */
+            /** @description Hash of the version that the person has looked at. */
             etag: string;
         };
         /**
@@ -2807,35 +2877,35 @@ export interface components {
         TrustedLast: {
             /**
              * Format: double
-             * @description Unix seconds.
+             * @description When it was trusted, in Unix seconds.
              */
             at: number;
             by: components["schemas"]["TrustedBy"];
-            /** @description Absent where it was not kept. */
+            /** @description Its text; null if it was not kept. */
             text?: string | null;
         };
         /** @description What undoing the changes of a work would do to files. */
         UndoPreview: {
-            /** @description In the order they were first changed; those that are undone already are left out. */
+            /** @description In the order in which they were first changed, without changes that are already undone. */
             files: components["schemas"]["FileUndo"][];
         };
-        /** @description A file that is listed and cannot be searched. */
+        /** @description A file that is listed but cannot be searched. */
         Unreadable: {
             path: string;
-            /** @description In English. */
+            /** @description The reason, as an English sentence. */
             reason: string;
-            /** @description Names the reason. */
+            /** @description Stable code of the reason. */
             code: string;
-            /** @description What the system said, where the reason quotes it. */
+            /** @description The system's error message, if the reason quotes one; otherwise absent. */
             detail?: string | null;
         };
-        /** @description A file in skills/ of which this version is not trusted. */
+        /** @description A file in skills/ whose current version is not trusted. */
         Untrusted: {
             path: string;
-            /** @description Another version of it was trusted before. */
+            /** @description Whether another version of the file was trusted before. */
             changed: boolean;
         };
-        /** @description Tokens as the provider counted them, summed over a work's dialogues. */
+        /** @description Tokens as counted by the provider, summed over a work's dialogues. */
         Usage: {
             /** Format: int64 */
             input_tokens: number;
@@ -2843,24 +2913,24 @@ export interface components {
             output_tokens: number;
             /**
              * Format: int64
-             * @description Of the input: how many the provider had cached.
+             * @description Input tokens that the provider had cached.
              */
             cached_tokens?: number;
         };
         UsageOf: {
-            /** @description A day as `2026-11-22`, or a model as its provider calls it. */
+            /** @description A day as `2026-11-22`, or the provider's name of a model. */
             name: string;
             /**
              * Format: int64
-             * @description Messages of a person that were worked on.
+             * @description Number of works.
              */
             works: number;
             usage: components["schemas"]["Usage"];
         };
         UsageReport: {
-            /** @description Days on which something was asked, the earliest first. */
+            /** @description Days with at least one work, earliest first. */
             days: components["schemas"]["UsageOf"][];
-            /** @description The one that took most first. */
+            /** @description Most tokens first. */
             models: components["schemas"]["UsageOf"][];
         };
         VectorScore: {
@@ -2871,7 +2941,7 @@ export interface components {
             cosine: number;
             /**
              * Format: int32
-             * @description Place among all chunks by this retriever alone, from 1.
+             * @description 1-based rank among all chunks by this retriever alone.
              */
             rank: number;
             /**
@@ -2882,7 +2952,7 @@ export interface components {
         };
         /** @enum {string} */
         WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
-        /** @description How much each retriever counts, and why. */
+        /** @description The weight of each retriever, and the reason for the weights. */
         Weights: {
             /** Format: double */
             lexical: number;
@@ -2890,22 +2960,22 @@ export interface components {
             vector: number;
             /**
              * Format: double
-             * @description What the vector retriever counts for texts in another script than the question, where no word of it can stand.
+             * @description Weight of the vector retriever for texts in another script than the question, which cannot contain its words.
              */
             other_script: number;
             /**
              * Format: double
-             * @description What late interaction counts, except for those texts; absent: it was not asked.
+             * @description Weight of late interaction, except for those texts; absent if it was not used.
              */
             late?: number | null;
             reason: components["schemas"]["WeightReason"];
         };
-        /** @description Who was asked. */
+        /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
-            /** @description As the provider calls it. */
+            /** @description The provider's name of the model. */
             model: string;
-            /** @description The model that did not answer, where `model` was asked in its place. */
+            /** @description The model that did not answer, if `model` was asked instead of it; otherwise absent. */
             instead_of?: string | null;
         };
     };
@@ -3155,9 +3225,12 @@ export interface operations {
     events_all_events: {
         parameters: {
             query?: {
-                /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
+                /**
+                 * @description The last event id that the client received. The header `Last-Event-ID` takes precedence. If both are absent, the
+                 *     stream starts with new events.
+                 */
                 after?: string | null;
-                /** @description `settled`: close as soon as nothing runs. */
+                /** @description `settled`: close the stream as soon as no work is under way. */
                 until?: string | null;
             };
             header?: never;
@@ -3180,7 +3253,7 @@ export interface operations {
     files_read: {
         parameters: {
             query: {
-                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                /** @description Path relative to the home, e.g. `memory/MEMORY.md`. */
                 path: string;
             };
             header?: never;
@@ -3262,7 +3335,7 @@ export interface operations {
     files_delete: {
         parameters: {
             query: {
-                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                /** @description Path relative to the home, e.g. `memory/MEMORY.md`. */
                 path: string;
             };
             header?: {
@@ -3322,7 +3395,7 @@ export interface operations {
     files_forget_file: {
         parameters: {
             query: {
-                /** @description As the list names it. */
+                /** @description The file's `trash` name from the list. */
                 trash: string;
             };
             header?: never;
@@ -3352,11 +3425,11 @@ export interface operations {
     files_find: {
         parameters: {
             query?: {
-                /** @description Words of the path, in any order; upper and lower case are the same. Without any, every file is wanted. */
+                /** @description Words of the path, in any order, case-insensitive. If absent, all files match. */
                 words?: string;
-                /** @description `memory`, `workspace`, `skills` or `knowledge`; all of them where it is absent. */
+                /** @description `memory`, `workspace`, `skills` or `knowledge`; all of them if absent. */
                 root?: string | null;
-                /** @description From 1 to 200, which it is where it is absent. */
+                /** @description Maximum number of files, 1 to 200; 200 if absent. */
                 limit?: number | null;
             };
             header?: never;
@@ -3386,7 +3459,7 @@ export interface operations {
     files_folder: {
         parameters: {
             query: {
-                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                /** @description Path relative to the home, e.g. `memory/MEMORY.md`. */
                 path: string;
             };
             header?: never;
@@ -3424,7 +3497,7 @@ export interface operations {
     files_list: {
         parameters: {
             query: {
-                /** @description `memory`, `workspace`, `skills` or `knowledge`. */
+                /** @description The root to list: `memory`, `workspace`, `skills` or `knowledge`. */
                 root: string;
             };
             header?: never;
@@ -3626,7 +3699,7 @@ export interface operations {
     prompt_prompt: {
         parameters: {
             query?: {
-                /** @description A session whose history belongs into the request; without it, the request of a new one. */
+                /** @description The session whose history the request contains. If absent, the request of a new session is returned. */
                 session_id?: string | null;
             };
             header?: never;
@@ -3764,7 +3837,7 @@ export interface operations {
     retrieval_chunks: {
         parameters: {
             query: {
-                /** @description A file of memory/ or knowledge/, e.g. `knowledge/a.md`. */
+                /** @description Path of a file in memory/ or knowledge/, e.g. `knowledge/a.md`. */
                 path: string;
             };
             header?: never;
@@ -3797,11 +3870,11 @@ export interface operations {
                 query: string;
                 /** @description `knowledge` (default) or `memory`. */
                 folder?: string;
-                /** @description How many hits; 3 when absent, 100 at most. */
+                /** @description Number of hits; 3 if absent, at most 100. */
                 k?: number;
-                /** @description How many candidates in all come back: those beyond `k` as near misses. */
+                /** @description Total number of results: those beyond `k` are near misses. If absent, there are 3 near misses. At most 100. */
                 candidates?: number;
-                /** @description Overrules the server's choice, 0 to 1. */
+                /** @description Weight of the vector scores, 0 to 1. If absent, the server's choice. */
                 vector_weight?: number;
             };
             header?: never;
@@ -4024,7 +4097,7 @@ export interface operations {
     sessions_find: {
         parameters: {
             query: {
-                /** @description Words; all of them must stand in a title or in one message. */
+                /** @description Words; all of them must occur in the title or in one message. */
                 q: string;
             };
             header?: never;
@@ -4436,9 +4509,12 @@ export interface operations {
     events_session_events: {
         parameters: {
             query?: {
-                /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
+                /**
+                 * @description The last event id that the client received. The header `Last-Event-ID` takes precedence. If both are absent, the
+                 *     stream starts with new events.
+                 */
                 after?: string | null;
-                /** @description `settled`: close as soon as nothing runs. */
+                /** @description `settled`: close the stream as soon as no work is under way. */
                 until?: string | null;
             };
             header?: never;
@@ -4847,7 +4923,7 @@ export interface operations {
     prompt_requests: {
         parameters: {
             query?: {
-                /** @description Only the requests of this work. */
+                /** @description Return only the requests of this work. */
                 work_id?: string | null;
             };
             header?: never;
@@ -5107,7 +5183,7 @@ export interface operations {
     files_trust_of: {
         parameters: {
             query: {
-                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                /** @description Path relative to the home, e.g. `memory/MEMORY.md`. */
                 path: string;
             };
             header?: never;
@@ -5344,7 +5420,10 @@ export interface operations {
     status_usage: {
         parameters: {
             query?: {
-                /** @description Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440. */
+                /**
+                 * @description The reader's offset from UTC in minutes, positive east of UTC, -1440 to 1440. Days begin at the reader's
+                 *     midnight. Default: 0.
+                 */
                 offset_minutes?: number;
             };
             header?: never;

@@ -1,12 +1,12 @@
-/** Whether the server refuses this browser until a person signs in. Every call reports a refusal here. */
+/** Whether the server requires this browser to sign in. Every call reports a 401 here. */
 import { create } from 'zustand'
 
-/** `signIns` counts how often a person signed in: an answer to a call from before the last time says nothing. */
+/** `signIns` counts sign-ins: a 401 to a request that was sent before the latest one is ignored. */
 const useSession = create<{ signedOut: boolean; signIns: number }>(() => ({ signedOut: false, signIns: 0 }))
 
 export const useSignedOut = (): boolean => useSession(s => s.signedOut)
 
-/** To be called before a request is sent; the returned function reports that the answer was 401. */
+/** Call this before sending a request; the returned function reports that the response was a 401. */
 export function watchSession(): () => void {
   const { signIns } = useSession.getState()
   return () => useSession.setState(s => (s.signIns === signIns ? { signedOut: true } : s))

@@ -11,7 +11,7 @@ const FILES: Tab = ['right', 'files', Files]
 
 interface Props {
   pane: Pane
-  /** What the middle shows. */
+  /** The page in the middle pane. */
   page: Pick<Page, 'label' | 'icon'>
   onPane: (pane: Pane) => void
 }

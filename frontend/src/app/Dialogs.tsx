@@ -9,7 +9,7 @@ import { signIn } from './threads'
 
 const SignIn = onDemand(() => import('@/features/auth/SignIn'))
 
-/** The dialog that is open, and the sign-in over all of it. */
+/** The open dialog, with the sign-in dialog above it. */
 export function Dialogs({ context }: { context: CommandContext }) {
   const name = useUi(ui => ui.dialog)
   const signedOut = useSignedOut()

@@ -7,12 +7,12 @@ import { PANELS, type PanelProps } from './panels'
 
 interface Props {
   Panel: ComponentType<PanelProps>
-  /** The words of the way back to the panel that the page begins with; null where this is it. */
+  /** Label of the link back to the page's default panel; null if this is the default. */
   back: Key | null
   onBack: () => void
 }
 
-/** What stands beside a page: the panel that was chosen, where the page has it. */
+/** The panel beside a page: the chosen one if the page offers it, else the page's default. */
 export function useRightPanel({ panels }: Page): Props & { title: Key } {
   const chosen = useUi(ui => ui.beside)
   const [first] = panels

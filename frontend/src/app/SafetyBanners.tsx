@@ -3,7 +3,7 @@ import { useStatus } from '@/api/queries'
 import { Banner } from '@/components/ui/Banner'
 import { useT } from '@/lib/i18n'
 
-/** Cannot be closed: each is true for as long as the server runs this way. */
+/** Warnings that cannot be dismissed: each applies for as long as the server runs with these settings. */
 export function SafetyBanners() {
   const t = useT()
   const off = useStatus().data?.sandbox.level === 'off'

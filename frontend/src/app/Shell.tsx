@@ -25,7 +25,7 @@ import { useShortcuts } from './useShortcuts'
 
 const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
 
-/** How the middle and the right pane share the screen. */
+/** CSS classes that divide the width between the middle and the right pane. */
 const SHARES = { middle: 'min-w-0', side: 'shrink-0' }
 
 export function Shell() {

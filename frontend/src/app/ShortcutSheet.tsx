@@ -15,7 +15,7 @@ interface Props {
   onOpenChange: (open: boolean) => void
 }
 
-/** All keys, and a way to have others: they are pressed, not written. */
+/** All keyboard shortcuts. A person changes one by pressing the new keys. */
 export default function ShortcutSheet({ open, onOpenChange }: Props) {
   const t = useT()
   const chosen = useChosenChords()

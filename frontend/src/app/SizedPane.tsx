@@ -13,7 +13,7 @@ interface PaneProps {
   children: ReactNode
 }
 
-/** A pane beside the middle one, as wide as its splitter says. What is in it is not rendered again for that. */
+/** A pane beside the middle one, with the width that its splitter sets. Resizing does not re-render its content. */
 export function SizedPane({ of, width, className, children }: PaneProps) {
   const pixels = useUi(s => s[of])
   return (

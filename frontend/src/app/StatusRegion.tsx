@@ -1,6 +1,6 @@
 import { useAnnouncer } from '@/stores/announcer'
 
-/** The one place that a screen reader hears events from, and the one for what went wrong. */
+/** The two live regions of the page for screen readers: a polite one for events, and an assertive one for errors. */
 export function StatusRegion() {
   const text = useAnnouncer(said => said.text)
   const urgent = useAnnouncer(said => said.urgent)

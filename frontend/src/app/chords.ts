@@ -1,11 +1,11 @@
-/** Which keys a person has chosen for the commands, in place of those of the list. Kept in this browser. */
+/** Keyboard shortcuts that a person chose in place of the defaults. Stored in this browser. */
 import { create } from 'zustand'
 import { ALT, MOD, SHIFT } from '@/lib/platform'
 import { store, stored } from '@/lib/storage'
 import type { Chord, Command } from './command'
 import type { CommandId } from './commands'
 
-/** Null: the command has no keys. */
+/** Null if the command has no shortcut. */
 type Chosen = Partial<Record<CommandId, Chord | null>>
 
 function kept(): Chosen {
@@ -20,10 +20,10 @@ function kept(): Chosen {
 export const useChords = create<{ chosen: Chosen }>(() => ({ chosen: kept() }))
 useChords.subscribe(({ chosen }) => store('keys', JSON.stringify(chosen)))
 
-/** For a component that shows keys. */
+/** Hook for components that show shortcuts. */
 export const useChosenChords = (): Chosen => useChords(({ chosen }) => chosen)
 
-/** The keys of a command as they are now; null where it has none. */
+/** The current shortcut of a command; null if it has none. */
 export function chordOf(command: Command<CommandId>, chosen = useChords.getState().chosen): Chord | null {
   const own = chosen[command.id]
   return own === undefined ? command.keys : own
@@ -49,7 +49,7 @@ const NAMES: Record<string, string> = {
   Slash: '/',
 }
 
-/** What is printed on the keys of a chord. */
+/** The labels of a chord's keys, as printed on a keyboard. */
 export const keysOf = ({ code, mod, shift, alt }: Chord): string[] => [
   ...(mod ? [MOD] : []),
   ...(alt ? [ALT] : []),

@@ -1,27 +1,33 @@
-/** A command is something a person can do by a key, the palette or a button. Each feature lists its own; `commands.ts` has them all. */
+/**
+ * A command is an action that a person triggers by a shortcut, the palette or a button. Each feature lists its own;
+ * `commands.ts` collects them.
+ */
 import type { RefObject } from 'react'
 import type { Key } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
 
 /** Keys that are pressed together. */
 export interface Chord {
-  /** Physical key: what is printed on it, and what Shift makes of it, differ between layouts. */
+  /** Physical key: its label, and the character it makes with Shift, differ between layouts. */
   code: string
   mod?: true
   shift?: true
   alt?: true
 }
 
-/** Where the keys of a command work. `outside text`: a single letter must not fire while somebody writes. `chat`: only
- * with the focus in the chat. `run`: there too, and not while a call waits for an answer. `message`: only with the focus
- * on a message. `uncovered`: not while a dialog or a menu is open. */
+/**
+ * Where the shortcut of a command works. Each scope requires that no dialog or menu is open, and `uncovered` nothing
+ * else. `outside text`: not in a text field, because a single letter must not fire during typing. `chat`: only with
+ * the focus in the chat. `run`: the same, but not while a call waits for an answer. `message`: only with the focus on
+ * a message.
+ */
 export type Scope = 'outside text' | 'uncovered' | 'chat' | 'run' | 'message'
 
-/** Where the person is when a command runs. */
+/** The context in which a command runs. */
 export interface CommandContext {
   sessionId: string | null
   width: Width
-  /** The text field of the composer, while it is on the page. */
+  /** The composer's text field, while it is on the page. */
   input: RefObject<HTMLTextAreaElement | null>
   navigate: (path: string) => void
 }
@@ -29,18 +35,18 @@ export interface CommandContext {
 export interface Command<Id extends string = string> {
   id: Id
   label: Key
-  /** Fills the place `{name}` of the label. */
+  /** Replaces `{name}` in the label. */
   name?: Key
-  /** The keys until a person chooses others; null for a command that has none and cannot be given any. */
+  /** The default shortcut; null for a command that has none and cannot get one. */
   keys: Chord | null
-  /** Everywhere, if absent. */
+  /** The shortcut works everywhere if absent. */
   scope?: Scope
-  /** A command that is not enabled is not offered. Always enabled, if absent. */
+  /** A disabled command is not offered. Always enabled if absent. */
   enabled?: (context: CommandContext) => boolean
   run: (context: CommandContext) => void
 }
 
-/** Keeps the ids as a union type. */
+/** Preserves the ids as a union type. */
 export const defineCommands = <const Id extends string>(
   commands: readonly Command<Id>[],
 ): readonly Command<Id>[] => commands

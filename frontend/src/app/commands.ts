@@ -52,7 +52,7 @@ export function commandOf(id: CommandId): Command<CommandId> {
 export const isEnabled = (command: Command, context: CommandContext): boolean =>
   command.enabled?.(context) ?? true
 
-/** Runs a command where it is enabled. */
+/** Runs a command if it is enabled. */
 export function runCommand(id: CommandId, context: CommandContext): void {
   const command = commandOf(id)
   if (isEnabled(command, context)) command.run(context)

@@ -10,7 +10,7 @@ import { acceptSummary, bringBack, restore, undoAll } from './threads'
 export interface DialogProps {
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** Where the person is. */
+  /** The context in which commands run. */
   context: CommandContext
 }
 

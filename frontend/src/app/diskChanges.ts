@@ -1,13 +1,13 @@
-/** What is shown of files is read again when they change on disk: once for all that change together. */
+/** Refreshes file data when files change on disk: once for all changes that arrive together. */
 import { keys, refresh } from '@/api/queries'
 import { folderNamed, testsOf } from '@/api/retrieval'
 import { FileRef } from '@/lib/roots'
 
 type QueryKey = readonly unknown[]
 
-/** A checkout changes many files at once; what comes within this time is one change. */
+/** Milliseconds. A checkout changes many files at once; changes within this time are handled together. */
 const TOGETHER_MS = 50
-/** Of so many, everything that is shown of files is read again. */
+/** Number of changed files from which all file data is refreshed. */
 const MANY = 100
 const ALL: readonly QueryKey[] = [keys.files, keys.texts, keys.skills, keys.retrieval]
 
@@ -18,7 +18,7 @@ export function onFileChanged(path: string): void {
   paths.add(path)
 }
 
-/** Too many files of a folder changed for each to be named. */
+/** Handles a notice that names only the folder, because too many of its files changed. */
 export const onFolderChanged = (): void => ALL.forEach(refresh)
 
 function readAgain(): void {
@@ -28,7 +28,7 @@ function readAgain(): void {
   for (const key of new Map(old.map(key => [JSON.stringify(key), key])).values()) refresh(key)
 }
 
-/** What may be shown of a file. */
+/** The queries that may contain data of a file. */
 function shownOf(path: string): readonly QueryKey[] {
   const always = [keys.files, keys.text(path)]
   const file = FileRef.parse(path)

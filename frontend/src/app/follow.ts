@@ -1,4 +1,6 @@
-/** Joins the event stream to the stores: frames to the threads, notices to the cached reads and the open files. */
+/**
+ * Connects the event stream to the stores: frames go to the threads, notices to the cached reads and the open files.
+ */
 import { openEvents, type Stream } from '@/api/events'
 import {
   dropApproval,
@@ -26,7 +28,7 @@ import { changed, loadThread, sendQueued } from './threads'
 let stream: Stream | null = null
 let bootId: string | null = null
 let version: string | null = null
-/** False while the stream has no id to continue from: what was read before it opened may already be old. */
+/** False while the stream has no id to resume from: data read before it opened may be stale. */
 let anchored = false
 let lost = false
 let batch = new Map<string, Envelope[]>()
@@ -66,12 +68,12 @@ function reloadEverything(): void {
   for (const key of all) refresh(key)
 }
 
-/** The model is looked for after the index is there, and nothing tells that there is none. */
+/** Milliseconds. The server looks for the model after the index is ready, and sends no notice if there is none. */
 const MODEL_MS = 2000
 
 /**
- * What is shown of a folder's index is old as soon as a file of it changes, or when the index has caught up. Only then: a
- * search itself may bring the index up to date, and must not be asked again for that.
+ * Search results and chunks of a folder are stale as soon as one of its files changes, or when the index has caught
+ * up. Nothing else invalidates them: a search itself may update the index, and must not be repeated because of that.
  */
 function onIndex(notice: IndexNotice): void {
   const before = patchIndex(notice)
@@ -90,13 +92,13 @@ function onDisk({ path, etag, by }: Extract<Notice, { type: 'file_changed' }>): 
   if (file) void diskChanged(file, etag ?? null, by)
 }
 
-/** A reply as a screen reader is given it, where that is wanted and the conversation is the one that is open. */
+/** The reply to announce to screen readers, if the person wants that and the conversation is the open one. */
 const aloud = (sessionId: string, reply: string): string | null =>
   useUi.getState().aloud && location.pathname.split('/')[2] === encodeURIComponent(sessionId) && reply
     ? reply
     : null
 
-/** What a frame means outside its own conversation. */
+/** Effects of a frame outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
     case 'user_message':
@@ -134,7 +136,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       void changed(sessionId)
       break
     case 'chosen':
-      // Another model has another window.
+      // Another model has a different context window.
       refresh(keys.sessionTokens(sessionId))
       break
     case 'title':
@@ -197,7 +199,7 @@ function handle(notice: Notice, id: string | null): void {
 function onState(state: Connection, retryAt: number | null): void {
   setConnection(state, retryAt)
   if (state === 'open') sendQueued()
-  // Notices carry no history: what they would have said meanwhile has to be read again.
+  // The server does not replay notices, so everything they would have reported in the meantime is read again.
   if (state === 'open' && lost) {
     for (const key of [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval]) refresh(key)
     reloadThreads(phase => phase === 'failed')
@@ -205,7 +207,7 @@ function onState(state: Connection, retryAt: number | null): void {
   lost = state === 'lost' || (lost && state !== 'open')
 }
 
-/** A call tells why the stream was refused: a 401 shows the sign-in. */
+/** The status request reveals why the stream was refused: a 401 shows the sign-in. */
 const onRefused = (): void => refresh(keys.status)
 
 export function follow(after: string | null): void {

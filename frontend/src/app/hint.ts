@@ -1,7 +1,7 @@
 import { chordOf, keysOf, useChosenChords } from './chords'
 import { type CommandId, commandOf } from './commands'
 
-/** A tooltip: words, and the keys that do the same. */
+/** Builds tooltips: a label, and the shortcut for the same action. */
 export function useHint(): (words: string, id: CommandId) => string {
   const chosen = useChosenChords()
   return (words, id) => {

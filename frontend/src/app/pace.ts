@@ -1,13 +1,13 @@
 /**
- * When what has arrived is put on the screen: at the next frame, but the text of an answer at most about 11 times a
- * second. Each showing lays out and paints the conversation anew, which costs the same for one word as for ten, and
- * nobody reads faster.
+ * When arrived data is rendered: at the next frame, but text of an answer at most about 11 times a second. Each
+ * update lays out and paints the conversation again, which costs the same for one word as for ten, and nobody reads
+ * faster.
  */
 const TEXT_MS = 80
-/** A hidden page gets no frames; its text may wait a little, but must not be forgotten. */
+/** A hidden page gets no frames; its text may be delayed, but must not be dropped. */
 const HIDDEN_MS = 200
 
-/** The outside: milliseconds that only grow, the next frame, and a timer that can be taken back. */
+/** The time source: a monotonic clock in milliseconds, the next frame, and a cancellable timer. */
 export interface Clock {
   now: () => number
   frame: (run: () => void) => void
@@ -28,7 +28,7 @@ export const screenClock: Clock = {
 
 type Due = { kind: 'nothing' } | { kind: 'later'; forget: () => void } | { kind: 'frame' }
 
-/** To be called for each thing that arrives: more text of an answer, or news that must not wait. */
+/** Returns a function to call for each arrival: more text of an answer, or news that must not wait. */
 export function paced(show: () => void, clock: Clock = screenClock): (what: 'text' | 'news') => void {
   let due: Due = { kind: 'nothing' }
   let shown = Number.NEGATIVE_INFINITY

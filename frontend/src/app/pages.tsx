@@ -1,4 +1,4 @@
-/** Every page: what the middle pane shows at which addresses, and what stands beside it. */
+/** Every page: its addresses, what the middle pane shows, and the panels beside it. */
 import { type LucideIcon, MessageCircle, SlidersHorizontal } from 'lucide-react'
 import type { ComponentType, RefObject } from 'react'
 import { matchRoute, type Parser } from 'wouter'
@@ -14,7 +14,7 @@ export interface PageProps {
   /** The conversation that the address names, and the message in it. */
   sessionId: string | null
   message: string | null
-  /** The text field of the composer. */
+  /** The composer's text field. */
   input: RefObject<HTMLTextAreaElement | null>
   width: Width
   onLeft: () => void
@@ -23,18 +23,18 @@ export interface PageProps {
 
 export interface Page {
   id: string
-  /** The patterns of its addresses. They may name `:id`, a conversation, and `:message`. */
+  /** The patterns of its addresses. They may contain `:id`, a conversation, and `:message`. */
   routes: readonly string[]
-  /** Its name in the bar of narrow screens. */
+  /** Its label in the bottom bar of narrow screens. */
   label: Key
   icon: LucideIcon
-  /** The window's title; null for that of the conversation. */
+  /** The window's title; null for the title of the conversation. */
   title: Key | null
-  /** What may stand at its right; it begins with the first. */
+  /** The panels available in the right pane; the first is the default. */
   panels: readonly [PanelId, ...PanelId[]]
-  /** Which of the stored widths the right pane has beside it. */
+  /** Which of the stored widths the right pane uses. */
   side: 'right' | 'chunks'
-  /** How the middle and the right pane share a wide screen, where that is not as elsewhere. */
+  /** CSS classes that divide a wide screen between the middle and the right pane, if they differ from the default. */
   wide?: { middle: string; side: string }
   Page: ComponentType<PageProps>
 }
@@ -47,7 +47,7 @@ export const CHAT: Page = {
   title: null,
   panels: ['files'],
   side: 'right',
-  // It is there already, and yet made in a task of its own: all three panes in one go would be too long.
+  // Already loaded, but rendered in a task of its own: rendering all three panes in one task would take too long.
   Page: onDemand(async () => ({ default: ChatPane }), PanePending),
 }
 
@@ -68,13 +68,13 @@ export const PAGES: readonly Page[] = [
 
 export interface Place {
   page: Page
-  /** The pattern that the address has; null for an address of no page. */
+  /** The pattern that matched; null if no page has the address. */
   route: string | null
   sessionId: string | null
   message: string | null
 }
 
-/** What an address shows. One that no page has is a new conversation. */
+/** Resolves an address to a page. An unknown address shows a new conversation. */
 export function placeAt(path: string, parser: Parser): Place {
   for (const page of PAGES)
     for (const route of page.routes) {

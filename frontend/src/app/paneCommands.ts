@@ -1,7 +1,7 @@
 import { useUi } from '@/stores/ui'
 import { type CommandContext, defineCommands } from './command'
 
-/** Moves the focus to the next pane that is on the screen. */
+/** Moves the focus to the next or previous visible pane. */
 function cyclePane(step: 1 | -1): void {
   const shown = [...document.querySelectorAll<HTMLElement>('[data-pane]')]
   const at = shown.findIndex(pane => pane.contains(document.activeElement))

@@ -1,17 +1,17 @@
-/** Every panel that can stand in the right pane. `pages.tsx` says beside which page it does. */
+/** Every panel of the right pane. `pages.tsx` says which pages offer it. */
 import type { ComponentType } from 'react'
 import { onDemand } from '@/components/onDemand'
 import { PanePending } from '@/components/PanePending'
 import type { Key } from '@/lib/i18n'
 
 export interface PanelProps {
-  /** Leads back to the panel that the page begins with; null where this is it. */
+  /** Leads back to the page's default panel; null if this is the default. */
   back: { words: string; run: () => void } | null
 }
 
 interface Panel {
   title: Key
-  /** The words of the way back to it; null where no other panel stands beside the same page. */
+  /** Label of the link back to this panel; null if no other panel appears beside the same page. */
   back: Key | null
   Panel: ComponentType<PanelProps>
 }

@@ -1,4 +1,4 @@
-/** Finds the command that keys stand for. */
+/** Finds the command for the keys that are pressed. */
 import { approvalCards } from '@/features/approvals/cards'
 import type { Key } from '@/lib/i18n'
 import { isMod } from '@/lib/platform'
@@ -6,7 +6,7 @@ import { chordOf } from './chords'
 import type { Chord, Command } from './command'
 import { COMMANDS, type CommandId } from './commands'
 
-/** Keys of the text field itself; the help sheet names them too. */
+/** Keys of the text field itself, which the help sheet lists too. */
 export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
   { label: 'sendMessage', code: 'Enter' },
   { label: 'newLine', code: 'Enter', shift: true },
@@ -16,17 +16,17 @@ export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
 const isText = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches('input, textarea, select'))
 
-/** Something modal is open and has the first claim on Esc and on the keys. */
+/** Whether a dialog or menu is open, which handles Esc and the other keys first. */
 const isCovered = (): boolean =>
   document.querySelector('[role=dialog], [role=alertdialog], [role=menu]') !== null
 
-/** Esc stops a run, and that would deny what waits for an answer: then it does nothing. */
+/** Whether a call waits for an answer. Esc must not stop the run then, because that would deny the call. */
 const isAsked = (): boolean => approvalCards.all().length > 0
 
 const inChat = (target: EventTarget | null): boolean =>
   target === document.body || (target instanceof Element && target.closest('#pane-chat') !== null)
 
-/** A message, or the pane, from which the arrows lead to the last one. */
+/** Whether the target is a message, or the pane, from which the arrow keys lead to the last message. */
 const onMessage = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=log] article, #pane-chat')
 
@@ -39,7 +39,7 @@ function applies({ scope }: Command, target: EventTarget | null): boolean {
   return true
 }
 
-/** Whether the keys of an event are those of a chord, no more and no fewer. */
+/** Whether an event has exactly the keys of a chord. */
 export const isChord = (chord: Chord, event: KeyboardEvent): boolean =>
   chord.code === event.code &&
   Boolean(chord.mod) === isMod(event) &&
@@ -47,7 +47,7 @@ export const isChord = (chord: Chord, event: KeyboardEvent): boolean =>
   Boolean(chord.shift) === event.shiftKey &&
   Boolean(chord.alt) === event.altKey
 
-/** The command that a key event stands for, if any. */
+/** The command for a key event, if any. */
 export function shortcutOf(event: KeyboardEvent): Command<CommandId> | null {
   if (event.isComposing || event.keyCode === 229) return null
   const fits = (command: Command<CommandId>): boolean => {

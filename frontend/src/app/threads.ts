@@ -1,4 +1,4 @@
-/** What a person can do with a conversation. */
+/** A person's actions on conversations. */
 import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
@@ -15,7 +15,9 @@ import { toast } from '@/stores/toasts'
 import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
 import type { Attachment } from '@/thread/model'
 
-/** Conversations kept in memory; the one left longest ago goes first, never one that works. */
+/**
+ * Maximum number of conversations kept in memory. The least recently used is evicted first, but never a running one.
+ */
 const KEPT = 12
 const recent: string[] = []
 
@@ -60,7 +62,7 @@ export function ensureThread(id: string): void {
 const mark = (session: string, key: string, state: Outgoing['state']): void =>
   editOutbox(session, list => list.map(item => (item.key === key ? { ...item, state } : item)))
 
-/** A model that was just chosen answers what is sent right after. */
+/** Pending model choices by session: a message sent right after a choice waits for it. */
 const choosing = new Map<string, Promise<unknown>>()
 
 const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile => {
@@ -86,7 +88,7 @@ async function post(session: string, { key, content, attachments }: Outgoing): P
 export function send(session: string, content: string, attachments: readonly Attachment[]): void {
   const { connection, outbox } = useLive.getState()
   const lost = connection === 'lost'
-  // One message waits; a second that asks again or goes on would only stop it.
+  // One message is queued while offline; a second one that retries or continues would only interrupt it.
   if (lost && outbox[session]?.some(isQueued)) {
     toast(t('cannotSendOffline'), { tone: 'bad' })
     return
@@ -103,13 +105,16 @@ export function send(session: string, content: string, attachments: readonly Att
   else void post(session, item)
 }
 
-/** What was written while the server could not be reached goes out. */
+/** Sends the messages that were queued while the server was unreachable. */
 export function sendQueued(): void {
   for (const [session, list] of Object.entries(useLive.getState().outbox))
     for (const item of list.filter(isQueued)) resend(session, item)
 }
 
-/** The same key goes out again: if the first try did arrive after all, the server says so and works once. */
+/**
+ * Sends again with the same key: if the first attempt did arrive, the server recognizes the key and runs the work
+ * only once.
+ */
 export function resend(session: string, item: Outgoing): void {
   mark(session, item.key, { kind: 'sending' })
   void post(session, item)
@@ -118,7 +123,7 @@ export function resend(session: string, item: Outgoing): void {
 export const discard = (session: string, key: string): void =>
   editOutbox(session, list => list.filter(item => item.key !== key))
 
-/** Makes a session for the first message of a new chat; null when the server cannot. */
+/** Creates a session for the first message of a new chat; returns null if the server cannot. */
 export async function startSession(
   content: string,
   attachments: readonly Attachment[],
@@ -137,7 +142,10 @@ export async function startSession(
   }
 }
 
-/** Chooses who answers from the next message on. Without a session, for the one that the next message makes. */
+/**
+ * Chooses the model from the next message on. Without a session, the choice is for the one that the next message
+ * creates.
+ */
 export async function choose(session: string | null, chosen: Chosen): Promise<void> {
   if (session === null) return useNewChoice.setState({ chosen })
   const chosing = attempt(() => api.chooseModel(session, chosen))
@@ -148,7 +156,7 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
   else refresh(keys.models)
 }
 
-/** A person says that the text from outside in this conversation does not count any more. */
+/** Clears the taint of a conversation: text from outside that it has read so far does not count. */
 export async function clearTaint(session: string): Promise<void> {
   if (await attempt(() => api.clearTaint(session))) announce(t('taintCleared'))
 }
@@ -178,7 +186,7 @@ export async function pin(session: string, on: boolean): Promise<void> {
   })
 }
 
-/** Archives a session, or puts it back among the others. */
+/** Archives or unarchives a session. */
 export async function archive(session: string, title: string, archived: boolean): Promise<void> {
   await attempt(async () => {
     patchList(await (archived ? api.archiveSession(session) : api.unarchiveSession(session)))
@@ -189,7 +197,7 @@ export async function archive(session: string, title: string, archived: boolean)
   })
 }
 
-/** Nothing of a deleted session stays in this tab. */
+/** Removes everything of a deleted session from this tab. */
 export function drop(session: string): void {
   editSessions(list => list.filter(other => other.id !== session))
   setDraftFiles(session, [])
@@ -208,7 +216,7 @@ export async function remove(session: string, title: string): Promise<boolean> {
   return done
 }
 
-/** Puts an accepted summary in the place of its messages. Null when it was done, else why it was not. */
+/** Replaces messages with the accepted summary. Returns null on success, else the reason. */
 export async function acceptSummary(
   session: string,
   accepted: { hash: string; summary: string },
@@ -224,7 +232,7 @@ export async function acceptSummary(
   }
 }
 
-/** Puts compacted messages back where they stood. */
+/** Puts compacted messages back in their place. */
 export async function bringBack(session: string, file: string): Promise<void> {
   await attempt(async () => {
     const { restored_count: n } = await api.restoreCompacted(session, file)
@@ -233,7 +241,7 @@ export async function bringBack(session: string, file: string): Promise<void> {
   await changed(session)
 }
 
-/** The history is another one now. */
+/** Reloads everything that depends on the history after it was replaced. */
 export async function changed(session: string): Promise<void> {
   for (const key of [keys.sessionTokens(session), keys.raw(session), keys.compacted(session)]) refresh(key)
   await loadThread(session)
@@ -244,26 +252,26 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
-/** What is said in the place of a message. */
+/** The content that replaces a message. */
 export interface Anew {
   content: string
   attachments: readonly Attachment[]
 }
 
-/** Asks again from a message on, or asks something else there. What followed is put aside. */
+/** Asks again from a message on, or asks something else there. What followed is moved to a branch. */
 export async function askAnew(session: string, message: string, said: Anew): Promise<void> {
   if (!(await attempt(() => api.rewind(session, message, null)))) return
   await loadThread(session)
   send(session, said.content, said.attachments)
 }
 
-/** Shows another way the conversation has gone from a message on. */
+/** Switches to another branch of the conversation at a message. */
 export async function goWay(session: string, message: string, to: string): Promise<void> {
   await attempt(() => api.rewind(session, message, to))
   await loadThread(session)
 }
 
-/** A new session with the past up to the end of a work; its id, or null when that did not work. */
+/** Creates a session with the history up to the end of a work. Returns its id, or null on failure. */
 export async function branchOff(session: string, workId: string): Promise<string | null> {
   let id: string | null = null
   await attempt(async () => {
@@ -277,12 +285,14 @@ export async function branchOff(session: string, workId: string): Promise<string
   return id
 }
 
-/** Undoes a change of a file, or does it again; the stream tells what became of it. */
+/** Undoes a file change, or redoes it; the stream reports the result. */
 export async function undo(session: string, call: string): Promise<void> {
   await attempt(() => api.undoChange(session, call))
 }
 
-/** Undoes the changes of a work, the last one first, and stops at one that cannot be undone: what was edited since stays. */
+/**
+ * Undoes the changes of a work, newest first. Stops at the first that cannot be undone, so that later edits are kept.
+ */
 export async function undoAll(session: string, calls: readonly string[]): Promise<void> {
   const done: string[] = []
   await attempt(async () => {
@@ -299,7 +309,7 @@ export async function undoAll(session: string, calls: readonly string[]): Promis
     toast(t('workUndone', { n: done.length }), { action: { label: t('redo'), run: () => void redo() } })
 }
 
-/** Null when it worked, else why it did not. */
+/** Returns null on success, else the reason. */
 export async function signIn(token: string): Promise<string | null> {
   try {
     await api.signIn(token)

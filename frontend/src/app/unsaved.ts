@@ -2,7 +2,7 @@ import { isDirty } from '@/features/editor/buffer'
 import { useBuffers } from '@/stores/buffers'
 import { isQueued, useLive } from '@/stores/live'
 
-/** Whether there is typed text that would go with the page: of a file, or of a message that waits for the server. */
+/** Whether closing the page would lose typed text: of a file, or of a message that waits for the server. */
 export function hasUnsavedText(): boolean {
   const files = Object.values(useBuffers.getState().files)
   const messages = Object.values(useLive.getState().outbox).flat()

@@ -7,12 +7,12 @@ function plain(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {
-    // A name with a bare percent sign came decoded already.
+    // A name with a bare percent sign arrives already decoded.
     return path
   }
 }
 
-/** `/f/{path}?line=3` shows a file, at a line or at `line=3-5`, beside the conversation that was open last. */
+/** `/f/{path}?line=3` shows a file at a line, or at `line=3-5`, beside the conversation that was open last. */
 export function useFileAddress(): void {
   const [found, params] = useRoute('/f/*')
   const [search] = useSearchParams()
@@ -26,6 +26,6 @@ export function useFileAddress(): void {
   }, [path, first, last, navigate])
 }
 
-/** The address at which a file is shown. */
+/** The URL that shows a file. */
 export const fileAddress = (path: string): string =>
   new URL(`f/${path.split('/').map(encodeURIComponent).join('/')}`, document.baseURI).href

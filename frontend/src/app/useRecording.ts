@@ -8,8 +8,10 @@ import { isChord } from './shortcuts'
 
 const MODIFIER = /^(Control|Meta|Alt|Shift|OS)/
 
-/** While a command is named, the next keys are taken as its keys, whatever they would do otherwise: Esc alone gives up.
- * Says why some cannot be taken. */
+/**
+ * While `command` is set, records the next keys as its shortcut and suppresses their usual effect; Esc alone cancels.
+ * Returns the reason if keys cannot be used.
+ */
 export function useRecording(
   command: CommandId | null,
   onDone: (chord: Chord | null) => void,

@@ -3,7 +3,9 @@ import type { CommandContext } from './command'
 import { type CommandId, isEnabled, runCommand } from './commands'
 import { shortcutOf } from './shortcuts'
 
-/** Runs the commands of the keys that are pressed. The returned function runs one by its id, and stays the same. */
+/**
+ * Runs the commands of pressed shortcuts. The returned function runs a command by its id and has a stable identity.
+ */
 export function useShortcuts(context: CommandContext): (id: CommandId) => void {
   const latest = useRef(context)
   useEffect(() => {

@@ -1,7 +1,9 @@
 import { citations } from '@/lib/citation'
 import { PassageLink } from './PassageLink'
 
-/** Text with its citations as links. They keep their characters and their width: nothing moves when one appears. */
+/**
+ * Text with its citations as links. Their characters and width stay the same, so nothing moves when a link appears.
+ */
 export function Cited({ text, growing }: { text: string; growing?: boolean }) {
   return citations(text, growing).map((piece, i) =>
     typeof piece === 'string' ? (

@@ -10,7 +10,7 @@ const LOOK: Record<DiffLine['kind'], { className: string; sign: string; word: Ke
   place: { className: 'text-fg-3', sign: ' ', word: null },
 }
 
-/** What would change in a file. The sign says it, not the colour alone. */
+/** The diff of a file. A sign marks each change, not colour alone. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {
   const t = useT()
   return (

@@ -3,7 +3,7 @@ import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { cn } from '@/lib/cn'
 
 interface Props {
-  /** What is said while files hang over it. */
+  /** Label shown while files are dragged over it. */
   words: string
   className?: string
   onFiles: (files: File[]) => void
@@ -12,10 +12,10 @@ interface Props {
 
 const brings = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files')
 
-/** Takes files that are dropped on it, and says so while they hang over it. */
+/** Accepts dropped files, and shows a label while files are dragged over it. */
 export function DropZone({ words, className, onFiles, children }: Props) {
   const [over, setOver] = useState(false)
-  // Leaving a child for another is a leave and an enter.
+  // Moving from one child to another fires both a leave and an enter.
   const depth = useRef(0)
   const end = () => {
     depth.current = 0

@@ -8,7 +8,7 @@ interface Props {
   onFiles: (files: File[]) => void
 }
 
-/** Opens the system's dialog for files. */
+/** A button that opens the system's file dialog. */
 export function FilesButton({ label, icon, className, onFiles }: Props) {
   const input = useRef<HTMLInputElement>(null)
   return (
@@ -20,7 +20,7 @@ export function FilesButton({ label, icon, className, onFiles }: Props) {
         hidden
         onChange={event => {
           onFiles([...(event.target.files ?? [])])
-          // The same file can be chosen again.
+          // Allows choosing the same file again.
           event.target.value = ''
         }}
       />

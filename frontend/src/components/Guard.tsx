@@ -5,17 +5,17 @@ import { CopyButton } from './ui/CopyButton'
 
 interface State {
   error: Error | null
-  /** Which components it happened in. */
+  /** The component stack of the error. */
   where: string
 }
 
 interface Props {
-  /** What is shown in it: another is tried anew. */
+  /** Identifies the content: a change resets the error. */
   of?: string | null
   children: ReactNode
 }
 
-/** Keeps an error in one pane from taking the others, and what is typed in them, with it. */
+/** An error boundary: an error in one pane neither breaks the other panes nor loses the text typed in them. */
 export class Guard extends Component<Props, State> {
   state: State = { error: null, where: '' }
 

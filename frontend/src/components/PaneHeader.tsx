@@ -16,7 +16,7 @@ interface Props {
   onRight: () => void
 }
 
-/** The top of the middle pane: what it shows, and the switches of the panes beside it. */
+/** The header of the middle pane: its title, and the toggles of the panes beside it. */
 export function PaneHeader({ id, title, children, width, onLeft, onRight }: Props) {
   const t = useT()
   const leftOpen = useUi(ui => width !== 'narrow' && ui.leftOpen)

@@ -1,7 +1,7 @@
 import { useT } from '@/lib/i18n'
 import { Skeleton } from './ui/Skeleton'
 
-/** The place of a pane whose code is on its way. */
+/** Placeholder for a pane whose code is loading. */
 export function PanePending() {
   const t = useT()
   return (

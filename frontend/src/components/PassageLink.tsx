@@ -4,7 +4,7 @@ import type { Place } from '@/lib/citation'
 import { cn } from '@/lib/cn'
 import { type Translate, useT } from '@/lib/i18n'
 
-/** The address that shows the place when it is opened in a tab of its own. */
+/** The URL that shows the place when it is opened in a new tab. */
 export function hrefOf({ path, lines }: Place): string {
   const query = new URLSearchParams({ file: path })
   if (lines) query.set('lines', lines[0] === lines[1] ? `${lines[0]}` : `${lines[0]}-${lines[1]}`)
@@ -23,7 +23,9 @@ interface Props {
   children: ReactNode
 }
 
-/** Shows a place of a file in the inspector. A link and not a button: it wraps like the text it stands in. */
+/**
+ * Shows a place of a file in the inspector. A link rather than a button, so that it wraps like the surrounding text.
+ */
 export function PassageLink({ place, className, children }: Props) {
   const t = useT()
   const onClick = (event: MouseEvent) => {

@@ -1,6 +1,6 @@
 import { visible } from '@/lib/visible'
 
-/** A text in which nothing hides. */
+/** A text with its invisible characters written out. */
 export function Visible({ text }: { text: string }) {
   return visible(text).map((piece, i) =>
     piece.unseen ? (

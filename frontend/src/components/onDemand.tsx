@@ -7,14 +7,15 @@ type Load<P> = () => Promise<{ default: ComponentType<P> }>
 
 export interface OnDemand<P> {
   (props: P): ReactNode
-  /** Loads it before it is shown. */
+  /** Loads the component before it is shown. */
   preload: () => void
 }
 
 /**
- * A component that is loaded when it is first shown; `Pending` stands in its place until then. Unlike React's `lazy` it
- * is shown as soon as it is there, where a Suspense boundary may wait 300 ms after the one around it; and where it cannot
- * be loaded, the page stays and says so. It is first made in a task of its own, for a page answers between tasks.
+ * A component that is loaded when it is first shown, with `Pending` in its place until then. Unlike with React's
+ * `lazy`, it is shown as soon as it is loaded, whereas a Suspense boundary may wait 300 ms after the enclosing one;
+ * and if it cannot be loaded, the page stays and shows an error. It is first rendered in a task of its own, because
+ * the page responds between tasks.
  */
 export function onDemand<P extends object>(load: Load<P>, Pending?: ComponentType): OnDemand<P> {
   let shown: ComponentType<P> | null = null

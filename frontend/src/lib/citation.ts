@@ -1,6 +1,6 @@
 /**
- * Citations in a text: `[knowledge/a.md:12-20]`, or the same without its brackets. Only paths of the four folders count,
- * and only with a line: a path alone is a word like any other.
+ * Citations in a text: `[knowledge/a.md:12-20]`, or the same without brackets. Only paths in the four folders count,
+ * and only with a line: a path alone is ordinary text.
  */
 
 import { FileRef, ROOTS } from './roots'
@@ -9,16 +9,16 @@ export type Lines = readonly [first: number, last: number]
 
 export interface Place {
   path: string
-  /** Counted from 1; null for the whole file. */
+  /** 1-based; null for the whole file. */
   lines: Lines | null
 }
 
-/** A stretch of plain text, or a citation with the very characters it was written in. */
+/** A stretch of plain text, or a citation with its original characters. */
 export type Piece = string | { text: string; place: Place }
 
 const ROOT = `(?:${ROOTS.join('|')})/`
 const LINES = ':(\\d{1,7})(?:[-–](\\d{1,7}))?'
-/** What may stand in a path that nothing encloses. A folder's name after anything but `/` begins another path. */
+/** The characters of a path without brackets. The name of a folder after anything but `/` starts another path. */
 const BARE = `(?:(?!(?<=[^/\\w.-])${ROOT})[^\\s:;,!?|*<>()[\\]{}"'\`\\\\，。；：、！？（）【】《》「」“”‘’…])+`
 const CITATION = new RegExp(
   `\\[ ?(?:\\./)?(${ROOT}[^[\\]\\n:]+)${LINES} ?\\]` +
@@ -28,7 +28,7 @@ const CITATION = new RegExp(
 const WHOLE = new RegExp(`^\\[? ?(?:\\./)?(${ROOT}[^:\\n]+?)(?:${LINES})? ?\\]?$`)
 const LONGEST = 1024
 
-/** True of what the server takes for a path below one of the four folders. */
+/** Whether the server accepts this as a path below one of the four folders. */
 export function isHomePath(path: string): boolean {
   const names = path.split('/')
   const plain = Array.from(path).every(char => char >= ' ' && char !== '\\' && char !== '\u007f')
@@ -44,15 +44,15 @@ function placeFrom(path: string | undefined, from?: string, to?: string): Place 
   return a > 0 && b > 0 ? { path: path.trim(), lines: [Math.min(a, b), Math.max(a, b)] } : null
 }
 
-/** The place that a whole text names, with or without a line. */
+/** The place that the whole text names, with or without a line. */
 export function placeOf(text: string): Place | null {
   const found = WHOLE.exec(text.trim())
   return found && placeFrom(found[1], found[2], found[3])
 }
 
 /**
- * Cuts a text at its citations. Of a text that still grows (`growing`), a citation at the very end stays text until the
- * next character shows that its number is complete: a link that changes its mind would flicker.
+ * Splits a text at its citations. If the text still grows (`growing`), a citation at its very end stays text until
+ * the next character shows that the line number is complete: a link that changes its target would flicker.
  */
 export function citations(text: string, growing = false): Piece[] {
   const pieces: Piece[] = []

@@ -1,4 +1,6 @@
-/** Copies text. Plain http from another machine has no `navigator.clipboard`; the old command still works there. */
+/**
+ * Copies text. Over plain HTTP from another machine `navigator.clipboard` is missing; the old command still works.
+ */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard) {
     const copied = await navigator.clipboard.writeText(text).then(

@@ -1,14 +1,14 @@
-/** A unified diff, line by line. */
+/** A line of a unified diff. */
 export interface DiffLine {
   kind: 'added' | 'removed' | 'same' | 'place'
-  /** Without the sign before it. */
+  /** Without the leading sign. */
   text: string
 }
 
 export function diffLines(diff: string): DiffLine[] {
   const lines = diff.replace(/\n$/, '').split('\n')
   const first = lines.findIndex(line => line.startsWith('@@'))
-  // Before the first place stand the names of the two files, which the page says itself.
+  // Skips the names of the two files before the first hunk; the page shows them itself.
   return lines.slice(Math.max(first, 0)).map(line => {
     if (line.startsWith('@@')) return { kind: 'place', text: line }
     if (line.startsWith('+')) return { kind: 'added', text: line.slice(1) }

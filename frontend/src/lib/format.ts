@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. Durations are milliseconds, times are unix seconds. */
+/** Formats numbers and times for people. Durations are milliseconds, times are Unix seconds. */
 
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
@@ -12,24 +12,27 @@ export function compactCount(n: number): string {
   return `${(n / 1_000_000).toFixed(1)}M`
 }
 
-/** Bytes, in the unit that suits. */
+/** Formats bytes as KB. */
 export const kilobytes = (bytes: number, lang: string): string =>
   `${(bytes / 1024).toLocaleString(lang, { maximumFractionDigits: bytes < 10_240 ? 1 : 0 })} KB`
 
-/** Whole numbers. Both languages of the page part thousands by a comma; to begin with, `Intl` takes a slow machine 70 ms. */
+/**
+ * Formats a whole number. Both languages of the page separate thousands by a comma; `Intl` takes 70 ms to start on a
+ * slow machine.
+ */
 export const count = (n: number): string => String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 
 export const clock = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleTimeString(lang, { hour: '2-digit', minute: '2-digit', hour12: false })
 
-/** Day and time, as short as the language has it. */
+/** Date and time in the short form of the language. */
 export const moment = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleString(lang, { dateStyle: 'short', timeStyle: 'short' })
 
 export const isToday = (at: number, now: Date): boolean =>
   new Date(at * 1000).toDateString() === now.toDateString()
 
-/** Indents JSON; anything else comes back as it is. */
+/** Indents JSON; returns any other text unchanged. */
 export function prettyJson(text: string): string {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return text

@@ -17,6 +17,9 @@ for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(
 hljs.registerAliases(['tsx', 'ts'], { languageName: 'typescript' })
 hljs.registerAliases(['sh', 'shell', 'zsh', 'console'], { languageName: 'bash' })
 
-/** HTML for `code`, or null when the language is unknown. The library escapes its input: only spans come out. */
+/**
+ * Returns HTML for `code`, or null if the language is unknown. The library escapes its input: the output has only
+ * spans.
+ */
 export const highlight = (code: string, language: string): string | null =>
   hljs.getLanguage(language) ? hljs.highlight(code, { language, ignoreIllegals: true }).value : null

@@ -1,4 +1,4 @@
-/** Marks words in what is on the screen without touching it: the rows belong to React. */
+/** Highlights words on the screen without changing the DOM: the rows belong to React. */
 import { markWords } from './needle'
 
 const NAME = 'found'
@@ -21,7 +21,10 @@ function rangesIn(root: Node, words: readonly string[]): Range[] {
   return ranges
 }
 
-/** Marks the words beneath `root` for as long as nobody calls what is returned. Browsers that cannot do it leave it out. */
+/**
+ * Highlights the words beneath `root` until the returned function is called. Does nothing in browsers without
+ * support.
+ */
 export function markIn(root: Element, words: readonly string[]): () => void {
   if (!('highlights' in CSS) || words.length === 0) return () => undefined
   let scheduled = 0
@@ -29,7 +32,7 @@ export function markIn(root: Element, words: readonly string[]): () => void {
     scheduled = 0
     CSS.highlights.set(NAME, new Highlight(...rangesIn(root, words)))
   }
-  // Rows come and go as one scrolls, and text grows while it is written.
+  // Rows are mounted and unmounted by scrolling, and text grows while it streams.
   const observer = new MutationObserver(() => {
     scheduled ||= requestAnimationFrame(mark)
   })

@@ -12,17 +12,20 @@ export type Translate = (key: Key, vars?: Vars) => string
 
 type Dictionary = Partial<Record<Key, string>>
 
-/** English is there from the start, except for the words of later views; another language is loaded when it is chosen. */
+/**
+ * English is loaded from the start, except for the texts of later views; another language is loaded when it is
+ * chosen.
+ */
 const english: Dictionary = { ...en }
 const dictionaries: Partial<Record<Lang, Dictionary>> = { en: english }
 
-/** What the server says in English, by language. */
+/** Translations of the server's English texts, by language. */
 const ofServer: Partial<Record<Lang, Record<string, string>>> = {}
 
-/** Adds the English words of views that are opened later. */
+/** Adds the English texts of views that are loaded later. */
 export const registerMessages = (words: Dictionary): void => void Object.assign(english, words)
 
-/** Resolves when the texts of the language are there. A page that cannot fetch them stays with English. */
+/** Resolves when the texts of the language are loaded. If they cannot be fetched, the page stays English. */
 export async function loadLocale(lang: Lang): Promise<void> {
   const { load } = localeOf(lang)
   if (!load || dictionaries[lang]) return
@@ -31,10 +34,10 @@ export async function loadLocale(lang: Lang): Promise<void> {
   ofServer[lang] = server
 }
 
-/** A tag of a language, for `Intl`. */
+/** The BCP 47 tag of a language, for `Intl`. */
 export const locale = (lang: Lang): string => localeOf(lang).tag
 
-// `boot.js` says which language the browser or the person asks for; it does not know which there are.
+// `boot.js` reads which language the browser or the person asks for; it does not know which ones exist.
 let current: Lang = langOf(document.documentElement.lang)
 document.documentElement.lang = locale(current)
 const listeners = new Set<() => void>()
@@ -48,19 +51,19 @@ export async function setLang(lang: Lang): Promise<void> {
   for (const listener of listeners) listener()
 }
 
-/** Changes to the language after the current one. */
+/** Switches to the language after the current one. */
 export const nextLang = (): Promise<void> =>
   setLang(LANGS[(LANGS.indexOf(current) + 1) % LANGS.length] ?? current)
 
 export function translate(lang: Lang, key: Key, vars: Vars = {}): string {
   const value = (name: string): string => String(vars[name] ?? '')
   const own = dictionaries[lang]?.[key]
-  // A text that the language lacks is English, and so are its plurals.
+  // A text that the language lacks is English, and so are its plural forms.
   const chosen = choosePlurals(own ?? english[key] ?? key, locale(own === undefined ? 'en' : lang), value)
   return chosen.replace(/\{(\w+)\}/g, (_, name: string) => value(name))
 }
 
-/** For code outside React, which speaks the language of the moment. */
+/** For code outside React; uses the current language. */
 export const t: Translate = (key, vars) => translate(current, key, vars)
 
 const subscribe = (listener: () => void) => {
@@ -73,10 +76,10 @@ export const useLang = (): Lang => useSyncExternalStore(subscribe, getLang)
 const forEachLang = <T>(make: (lang: Lang) => T): Record<Lang, T> =>
   Object.fromEntries(LANGS.map(lang => [lang, make(lang)])) as Record<Lang, T>
 
-/** One function per language, so that a component that keeps it sees a change only when the language changes. */
+/** One function per language, so that a component that stores it sees a change only when the language changes. */
 const translators = forEachLang<Translate>(lang => (key, vars) => translate(lang, key, vars))
 
-/** The server's sentence in a language; null where that has none, or where something that it names was not told. */
+/** The server's sentence in a language; null if there is no translation, or if a value that it names is missing. */
 export function sayOfServer(lang: Lang, key: string, about: Vars = {}): string | null {
   const words = ofServer[lang]
   if (!words || !Object.hasOwn(words, key)) return null
@@ -90,7 +93,7 @@ const serverTranslators = forEachLang<Say>(lang => (key, about) => sayOfServer(l
 /** For code outside React. */
 export const say: Say = (key, about) => serverTranslators[current](key, about)
 
-/** Says what the server tells by a code. It speaks English by itself. */
+/** Translates what the server sends as a code. The server itself uses English. */
 export const useSay = (): Say => serverTranslators[useLang()]
 
 export const useT = (): Translate => translators[useLang()]

@@ -1,7 +1,7 @@
-/** Where a browser cannot say when it is idle (Safari): after the work that is under way. */
+/** Milliseconds to wait in a browser without idle callbacks (Safari): until after the current work. */
 const GUESS_MS = 50
 
-/** Runs it when nothing more urgent is to be done, after a second at the latest. Returns what calls it off. */
+/** Runs it when the browser is idle, after a second at the latest. Returns a function that cancels it. */
 export function whenIdle(run: () => void): () => void {
   if (typeof requestIdleCallback === 'function') {
     const id = requestIdleCallback(run, { timeout: 1000 })

@@ -1,6 +1,6 @@
 /**
- * Enter that confirms a word in an input method must not send. Browsers disagree on how they say so: `isComposing`,
- * key code 229, or neither on the very Enter that ends the composition; hence an own flag, cleared one task later.
+ * Enter that confirms a word in an input method must not send. Browsers report that in different ways: `isComposing`,
+ * key code 229, or neither on the Enter that ends the composition; hence a flag of our own, cleared one task later.
  */
 import { useRef } from 'react'
 
@@ -23,7 +23,7 @@ export function useComposition() {
         })
       },
     },
-    /** True while a key belongs to the input method. */
+    /** True if a key belongs to the input method. */
     owns: (event: KeyLike): boolean =>
       composing.current || event.nativeEvent.isComposing || event.keyCode === 229,
   }

@@ -1,6 +1,6 @@
 /**
- * Append-only block splitter: finished blocks are lexed once; only the growing tail is lexed again, so a long answer
- * costs time in proportion to its length and not to its square.
+ * Append-only block splitter: finished blocks are lexed once, and only the growing tail is lexed again, so the cost
+ * of a long answer is linear in its length and not quadratic.
  *
  * A block is finished when a later block has begun on a COMPLETE line: a half-typed "1" or "-" must not close a list.
  * Reference links may be defined after their use; if there are any, the final pass lexes the whole text once.
@@ -87,6 +87,6 @@ export class IncrementalMarkdown {
   }
 }
 
-/** Keeps the old block, and with it its rendered element, when the late pass found the same in its place. */
+/** Keeps the old block, and with it its rendered element, if the final pass found the same one in its place. */
 const reuse = (before: Block | undefined, now: Block): Block =>
   before && JSON.stringify(before.tokens) === JSON.stringify(now.tokens) ? before : now

@@ -1,4 +1,4 @@
-/** Whoever imports this can say the English words that are not there from the start. */
+/** A module that imports this can use the English texts that are not loaded from the start. */
 import { later } from '@/locales/en/later'
 import { registerMessages } from './i18n'
 

@@ -1,18 +1,18 @@
-/** Formulas as MathML, which browsers set by themselves: no fonts, no styles, and no text that is read as HTML. */
+/** Formulas as MathML, which browsers render themselves: no fonts, no styles, and no text that is parsed as HTML. */
 import katex from 'katex'
 
-/** Longer than this is no formula that somebody reads. */
+/** Maximum characters of a formula; nobody reads a longer one. */
 const LONGEST = 4_000
 
 interface Tree {
   toNode: () => Node
 }
-/** KaTeX's own tree of elements, for which it has no public name. */
+/** KaTeX's internal tree of elements, which has no public name. */
 const { __renderToDomTree: treeOf } = katex as unknown as {
   __renderToDomTree: (tex: string, options: katex.KatexOptions) => Tree
 }
 
-/** The formula as an element; null where it is none. */
+/** The formula as an element; null if it is not valid. */
 export function formula(tex: string, displayMode: boolean): Node | null {
   if (tex.length > LONGEST) return null
   try {
@@ -21,7 +21,7 @@ export function formula(tex: string, displayMode: boolean): Node | null {
       output: 'mathml',
       strict: 'ignore',
       throwOnError: true,
-      // Nothing in a formula leads anywhere or loads anything, and none grows without bound.
+      // A formula can neither link nor load anything, and none grows without bound.
       trust: false,
       maxExpand: 200,
       maxSize: 20,

@@ -1,11 +1,11 @@
-/** Where formulas stand in Markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` also on lines of their own. */
+/** Finds formulas in Markdown: `$…$` and `\(…\)` inline, `$$…$$` and `\[…\]` also on lines of their own. */
 import type { MarkedOptions, Tokens } from 'marked'
 
 export interface MathToken extends Tokens.Generic {
   type: 'math'
   tex: string
   display: boolean
-  /** Of one on lines of its own: its end is not there yet. */
+  /** A formula on lines of its own whose end has not arrived yet. */
   open: boolean
 }
 
@@ -18,8 +18,10 @@ const token = (raw: string, tex: string, display: boolean, open = false): MathTo
   ...{ type: 'math', raw, tex: tex.trim(), display, open },
 })
 
-/** A formula that begins a line and ends one. It ends at an empty line at the latest: what stands there can be told as
- * soon as that line is complete, however the text comes in. */
+/**
+ * A formula that starts at the beginning of a line and ends at the end of one, at an empty line at the latest: as
+ * soon as that line is complete, it is certain what it is, however the text is streamed.
+ */
 function block(source: string): MathToken | undefined {
   const pair = PAIRS.find(([begin]) => source.startsWith(begin))
   if (!pair) return
@@ -29,12 +31,12 @@ function block(source: string): MathToken | undefined {
   const at = stretch.indexOf(end, begin.length)
   if (at < 0) return token(stretch, stretch.slice(begin.length), true, true)
   const after = /^[ \t]*(\n|$)/.exec(stretch.slice(at + end.length))
-  // Something follows in the same line: it belongs to a paragraph.
+  // Text follows on the same line, so it belongs to a paragraph.
   if (!after) return
   return token(stretch.slice(0, at + end.length + after[0].length), stretch.slice(begin.length, at), true)
 }
 
-/** A price is no formula: `$5 and $10` has a space before the second sign, `$5-$10` a digit behind it. */
+/** A price is not a formula: `$5 and $10` has a space before the second sign, `$5-$10` a digit after it. */
 const INLINE = [
   /^\$\$([^$\n]+?)\$\$/,
   /^\$(?![\s$])((?:\\.|[^$\\\n])*?[^\s\\$])\$(?![\d$])/,
@@ -54,7 +56,9 @@ const startOf = (pattern: RegExp) => (source: string) => {
   return at < 0 ? undefined : at
 }
 
-/** Asked of all that follows, for each paragraph: what lies behind the next empty line is no concern of this one. */
+/**
+ * The lexer passes all of the remaining text for each paragraph; text after the next empty line is irrelevant here.
+ */
 const startInParagraph = (pattern: RegExp) => {
   const start = startOf(pattern)
   return (source: string) => {
@@ -63,7 +67,7 @@ const startInParagraph = (pattern: RegExp) => {
   }
 }
 
-/** As the lexer takes extensions. */
+/** In the form in which the lexer takes extensions. */
 export const mathTokens = {
   block: [block],
   startBlock: [startInParagraph(/(?<=\n)(\$\$|\\\[)/)],

@@ -1,4 +1,4 @@
-/** What the components of one kind that are on the page just now offer to code outside React, by an id. */
+/** What mounted components of one kind expose to code outside React, by id. */
 import { useEffect, useRef } from 'react'
 
 export interface Mounted<T> {
@@ -20,7 +20,9 @@ export function mounted<T>(): Mounted<T> {
   }
 }
 
-/** Offers what the last render made for as long as the component is on the page. The object that others get stays the same. */
+/**
+ * Exposes the values of the last render while the component is mounted. The object that others get stays the same.
+ */
 export function useMounted<T extends object>(registry: Mounted<T>, id: string, offered: T): void {
   const latest = useRef(offered)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Words that are looked for, anywhere in a text, as the server finds them. */
+/** Search words match anywhere in a text, as on the server. */
 export interface Stretch {
   text: string
   marked: boolean

@@ -1,2 +1,4 @@
-/** The nonce that the server wrote into the page; run-time style sheets need it under the content security policy. */
+/**
+ * The nonce that the server wrote into the page; the content security policy requires it for run-time style sheets.
+ */
 export const cspNonce: string = document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content ?? ''

@@ -1,15 +1,15 @@
 /**
- * Parts of a long text that are far from what its box shows are left out: they keep their height and nothing else.
- * Each was laid out once before, so what is looked at never moves for it.
+ * Omits the parts of a long text that are far from the visible area of its box: they keep only their height. Each was
+ * laid out once before, so that the visible text never moves.
  */
 import { type RefObject, useEffect, useState } from 'react'
 
-/** How far beyond the box's edges is still near, in heights of the box. */
+/** Distance beyond the box's edges that still counts as near, relative to the height of the box. */
 const NEAR = '150%'
 
 interface Watched {
   near: boolean
-  /** Told the height when it may go, null when it must be there. */
+  /** Called with the height if the element may be omitted, with null if it must be rendered. */
   tell: (height: number | null) => void
 }
 
@@ -17,12 +17,15 @@ const watched = new Map<Element, Watched>()
 const observers = new WeakMap<Element, IntersectionObserver>()
 let selecting = false
 
-/** What is selected can be copied, a selection can be carried on from where it began, and the focus is not lost. */
+/**
+ * Whether the element must stay: a selection can be copied and extended from where it began, and the focus is not
+ * lost.
+ */
 const inUse = (element: Element): boolean =>
   document.getSelection()?.containsNode(element, true) || element.contains(document.activeElement)
 
 function judge(element: Element, { near, tell }: Watched, height: number): void {
-  // Without a height it is not laid out at all: its pane is hidden.
+  // An element without a height has no layout: its pane is hidden.
   if (near || inUse(element)) tell(null)
   else if (height > 0) tell(height)
 }
@@ -54,8 +57,8 @@ function onSelection(): void {
 document.addEventListener('selectionchange', onSelection)
 
 /**
- * The height that the element keeps while it is left out, null while it has to be there. `content` is what stands in it
- * and changes no more, or null as long as it may; without a box that scrolls, everything stays.
+ * The height that the element keeps while it is omitted, null while it must be rendered. `content` is its content
+ * once that is final, else null; without a scrolling box, everything stays.
  */
 export function useOffscreen(ref: RefObject<Element | null>, content: unknown): number | null {
   const [height, setHeight] = useState<number | null>(null)

@@ -1,8 +1,11 @@
-/** The form of a text that a number asks for, as the language has it (CLDR plural categories). */
+/** Chooses the form of a text for a number, by the rules of the language (CLDR plural categories). */
 
 const CATEGORIES: readonly Intl.LDMLPluralRule[] = ['zero', 'one', 'two', 'few', 'many', 'other']
 
-/** `{n|file|files}`: one form for each category that the language has, in the order above. A form may have places. */
+/**
+ * `{n|file|files}`: one form for each category that the language has, in the order above. A form may have
+ * placeholders.
+ */
 const FORMS = /\{(\w+)((?:\|(?:[^{}|]|\{\w+\})*)+)\}/g
 
 const known = new Map<string, { rules: Intl.PluralRules; categories: Intl.LDMLPluralRule[] }>()
@@ -17,10 +20,10 @@ function rulesOf(tag: string) {
   return made
 }
 
-/** A number as it is shown may have separators between its thousands. */
+/** A formatted number may have thousands separators. */
 const numberOf = (text: string): number => Number(text.replace(/[\s.,'’](?=\d{3}(?!\d))/g, ''))
 
-/** Chooses all forms in a text; `value` tells what a place is filled in with. */
+/** Chooses all forms in a text; `value` returns what a placeholder is filled with. */
 export function choosePlurals(text: string, tag: string, value: (name: string) => string): string {
   return text.replace(FORMS, (_, name: string, list: string) => {
     const forms = list.slice(1).split('|')

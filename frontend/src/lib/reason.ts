@@ -1,9 +1,9 @@
-/** Why something did not work, in the person's language where the page knows the case. */
+/** Why an operation failed, in the person's language if the page knows the case. */
 import { ApiError } from '@/api/client'
 import { type Key, say, t } from './i18n'
 import { failureIn } from './server'
 
-/** Codes that the page has words for in every language. */
+/** Codes that the page has texts for in every language. */
 const OWN: Partial<Record<string, Key>> = { disk_full: 'diskFull', no_answer: 'noAnswer' }
 
 export function reasonOf(error: unknown): string {

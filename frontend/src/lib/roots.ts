@@ -1,20 +1,22 @@
-/** The folders of the home that people see, and what each of them allows. Nothing else asks how a path begins. */
+/**
+ * The folders of the home that people see, and what each of them allows. No other code examines how a path begins.
+ */
 import type { Root } from '@/api/endpoints'
 
 export interface RootTraits {
-  /** What a person makes in it: files, or skills, each a folder with a SKILL.md. */
+  /** What a person creates in it: files, or skills, each a folder with a SKILL.md. */
   holds: 'files' | 'skills'
-  /** Its files are saved by themselves, unless a person chose otherwise. */
+  /** Its files are saved automatically, unless a person chose otherwise. */
   autosave: boolean
-  /** Versions of its files count only when a person has trusted them. */
+  /** Versions of its files count only after a person has trusted them. */
   trust: boolean
-  /** What is in it is found by a search. */
+  /** Searches find its content. */
   searched: boolean
-  /** A call that writes into it is approved each time; no rule can allow all of them. */
+  /** `each`: every call that writes into it needs its own approval. `rule`: a standing rule can allow such calls. */
   approval: 'each' | 'rule'
 }
 
-/** In the order of the tabs. What shapes the agent itself is saved when a person says so. */
+/** In the order of the tabs. Files that shape the agent itself are saved only by a person's command. */
 export const ROOT_TRAITS: Readonly<Record<Root, RootTraits>> = {
   memory: { holds: 'files', autosave: true, trust: false, searched: true, approval: 'each' },
   skills: { holds: 'skills', autosave: false, trust: true, searched: false, approval: 'each' },
@@ -24,7 +26,7 @@ export const ROOT_TRAITS: Readonly<Record<Root, RootTraits>> = {
 
 export const ROOTS = Object.keys(ROOT_TRAITS) as readonly Root[]
 
-/** A file, by the root it belongs to and its path below that root. The same file is always the same object. */
+/** A file: its root, and its path below that root. The same file is always the same object. */
 export class FileRef {
   static readonly #known = new Map<string, FileRef>()
   readonly root: Root
@@ -44,7 +46,7 @@ export class FileRef {
     return file
   }
 
-  /** The file that the server, a text or an address names; null for one in none of the roots. */
+  /** Parses a path from the server, a text or an address; null if it is in none of the roots. */
   static parse(name: string): FileRef | null {
     const slash = name.indexOf('/')
     const root = ROOTS.find(root => root === name.slice(0, slash))
@@ -55,11 +57,11 @@ export class FileRef {
     return ROOT_TRAITS[this.root]
   }
 
-  /** As the server names it. */
+  /** The path as the server writes it. */
   toString(): string {
     return `${this.root}/${this.path}`
   }
 }
 
-/** Whether a path is that of something in a folder, at any depth. */
+/** Whether a path is inside a folder, at any depth. */
 export const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`)

@@ -3,14 +3,18 @@ const find = (page: Document): string =>
 
 let known: string | null = null
 
-/** Proves to the server that an answer comes from its page: tools can reach neither the page nor this. */
+/**
+ * The secret that proves to the server that an answer comes from its page: tools can reach neither the page nor this.
+ */
 export const pageSecret = (): string => {
   known ??= find(document)
   return known
 }
 
-/** Takes the secret of the page as the server gives it now: another one since it was started anew, one at all since this
- *  browser has signed in. */
+/**
+ * Takes the secret from a page that was just fetched: a restarted server has a new one, and a browser gets one only
+ * after it has signed in.
+ */
 export const renewSecret = (html: string): void => {
   known = find(new DOMParser().parseFromString(html, 'text/html'))
 }

@@ -1,10 +1,10 @@
-/** What the server tells by a code, in the language of the page. */
+/** Translates what the server sends as a code into the language of the page. */
 import type { Vars } from './i18n'
 
-/** The sentence of a key; null where the language has none, or where something that it names was not told. */
+/** Returns the sentence of a key; null if the language has none, or if a value that it names is missing. */
 export type Say = (key: string, about?: Vars) => string | null
 
-/** Why a work failed. Null where the server's own sentence has to do. */
+/** Why a work failed. Null if the server's own sentence has to be shown. */
 export function failureIn(say: Say, code: string, about: Vars): string | null {
   const first = sentence(say, code, about)
   if (first === null) return null
@@ -25,11 +25,11 @@ function later(say: Say, seconds: number): string | null {
   return say('laterHours', { n: Math.ceil(seconds / 3600) })
 }
 
-/** Why a file cannot be read. Null where the server's own sentence has to do. */
+/** Why a file cannot be read. Null if the server's own sentence has to be shown. */
 export const unreadableIn = (say: Say, file: { code: string; detail?: string | null }): string | null =>
   say(`unreadable.${file.code}`, file.detail ? { detail: file.detail } : {})
 
-/** What is wrong with a file, or null. */
+/** The problem with a file, or null. */
 export const problemIn = (
   say: Say,
   file: { problem?: string | null; problem_code?: string | null },
@@ -40,7 +40,7 @@ interface MessageCode {
   about?: Vars
 }
 
-/** What the server says of a skill, in its own words where the page has none. */
+/** What the server says about a skill, in its own words if the page has no translation. */
 export const ofSkill = (say: Say, text: string, said: MessageCode | null | undefined): string =>
   (said && say(`skill.${said.code}`, said.about)) ?? text
 
@@ -50,18 +50,18 @@ interface BadTest {
   reason?: string | null
 }
 
-/** Why a line is no retrieval test. */
+/** Why a line is not a retrieval test. */
 export const badTestIn = (say: Say, { code, message, reason }: BadTest): string =>
   say(`bad_test.${code}`, reason ? { reason } : {}) ?? message
 
-/** Why a person is asked. */
+/** Why a call needs an approval. */
 interface Because {
   code: string
   text_from?: string | null
   file?: string | null
 }
 
-/** Null where the server's own sentence has to do. */
+/** Null if the server's own sentence has to be shown. */
 export function becauseIn(say: Say, because: Because | null | undefined): string | null {
   if (!because) return null
   const { code, text_from, file } = because

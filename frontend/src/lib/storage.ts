@@ -1,26 +1,26 @@
 /**
- * Local storage that never throws: private windows and full disks must not break the page. What belongs to a person is
- * stored under that person, so that two people who use one browser do not see each other's drafts.
+ * Local storage that never throws: private windows and full disks must not break the page. A person's data is stored
+ * under that person, so that two people who share a browser do not see each other's drafts.
  */
 
-/** The server knows one person. */
+/** The server has only one person. */
 const PERSON = 'owner'
 
-/** What belongs to the browser: it is needed before anyone has signed in (public/boot.js reads it too). */
+/** Settings of the browser, which are needed before anyone has signed in (public/boot.js reads them too). */
 const OF_BROWSER: readonly string[] = ['theme', 'lang']
 
 const OLD_PREFIX = 'mc.'
 const keyOf = (name: string): string =>
   OF_BROWSER.includes(name) ? `${OLD_PREFIX}${name}` : `mc:${PERSON}:${name}`
 
-/** Moves what was stored before keys belonged to a person. */
+/** Moves values that were stored before keys belonged to a person. */
 export function migrateStorage(): void {
   try {
     for (const key of Object.keys(localStorage)) {
       const name = key.startsWith(OLD_PREFIX) ? key.slice(OLD_PREFIX.length) : ''
       if (name === '' || OF_BROWSER.includes(name)) continue
       const value = localStorage.getItem(key) ?? ''
-      // First away, then there: storage may have no room for both.
+      // Removes first: storage may have no room for both.
       localStorage.removeItem(key)
       localStorage.setItem(keyOf(name), value)
     }
@@ -38,7 +38,7 @@ export function stored(name: string): string | null {
   }
 }
 
-/** Removes all that is stored under the person, for whoever uses this browser next. */
+/** Removes everything that is stored under the person, for the next user of this browser. */
 export function clearPersonalStorage(): void {
   try {
     const own = Object.keys(localStorage).filter(key => key.startsWith(`mc:${PERSON}:`))
@@ -48,7 +48,7 @@ export function clearPersonalStorage(): void {
   }
 }
 
-/** False where it could not be kept. */
+/** Returns false if the value could not be stored. */
 export function store(name: string, value: string | null): boolean {
   try {
     if (value === null) localStorage.removeItem(keyOf(name))

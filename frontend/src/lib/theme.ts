@@ -27,7 +27,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** What the person has chosen, wherever they did. */
+/** The theme that the person has chosen, wherever they chose it. */
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, getTheme)
 
 /** Follows the system while the person has not chosen. */

@@ -1,4 +1,4 @@
-/** The question to search for: what is typed, once the typing rests or Enter says so; never half a word of an input method. */
+/** The question to search for: the typed text after a pause or Enter, never a partial word of an input method. */
 import { useEffect, useState } from 'react'
 
 const REST = 300

@@ -13,13 +13,13 @@ export function useMedia(query: string): boolean {
 }
 
 /**
- * Keys on the screen have no Shift+Enter: there Enter makes a line. Beside a mouse or a pad there is a keyboard; some
- * phones say that they have a mouse, hence the width.
+ * On-screen keyboards have no Shift+Enter, so Enter inserts a line break there. A device with a mouse or touchpad has
+ * a keyboard; some phones claim to have a mouse, hence the width.
  */
 const SCREEN_KEYS =
   '(pointer: coarse) and (max-width: 767px), (pointer: coarse) and (not (any-pointer: fine))'
 
-/** Somebody writes with keys on the screen. */
+/** Whether the person types on an on-screen keyboard. */
 export const useScreenKeys = (): boolean => useMedia(SCREEN_KEYS)
 
 export type Width = 'wide' | 'medium' | 'narrow'
@@ -36,5 +36,5 @@ const onVisibility = (listener: () => void) => {
   return () => document.removeEventListener('visibilitychange', listener)
 }
 
-/** Nobody looks at this tab just now. */
+/** Whether this tab is hidden. */
 export const useHidden = (): boolean => useSyncExternalStore(onVisibility, () => document.hidden)

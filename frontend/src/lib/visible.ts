@@ -1,12 +1,13 @@
 /**
- * Characters that may change how a text looks without being seen: controls, direction marks, joiners, fillers, odd blanks,
- * and what this browser's Unicode data does not know. Where a person decides by what they read, they are written out.
- * The single ones are drawn as nothing although their properties say otherwise; the server names the same (domain/visible.rs).
+ * Characters that may change how a text looks without being visible: controls, direction marks, joiners, fillers,
+ * unusual spaces, and what this browser's Unicode data does not know. They are written out where a person decides by
+ * what they read. The single ones render as nothing although their properties say otherwise; the server lists the
+ * same (domain/visible.rs).
  */
 export const UNSEEN =
   /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{13430}-\u{1345f}\u{16fe4}\u{1d159}]|(?![ \u3000])\p{Zs}/gu
 
-/** How such a character is written. */
+/** The escape sequence of such a character. */
 export const written = (char: string): string => {
   const code = char.codePointAt(0) ?? 0
   const hex = code.toString(16)
@@ -15,11 +16,11 @@ export const written = (char: string): string => {
 
 export interface Piece {
   text: string
-  /** It stands for a character that cannot be seen. */
+  /** It stands for an invisible character. */
   unseen: boolean
 }
 
-/** The text in pieces; line breaks and tabs stay as they are. */
+/** Splits a text into pieces; line breaks and tabs stay as they are. */
 export function visible(text: string): Piece[] {
   const pieces: Piece[] = []
   let from = 0

@@ -1,18 +1,18 @@
-/** The languages of the page. A new one is its folder and one entry here. */
+/** The languages of the page. A new one needs a folder and an entry here. */
 import type { Words } from './en'
 
 export interface Messages {
   words: Record<keyof Words, string>
-  /** What the server says in English, by its code. */
+  /** Translations of the server's English texts, by code. */
   server: Record<string, string>
 }
 
 interface Locale {
-  /** What it calls itself. */
+  /** The language's name for itself. */
   name: string
-  /** BCP 47: for dates, plurals and the page's `lang`. */
+  /** BCP 47 tag: for dates, plurals and the page's `lang`. */
   tag: string
-  /** Null for the language whose words are there from the start. */
+  /** Null for the language that is loaded from the start. */
   load: (() => Promise<Messages>) | null
 }
 
@@ -31,6 +31,6 @@ export const LANGS = Object.keys(LOCALES) as Lang[]
 
 export const localeOf = (lang: Lang): Locale => LOCALES[lang]
 
-/** The language of a BCP 47 tag; English where there is none. */
+/** The language of a BCP 47 tag; English if the page does not have that language. */
 export const langOf = (tag: string): Lang =>
   LANGS.find(lang => lang === tag.toLowerCase().split('-')[0]) ?? 'en'

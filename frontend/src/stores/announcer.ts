@@ -1,11 +1,11 @@
-/** What a screen reader hears of: events, never tokens. */
+/** What screen readers announce: events, never tokens. */
 import { create } from 'zustand'
 
 interface Said {
   text: string
-  /** It must not wait until the reader has finished. */
+  /** Interrupts what the screen reader is saying. */
   urgent: boolean
-  /** Grows with each: the same words said again are news again. */
+  /** Incremented with each announcement, so that repeated text is announced again. */
   n: number
 }
 

@@ -1,19 +1,22 @@
-/** Files that go along with the next message of a conversation. They survive a reload where the browser has room for them. */
+/**
+ * Files attached to the next message of a conversation. They survive a reload if the browser's storage has room for
+ * them.
+ */
 import { create } from 'zustand'
 import { store, stored } from '@/lib/storage'
 import type { Attachment } from '@/thread/model'
 
 export interface DraftFile extends Attachment {
   id: string
-  /** Null until they are counted. */
+  /** Null until counted. */
   tokens: number | null
-  /** It was a long text that was pasted, and can be one again. */
+  /** A long pasted text, which can become text again. */
   pasted: boolean
 }
 
 interface Attachments {
   files: Record<string, readonly DraftFile[]>
-  /** Conversations whose files the browser has no room for. */
+  /** Conversations whose files do not fit into the browser's storage. */
   unkept: Record<string, boolean>
 }
 
@@ -21,7 +24,7 @@ const key = (session: string) => `files.${session}`
 
 export const useAttachments = create<Attachments>(() => ({ files: {}, unkept: {} }))
 
-/** What earlier loads of the page left, read once. */
+/** Files that earlier loads of the page stored, read once. */
 const found = new Map<string, readonly DraftFile[]>()
 
 const isFile = (value: unknown): value is DraftFile => {
@@ -54,7 +57,7 @@ export const useDraftFiles = (session: string): readonly DraftFile[] =>
 
 export function setDraftFiles(session: string, files: readonly DraftFile[]): void {
   const kept = store(key(session), files.length === 0 ? null : JSON.stringify(files))
-  // Half of what is there would be worse than nothing.
+  // A part of the list would be worse than nothing.
   if (!kept) store(key(session), null)
   useAttachments.setState(s => ({
     files: { ...s.files, [session]: files },

@@ -1,4 +1,4 @@
-/** Which kinds of files are saved by themselves. Kept in this browser. */
+/** The roots whose files are saved automatically. Stored in this browser. */
 import { create } from 'zustand'
 import type { Root } from '@/api/endpoints'
 import { ROOT_TRAITS, ROOTS } from '@/lib/roots'

@@ -9,14 +9,14 @@ export type OpenFile =
 
 export interface Comparing {
   file: FileRef
-  /** The text beside that of the editor. */
+  /** The text that the editor's text is compared with. */
   disk: string
 }
 
 interface Buffers {
-  /** By the server's names of the files. */
+  /** By the server's paths of the files. */
   files: Record<string, OpenFile>
-  /** The disk's version beside the text, while the two are compared. */
+  /** The comparison that is shown, if any. */
   comparing: Comparing | null
 }
 

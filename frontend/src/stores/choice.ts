@@ -1,4 +1,4 @@
-/** What was chosen for the conversation that has no session yet. */
+/** The model chosen for the conversation that has no session yet. */
 import { create } from 'zustand'
 import type { Chosen } from '@/api/types'
 

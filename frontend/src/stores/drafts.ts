@@ -1,4 +1,4 @@
-/** What was typed and not yet sent, one text a session; it survives a reload. */
+/** Unsent text, one per session; it survives a reload. */
 import { create } from 'zustand'
 import { store, stored } from '@/lib/storage'
 

@@ -1,4 +1,4 @@
-/** What the person has opened and closed by hand; a row that scrolls away and back keeps it. */
+/** What the person has expanded and collapsed; a row that is scrolled out of view keeps its state. */
 import { create } from 'zustand'
 
 const useFolds = create<{ open: Record<string, boolean> }>(() => ({ open: {} }))
@@ -6,11 +6,11 @@ const useFolds = create<{ open: Record<string, boolean> }>(() => ({ open: {} }))
 export const setFold = (id: string, open: boolean): void =>
   useFolds.setState(s => ({ open: { ...s.open, [id]: open } }))
 
-/** The choice made by hand, or the given default until there is one. */
+/** The person's choice, or the given default until there is one. */
 export function useFold(id: string, byDefault: boolean): [boolean, (open: boolean) => void] {
   const chosen = useFolds(s => s.open[id])
   return [chosen ?? byDefault, open => setFold(id, open)]
 }
 
-/** What was chosen by hand for each id. */
+/** The person's choices, by id. */
 export const useFoldsByHand = (): Readonly<Record<string, boolean>> => useFolds(s => s.open)

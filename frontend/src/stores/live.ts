@@ -1,4 +1,4 @@
-/** What every open conversation shows right now. Written at most once a frame of the screen. */
+/** The current state of every open conversation. Written at most once per frame of the screen. */
 import { create } from 'zustand'
 import { useSignedOut } from '@/api/signedOut'
 import type { Envelope } from '@/thread/advance'
@@ -6,15 +6,15 @@ import { type Loaded, take } from '@/thread/loaded'
 import type { Attachment, Thread } from '@/thread/model'
 
 export type Connection = 'connecting' | 'open' | 'lost'
-/** As a person is told of it: a server that asks for the token can be reached. */
+/** The connection as the person sees it: a server that asks for the token is reachable. */
 export type ShownConnection = Connection | 'signedOut'
 
-/** A message on its way to the server. It leaves the list when its work shows up in the thread. */
+/** A message on its way to the server. It is removed when its work appears in the thread. */
 export interface Outgoing {
   key: string
   content: string
   attachments: readonly Attachment[]
-  state: /** It waits until the server can be reached. */
+  state: /** Waits until the server is reachable. */
     | { kind: 'queued' }
     | { kind: 'sending' }
     | { kind: 'accepted'; workId: string }
@@ -23,7 +23,7 @@ export interface Outgoing {
 
 interface Live {
   connection: Connection
-  /** When a lost connection is tried again, in ms since 1970. */
+  /** When a lost connection is retried, in ms since 1970. */
   retryAt: number | null
   threads: Record<string, Loaded>
   outbox: Record<string, Outgoing[]>
@@ -55,7 +55,7 @@ export function updateThread(id: string, change: (loaded: Loaded | undefined) =>
   })
 }
 
-/** Applies a batch of frames; frames of conversations that are not open here are dropped. */
+/** Applies a batch of frames; drops the frames of conversations that are not open here. */
 export function deliver(batch: ReadonlyMap<string, Envelope[]>): void {
   useLive.setState(s => {
     const threads = { ...s.threads }
@@ -73,11 +73,14 @@ export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[])
   useLive.setState(s => ({ outbox: { ...s.outbox, [id]: change(s.outbox[id] ?? []) } }))
 }
 
-/** Messages that have arrived are part of the thread, or were put aside with what followed them. */
+/** Removes accepted messages: they are part of the thread, or were moved to a branch with what followed them. */
 export const forgetSent = (id: string): void =>
   editOutbox(id, list => list.filter(item => item.state.kind !== 'accepted'))
 
-/** The messages not yet part of the thread. The frame can be faster than the answer to the POST; a message keeps its key. */
+/**
+ * The messages that are not part of the thread yet. The frame can arrive before the response to the POST; a message
+ * keeps its key.
+ */
 export function waiting(outbox: readonly Outgoing[], thread: Thread | null): Outgoing[] {
   const arrived = new Set(thread?.entries.flatMap(e => (e.kind === 'user' ? [e.id, e.workId] : [])))
   return outbox.filter(

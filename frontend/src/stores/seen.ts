@@ -1,4 +1,4 @@
-/** How far each conversation was read in this browser: the number of its messages when it was last on the screen. */
+/** The read state of each conversation in this browser: its number of messages when it was last on the screen. */
 import { create } from 'zustand'
 import type { SessionSummary } from '@/api/types'
 import { store, stored } from '@/lib/storage'
@@ -14,10 +14,10 @@ function kept(): Counts | null {
   }
 }
 
-/** Null before the first list has come: what is there then counts as read. */
+/** Null before the first list arrives: everything in that list counts as read. */
 export const useSeen = create<{ counts: Counts | null }>(() => ({ counts: kept() }))
 
-/** What was read, once this list is there and `current` is on the screen: null where nothing is new. */
+/** The read state after a list arrives while `current` is on the screen; null if nothing changes. */
 export function look(
   counts: Counts | null,
   sessions: SessionSummary[],
@@ -39,6 +39,6 @@ export function see(sessions: SessionSummary[], current: string | null): void {
   store('seen', JSON.stringify(counts))
 }
 
-/** It has grown since it was last on the screen, and is done with that. */
+/** Whether a conversation has grown since it was last on the screen, and its work has ended. */
 export const isUnread = (counts: Counts | null, { id, message_count, state }: SessionSummary): boolean =>
   counts !== null && (state === 'idle' || state === 'error') && message_count > (counts[id] ?? 0)

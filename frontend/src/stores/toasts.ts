@@ -14,7 +14,7 @@ interface Toasts {
 export const useToasts = create<Toasts>(() => ({ list: [] }))
 
 let next = 1
-/** Ten seconds for something that can be taken back, five for news. */
+/** Milliseconds: ten seconds with an action, such as an undo, five without. */
 export const lifetime = (toast: Toast): number => (toast.action ? 10_000 : 5_000)
 
 export function toast(text: string, options: Partial<Pick<Toast, 'tone' | 'action'>> = {}): void {

@@ -1,4 +1,4 @@
-/** Where the panes are and what is open. Widths and the two pane switches outlive the page. */
+/** The layout of the panes, and what is open. Widths and the two pane switches survive a reload. */
 import { create } from 'zustand'
 import type { DialogName } from '@/app/dialogTable'
 import type { PanelId } from '@/app/panels'
@@ -18,13 +18,13 @@ export interface Reveal {
   nonce: number
 }
 
-/** A passage that somebody looks at in the playground. */
+/** The passage that is selected in the playground. */
 export interface Passage {
   path: string
   lines: Lines | null
-  /** Bytes, from the first to the one after the last. */
+  /** Byte range, end exclusive. */
   range: readonly [number, number] | null
-  /** The words it was looked for with. */
+  /** The words of the search that found it. */
   terms: string[]
 }
 
@@ -34,36 +34,36 @@ interface Ui {
   chunks: number
   leftOpen: boolean
   rightOpen: boolean
-  /** Long lines of a file are wrapped rather than scrolled to. */
+  /** Long lines of a file are wrapped, not scrolled. */
   wrap: boolean
-  /** A reply is given to screen readers when it is complete. */
+  /** Screen readers announce a reply when it is complete. */
   aloud: boolean
-  /** Nothing shines through the panes. */
+  /** The panes are opaque. */
   solid: boolean
-  /** The inspector over the chat, on screens too small for three panes. */
+  /** The inspector is open over the chat, on screens too small for three panes. */
   sheetOpen: boolean
   pane: Pane
   /** The inspector's tab (features/inspector/tabs.tsx). */
   tab: string
   file: FileRef | null
-  /** Lines to show in the open file, with a number that makes asking twice two requests. */
+  /** Lines to show in the open file, with a number that distinguishes two requests for the same lines. */
   reveal: Reveal | null
-  /** The panel in the right pane, where the page has it: a passage in its file, or the inspector. */
+  /** The panel in the right pane, if the page offers it: a passage in its file, or the inspector. */
   beside: PanelId
   passage: Passage | null
-  /** Where the conversation is, for the way back from the playground. */
+  /** The address of the conversation, for the way back from the playground. */
   lastChat: string
   view: 'chat' | 'raw'
-  /** What is looked for in the open conversation; null while nobody looks. */
+  /** The words searched for in the open conversation; null while the search is closed. */
   find: string | null
-  /** The message that is being asked differently. */
+  /** The message that is being edited. */
   editing: string | null
   dialog: DialogName | null
   /** The work whose requests the X-ray shows; null for the next request. */
   xrayOf: string | null
-  /** The work whose undo is looked at. */
+  /** The work whose undo is previewed. */
   undoOf: string | null
-  /** The server is another version than the page. */
+  /** The server has a different version than the page. */
   stale: boolean
   set: (patch: Partial<Ui>) => void
 }
@@ -73,7 +73,7 @@ const width = (key: string, { min, max, start }: { min: number; max: number; sta
   return Number.isFinite(value) ? Math.min(max, Math.max(min, value)) : start
 }
 
-/** What is on or off and kept, with how it is until somebody says otherwise. */
+/** The switches that are stored, with their defaults. */
 const FLAGS = { leftOpen: true, rightOpen: true, wrap: true, aloud: false, solid: false }
 type Flag = keyof typeof FLAGS
 
@@ -115,7 +115,7 @@ useUi.subscribe((now, before) => {
     if (now[flag] !== before[flag]) store(`${flag}`, now[flag] ? 'yes' : 'no')
 })
 
-/** Shows a file in the inspector, whatever the screen's width. */
+/** Shows a file in the inspector, on any width of the screen. */
 export function openFile(file: FileRef, lines?: Lines | null): void {
   const { reveal } = useUi.getState()
   useUi.setState({
@@ -129,19 +129,19 @@ export function openFile(file: FileRef, lines?: Lines | null): void {
   })
 }
 
-/** The same for a file that the server, a text or an address names. */
+/** The same for a path from the server, a text or an address. */
 export function openPath(path: string, lines?: Lines | null): void {
   const file = FileRef.parse(path)
   if (file) openFile(file, lines)
 }
 
-/** Shows the selected passage in its file, whatever the screen's width. */
+/** Shows the selected passage in its file, on any width of the screen. */
 export const showChunks = (): void =>
   useUi.setState({ beside: 'chunks', rightOpen: true, sheetOpen: true, pane: 'right' })
 
 /** Shows the requests that made the answer of a work, or the next request. */
 export const showXray = (work: string | null): void => useUi.setState({ dialog: 'xray', xrayOf: work })
 
-/** Opens a dialog, or closes it where it is open. */
+/** Opens a dialog, or closes it if it is open. */
 export const toggleDialog = (name: DialogName): void =>
   useUi.setState(({ dialog }) => ({ dialog: dialog === name ? null : name }))

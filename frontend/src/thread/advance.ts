@@ -1,4 +1,4 @@
-/** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
+/** The one function that turns frames into what is on the screen. Reload, live stream and tests all use it. */
 import type { Decision, Frame, Message, StoppedBy, Taint } from '@/api/types'
 import { isCovered } from './eventId'
 import type { AssistantEntry, Attachment, Outcome, Segment, Step, StepStatus, Thread } from './model'
@@ -20,7 +20,7 @@ function appendText(entry: AssistantEntry, kind: 'text' | 'thinking', delta: str
   return { ...entry, segments, fresh: false }
 }
 
-/** Adds a step to the chain at the end, or opens one; a step whose id is known is replaced where it stands. */
+/** Adds a step to the chain at the end, or opens a chain; a step with a known id is replaced in place. */
 export function putStep(segments: Segment[], step: Step): Segment[] {
   const known = segments.findIndex(s => s.kind === 'tools' && s.steps.some(x => x.id === step.id))
   const home = segments[known]
@@ -48,7 +48,7 @@ const halt = (segments: Segment[]): Segment[] =>
       : s,
   )
 
-/** What is said of the end of a work. */
+/** How a work ended, as reported. */
 interface Ended {
   reason: string
   detail: string | null
@@ -288,7 +288,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
       }))
     case 'chosen':
       return { ...thread, chosen: frame.chosen }
-    // All say that the history is another one now; whoever follows the stream reads it again.
+    // Each of these means that the history was replaced; the code that follows the stream reads it again.
     case 'compressed':
     case 'restored':
     case 'branched':
@@ -326,7 +326,7 @@ const KNOWN: Record<Frame['type'], true> = {
   gap: true,
 }
 
-/** False of a frame that came after this page was built: the page is older than its server. */
+/** False for a frame type that was added after this page was built: the page is older than its server. */
 export const isKnown = ({ type }: Frame): boolean => Object.hasOwn(KNOWN, type)
 
 export interface Envelope {
@@ -334,14 +334,14 @@ export interface Envelope {
   frame: Frame
 }
 
-/** Applies a frame unless the thread already holds it, so that replaying a stream changes nothing. */
+/** Applies a frame unless the thread already contains it, so that replaying a stream changes nothing. */
 export function receive(thread: Thread, { id, frame }: Envelope): Thread {
   if (isCovered(id, thread.lastEventId)) return thread
   const next = advance(thread, frame)
   return id === null ? next : { ...next, lastEventId: id }
 }
 
-/** Joins neighbouring deltas, so that a burst costs one update and not one per token. */
+/** Merges neighbouring deltas, so that a burst costs one update and not one per token. */
 export function coalesce(envelopes: readonly Envelope[]): Envelope[] {
   const out: Envelope[] = []
   for (const item of envelopes) {
@@ -362,6 +362,6 @@ export function coalesce(envelopes: readonly Envelope[]): Envelope[] {
   return out
 }
 
-/** More text of an answer or of its thinking. */
+/** Whether a frame adds text to an answer or to its thinking. */
 export const isDelta = (frame: Frame): frame is FrameOf<'token'> | FrameOf<'thinking'> =>
   frame.type === 'token' || frame.type === 'thinking'

@@ -1,4 +1,6 @@
-/** Event ids look like `boot.number`: the number grows within one run of the server and means nothing across runs. */
+/**
+ * Event ids have the form `boot.number`: the number grows within one run of the server and means nothing across runs.
+ */
 
 export interface EventId {
   boot: string
@@ -11,7 +13,7 @@ export function parseEventId(id: string): EventId | null {
   return dot > 0 && Number.isSafeInteger(number) ? { boot: id.slice(0, dot), number } : null
 }
 
-/** True when the event `id` is already contained in a state that reaches up to `upTo`. */
+/** True if a state that reaches up to `upTo` already contains the event `id`. */
 export function isCovered(id: string | null, upTo: string | null): boolean {
   const a = id === null ? null : parseEventId(id)
   const b = upTo === null ? null : parseEventId(upTo)

@@ -1,4 +1,4 @@
-/** Looking for words in what a conversation shows. */
+/** Finds words in what a conversation shows. */
 import { wordsOf } from '@/lib/needle'
 import type { Entry, Thread } from './model'
 
@@ -13,7 +13,7 @@ function textOf(entry: Entry): string {
   }
 }
 
-/** Ids of the entries in which all words stand, from the top. */
+/** Ids of the entries that contain all words, from the top. */
 export function entriesWith(thread: Thread | null, query: string): string[] {
   const words = wordsOf(query.toLowerCase())
   if (!thread || words.length === 0) return []

@@ -17,7 +17,7 @@ const STATUSES: readonly string[] = [
 const statusOf = (call: ToolCall): StepStatus =>
   STATUSES.includes(call.status ?? '') ? (call.status as StepStatus) : 'done'
 
-/** While a call waits, `approval` is the question; afterwards it is the answer. */
+/** While a call is pending, `approval` is the question; afterwards it is the answer. */
 function verdictOf(call: ToolCall): Verdict | null {
   const { approval } = call
   if (!approval || !('decision' in approval)) return null
@@ -48,7 +48,7 @@ function segmentsOf(before: Segment[], message: Message, id: string): Segment[] 
   return segments
 }
 
-/** A file of an earlier version has the sentence only. */
+/** For a session file of an earlier version, which has only the sentence. */
 const UNTOLD = { code: 'error', retryable: true, about: {} }
 
 function outcomeOfMessage(message: Message, failures: Failures): Outcome {
@@ -59,12 +59,12 @@ function outcomeOfMessage(message: Message, failures: Failures): Outcome {
   return outcomeOf({ reason: message.stop_reason ?? 'done', detail: null, by: message.stopped_by })
 }
 
-/** Who was asked, by work. */
+/** The model that was asked, by work. */
 type Asked = ReadonlyMap<string, Pick<AssistantEntry, 'model' | 'insteadOf'>>
-/** Why works failed. */
+/** Why works failed, by work. */
 type Failures = ReadonlyMap<string, Failure>
 
-/** What a history tells of works beside their messages. */
+/** What a history says about works, in addition to their messages. */
 interface Works {
   models: Asked
   failures: Failures
@@ -91,7 +91,7 @@ function addAssistant(entries: Entry[], message: Message, id: string, { models, 
   else entries.push(entry)
 }
 
-/** Marks the work that is still going on as open, so that the frames to come continue it. */
+/** Marks the running work as open, so that the frames that follow continue it. */
 function reopen(entries: Entry[], workId: string, models: Asked): void {
   const last = entries.at(-1)
   if (last?.kind === 'assistant' && last.workId === workId) {
@@ -146,7 +146,7 @@ export function fromHistory(history: History): Thread {
   }
 }
 
-/** What was retrieved stands first in its answer. */
+/** Puts the retrieved passages first in their answer. */
 function addRetrieved(entries: Entry[], history: History): void {
   const hits = new Map((history.retrieved ?? []).map(work => [work.work_id, work.hits]))
   for (const [i, entry] of entries.entries()) {
@@ -157,7 +157,7 @@ function addRetrieved(entries: Entry[], history: History): void {
   }
 }
 
-/** What this tab was told of the passages for a work is more at hand than what the server keeps of it. */
+/** Keeps the passages that this tab received for a work: the server's record would have to be loaded. */
 export function keepRetrieval(fresh: Thread, seen: Thread): Thread {
   const found = new Map<string, Segment>()
   for (const entry of seen.entries) {

@@ -1,4 +1,4 @@
-/** A thread on its way from the server: frames that arrive before the history does are kept and applied after it. */
+/** A thread that is being loaded: frames that arrive before the history are kept and applied after it. */
 import type { Chosen, History } from '@/api/types'
 import { coalesce, type Envelope, receive } from './advance'
 import { isCovered } from './eventId'
@@ -38,12 +38,12 @@ export function settle(loaded: Loaded | undefined, history: History): Loaded {
   return { phase: 'ready', thread: shown ? keepRetrieval(thread, shown) : thread }
 }
 
-/** Covered frames go first: joining one of them with a new delta would show its text twice. */
+/** Drops covered frames first: merging one of them with a new delta would show its text twice. */
 function applyAll(thread: Thread, envelopes: readonly Envelope[]): Thread {
   const fresh = envelopes.filter(e => !isCovered(e.id, thread.lastEventId))
   return coalesce(fresh).reduce(receive, thread)
 }
 
-/** What a person has just chosen; the stream will say it too. */
+/** Applies what a person has just chosen; the stream will report it too. */
 export const withChosen = (loaded: Loaded, chosen: Chosen): Loaded =>
   loaded.phase === 'ready' ? { phase: 'ready', thread: { ...loaded.thread, chosen } } : loaded

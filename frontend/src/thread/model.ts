@@ -1,17 +1,17 @@
 /**
- * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
- * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
+ * A thread is what a person sees of one session: what was asked, and what each work has said and done so far. It is a
+ * pure function of the history and the frames that follow it; nothing here uses a clock or the network.
  */
 import type { Chosen, Decision, Hit, InputProgress, Scope, Search, Taint } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
 
-/** How a person, or nobody in time, answered when it was asked whether a call may run. */
+/** The answer to a pending call, by a person or by its expiry. */
 export interface Verdict {
   decision: Decision
   scope: Scope
   reason: string | null
-  /** A person changed the input. */
+  /** A person edited the input. */
   changed: boolean
 }
 
@@ -21,19 +21,19 @@ export interface Step {
   input: string
   arguments: unknown
   output: string
-  /** `{status, message, data, operationCode}`; undefined where the server told only the output. */
+  /** `{status, message, data, operationCode}`; undefined if the server sent only the output. */
   result: unknown
   status: StepStatus
   durationMs: number | null
-  /** Null where nobody was asked. */
+  /** Null if no approval was needed. */
   verdict: Verdict | null
-  /** A person took back the change that it made. */
+  /** A person undid the change that it made. */
   undone: boolean
 }
 
 export type Segment =
   | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search }
-  /** The same, as the server keeps it: it is read when somebody looks. */
+  /** The same, as the server keeps it: the passages are loaded on demand. */
   | { kind: 'retrieved'; sessionId: string; hits: number }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
@@ -44,7 +44,7 @@ export type Outcome =
   | { kind: 'done' }
   | { kind: 'stopped'; by: 'person' | 'server' }
   | { kind: 'cut'; reason: string; detail: string | null }
-  /** `about`: what the sentence speaks of, by name. */
+  /** `about`: the values that the sentence names, by name. */
   | {
       kind: 'error'
       message: string
@@ -53,22 +53,22 @@ export type Outcome =
       about: Readonly<Record<string, string>>
     }
 
-/** What is known of a picture before it is looked at. Sizes are pixels. */
+/** The metadata of a picture. Sizes are pixels. */
 export interface Picture {
   type: string
-  /** Where the server keeps it; null for one that was not sent yet. */
+  /** Where the server keeps it; null for a picture that is not sent yet. */
   kept: { hash: string; url: string } | null
   bytes: number
   width: number
   height: number
 }
 
-/** A text file or a picture that went along with a message. */
+/** A text file or a picture attached to a message. */
 export interface Attachment {
   name: string
   /** Without the dot. */
   extension: string
-  /** Of a picture that was not sent yet its bytes in base64; of one that was, nothing. */
+  /** For a picture, its bytes in base64 until it is sent, then empty. */
   content: string
   picture?: Picture | undefined
 }
@@ -88,17 +88,17 @@ export interface AssistantEntry {
   workId: string
   segments: Segment[]
   outcome: Outcome
-  /** Who was asked, as the provider calls it; null where that is not known. */
+  /** The model that was asked, as the provider names it; null if unknown. */
   model: string | null
-  /** The model that did not answer, where `model` was asked in its place. */
+  /** The model that did not answer, if `model` was asked instead. */
   insteadOf: string | null
-  /** Ids of its messages, as far as a history told them. */
+  /** Ids of its messages, as far as a history has reported them. */
   messageIds: readonly string[]
-  /** The next delta opens a new segment even when the last one is of its kind. */
+  /** The next delta opens a new segment even if the last one is of the same kind. */
   fresh: boolean
 }
 
-/** The older part of the conversation, after it was compressed. */
+/** The summary of the older part of the conversation. */
 export interface SummaryEntry {
   kind: 'summary'
   id: string
@@ -107,12 +107,12 @@ export interface SummaryEntry {
 
 export type Entry = UserEntry | AssistantEntry | SummaryEntry
 
-/** What the server is busy with before words come; replaced by the next frame. */
+/** What the server does before text arrives; replaced by the next frame. */
 export interface Activity {
   kind: string
   message: string
   progress: number | null
-  /** The call that the model is writing, as far as it is. */
+  /** The call that the model is writing, as far as it has arrived. */
   writing: InputProgress | null
 }
 
@@ -122,16 +122,16 @@ export interface Usage {
   contextWindow: number
 }
 
-/** A way the conversation has gone before. */
+/** A branch of the conversation that is not shown. */
 export interface Branch {
-  /** Its first message. */
+  /** The id of its first message. */
   id: string
-  /** The message it follows; null where it is the first. */
+  /** The message it follows; null if it is the first. */
   after: string | null
   createdAt: number | null
 }
 
-/** The message at which a session was branched off another; either may be gone by now. */
+/** The message at which a session was branched off another; either may have been deleted. */
 export interface Parent {
   sessionId: string
   messageId: string
@@ -140,7 +140,7 @@ export interface Parent {
 export interface Thread {
   sessionId: string
   title: string
-  /** Null where it was not branched off. */
+  /** Null if it was not branched off. */
   parent: Parent | null
   entries: Entry[]
   /** Id of the last frame that is part of this thread. */
@@ -149,9 +149,9 @@ export interface Thread {
   activity: Activity | null
   usage: Usage | null
   branches: readonly Branch[]
-  /** For what is said from now on. */
+  /** The choice of model for the next messages. */
   chosen: Chosen
-  /** Where it has text from that strangers may have written. */
+  /** The sources of its text that strangers may have written. */
   taint: readonly Taint[]
 }
 

@@ -1,7 +1,7 @@
-/** Where a message stands in a thread. */
+/** Finds the place of a message in a thread. */
 import type { Entry, Thread } from './model'
 
-/** A message of an answer is named after its work, also before a history has told its id. */
+/** The id of an answer's message starts with its work's id, which is known before a history has reported it. */
 const holds = (entry: Entry, message: string): boolean => {
   switch (entry.kind) {
     case 'user':
@@ -13,6 +13,6 @@ const holds = (entry: Entry, message: string): boolean => {
   }
 }
 
-/** The entry's id, or null when the message is not there. */
+/** The entry's id, or null if the message is not in the thread. */
 export const entryOf = (thread: Thread, message: string): string | null =>
   thread.entries.find(entry => holds(entry, message))?.id ?? null

@@ -1,4 +1,4 @@
-/** The ways a conversation has gone: for each message of a person, those that stood in its place. */
+/** The branches of a conversation: for each message of a person, those at the same place. */
 import type { Branch, Entry, Thread } from './model'
 
 const lastIdOf = (entry: Entry | undefined): string | null => {
@@ -6,14 +6,14 @@ const lastIdOf = (entry: Entry | undefined): string | null => {
   return entry?.kind === 'assistant' ? (entry.messageIds.at(-1) ?? null) : null
 }
 
-/** In the order they were asked; the entry itself is among them. */
+/** In the order they were asked, including the entry itself. */
 export function waysFrom(thread: Thread, at: number): string[] {
   const entry = thread.entries[at]
   if (entry?.kind !== 'user') return []
   const after = lastIdOf(thread.entries[at - 1])
   const others = thread.branches.filter(branch => branch.after === after)
   const here: Branch = { id: entry.id, after, createdAt: entry.createdAt }
-  // One that has just been asked has no time yet: it is the newest.
+  // A message that was just sent has no time yet: it is the newest.
   const time = ({ createdAt }: Branch) => createdAt ?? Number.POSITIVE_INFINITY
   return [...others, here].toSorted((a, b) => time(a) - time(b)).map(branch => branch.id)
 }

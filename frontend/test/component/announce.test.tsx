@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { StatusRegion } from '@/app/StatusRegion'
 import { announce } from '@/stores/announcer'
 
-it('the same words said again are new to a screen reader, and what went wrong does not wait', () => {
+it('repeated text is announced again, and an error does not wait', () => {
   const { container } = render(<StatusRegion />)
   act(() => announce('Running terminal'))
   const first = screen.getByText('Running terminal')

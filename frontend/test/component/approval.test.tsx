@@ -37,15 +37,15 @@ function show(asked: Approval = approval(), focus = false) {
 const card = () => screen.getByRole('group', { name: /miniclaw wants/ })
 const read = () => act(() => vi.advanceTimersByTime(1000))
 
-describe('the card of a call that waits', () => {
-  it('says what would run, where, and why it is asked', () => {
+describe('the card of a pending call', () => {
+  it('shows what would run, where, and why approval is needed', () => {
     show(approval({ shown: { command: 'rm\u202e -rf x', cwd: 'scratch/', network: true, level: 'strict' } }))
     expect(card().textContent).toContain('rm\\u202e -rf x')
     expect(card().textContent).toContain('in scratch/ · with network · sandbox: strict')
     expect(card().textContent).toContain('Commands ask.')
   })
 
-  it('says that documents are read', () => {
+  it('says that the call reads documents', () => {
     const shown = { command: 'ls', cwd: 'scratch/', network: false, level: 'standard', reads: ['knowledge'] }
     show(approval({ shown }))
     expect(card().textContent).toContain(
@@ -53,7 +53,7 @@ describe('the card of a call that waits', () => {
     )
   })
 
-  it('says why in the language of the page, and in the words of the server where it knows none', async () => {
+  it('gives the reason in the page’s language, or in the server’s words if it is untranslated', async () => {
     await act(() => setLang('zh'))
     const because = { code: 'persona', text_from: 'skill', file: 'skills/tidy/SKILL.md' }
     const { unmount } = render(
@@ -67,18 +67,18 @@ describe('the card of a call that waits', () => {
     await act(() => setLang('en'))
   })
 
-  it('answers to the mouse', async () => {
+  it('responds to the mouse', async () => {
     const given = show()
     for (const name of [/Allow once/, /Always for exactly this/, 'Deny']) {
       const button = screen.getByRole<HTMLButtonElement>('button', { name })
-      // One answer at a time: the buttons rest while one is on its way.
+      // One answer at a time: the buttons are disabled while one is being sent.
       await waitFor(() => expect(button.disabled).toBe(false))
       await user.click(button)
     }
     expect(given).toEqual([{ decision: 'approve' }, { decision: 'always' }, { decision: 'deny' }])
   })
 
-  it('answers to 1, 2 and 3 while it has the focus, and only then', async () => {
+  it('responds to 1, 2 and 3 only while it has the focus', async () => {
     const given = show()
     read()
     await user.keyboard('1')
@@ -90,7 +90,7 @@ describe('the card of a call that waits', () => {
     expect(given.map(answer => answer.decision)).toEqual(['approve', 'always', 'deny'])
   })
 
-  it('does not take a digit that was on its way to the composer', async () => {
+  it('ignores a digit that was meant for the composer', async () => {
     const given = show(approval(), true)
     expect(document.activeElement).toBe(card())
     await user.keyboard('1')
@@ -100,7 +100,7 @@ describe('the card of a call that waits', () => {
     expect(given).toEqual([{ decision: 'approve' }])
   })
 
-  it('never answers to Esc, nor lets it stop the run', async () => {
+  it('never answers on Esc, and keeps Esc from stopping the run', async () => {
     const given = show()
     const heard = vi.fn()
     window.addEventListener('keydown', heard)
@@ -111,7 +111,7 @@ describe('the card of a call that waits', () => {
     expect([given, heard.mock.calls]).toEqual([[], []])
   })
 
-  it('allows the input that a person made of it', async () => {
+  it('allows an edited input', async () => {
     const given = show()
     await user.click(screen.getByRole('button', { name: 'Edit…' }))
     const command = screen.getByRole('textbox', { name: 'command' })
@@ -136,7 +136,7 @@ describe('the card of a call that waits', () => {
     expect(given).toEqual([{ decision: 'deny', reason: 'use 1 file only' }])
   })
 
-  it('shows a change of a file as a diff, and offers no always where each is looked at', async () => {
+  it('shows a file change as a diff, without a standing rule if each write needs approval', async () => {
     const given = show(change('memory/MEMORY.md'))
     expect(screen.getByRole('group', { name: 'Change in memory/MEMORY.md' }).textContent).toContain(
       'added Coffee\\u202e',
@@ -148,7 +148,7 @@ describe('the card of a call that waits', () => {
     expect(given).toEqual([])
   })
 
-  it('counts down silently, and says once when little time is left', () => {
+  it('counts down silently, and announces once that little time is left', () => {
     show(approval({ expires_at: START.getTime() / 1000 + 95 }))
     expect(screen.getByRole('timer').textContent).toBe('1:35 left')
     useAnnouncer.setState({ text: '' })
@@ -159,7 +159,7 @@ describe('the card of a call that waits', () => {
     expect(useAnnouncer.getState().text).toBe('Approval for terminal: 30 seconds left')
   })
 
-  it('says why an answer was not taken', async () => {
+  it('says why an answer was refused', async () => {
     render(
       <ApprovalCard
         approval={approval()}
@@ -172,7 +172,7 @@ describe('the card of a call that waits', () => {
   })
 })
 
-it('what is always allowed is listed with nothing hidden, and can be taken back', async () => {
+it('lists standing rules in full, and removes them', async () => {
   const removed: string[] = []
   const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'ls\u200b' }, added_at: 1_790_000_000 }
   render(<AlwaysRules rules={[rule]} error={null} onRemove={r => removed.push(r.id)} />)

@@ -25,7 +25,7 @@ const report: Report = {
   ],
 }
 
-it('what got worse stands before what got better, each with its two places', () => {
+it('regressions come before improvements, each with both ranks', () => {
   render(<Changes report={report} />)
   const rows = screen.getAllByRole('listitem').map(row => row.textContent)
   expect(rows).toEqual(['downplace 1 → place 7', 'lostplace 2 → not found', 'upplace 4 → place 1'])
@@ -35,7 +35,7 @@ it('what got worse stands before what got better, each with its two places', () 
   ])
 })
 
-it('a case shows its own place, also when a line before it is new, and leads to its question', () => {
+it('a case shows its own rank even if lines shift, and links to its question', () => {
   const cases = [
     { line: 1, query: 'new' },
     ...report.results.map(r => ({ line: r.line + 1, query: r.query })),

@@ -38,7 +38,7 @@ function show(start: string[] = []) {
 const box = (id: string) => screen.getByRole<HTMLInputElement>('checkbox', { name: `The ${id}` })
 const checked = () => ['a', 'b', 'c', 'd'].filter(id => box(id).checked)
 
-it('rows are chosen one by one, as a range, all and none', async () => {
+it('rows are selected one by one, as a range, all or none', async () => {
   const person = userEvent.setup()
   show(['a'])
   expect(checked()).toEqual(['a'])
@@ -56,7 +56,7 @@ it('rows are chosen one by one, as a range, all and none', async () => {
   expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Delete' }).disabled).toBe(true)
 })
 
-it('the keys choose and leave, and nothing else hears the Escape', async () => {
+it('the space bar and Esc work, and nothing else receives the Esc', async () => {
   const person = userEvent.setup()
   const heard = vi.fn()
   window.addEventListener('keydown', heard)
@@ -78,7 +78,7 @@ it('archived sessions can only be unarchived', () => {
   expect(screen.getByRole('button', { name: 'Archive' })).toBeTruthy()
 })
 
-/** Answers each call by its method and the session's id. */
+/** Responds to each call by its method and the session's id. */
 function serve(answers: Record<string, [number, unknown]>): string[] {
   const asked: string[] = []
   serveCalls(({ method, path }) => {
@@ -91,7 +91,7 @@ function serve(answers: Record<string, [number, unknown]>): string[] {
 }
 const toasts = () => useToasts.getState().list.map(({ text }) => text)
 
-it('several are deleted with one way back, and what could not be deleted is said', async () => {
+it('several sessions are deleted with one undo, and failures are reported', async () => {
   const asked = serve({ 'DELETE b': [500, { code: 'io', message: 'The disk says no.' }] })
   expect(await removeAll([a, b, c])).toEqual(['a', 'c'])
   expect(toasts()).toEqual(['That did not work: The disk says no.', '2 conversations deleted'])
@@ -100,7 +100,7 @@ it('several are deleted with one way back, and what could not be deleted is said
   expect(asked).toEqual(['DELETE a', 'DELETE b', 'DELETE c', 'POST a/restore', 'POST c/restore'])
 })
 
-it('several are archived with one way back', async () => {
+it('several sessions are archived with one undo', async () => {
   const asked = serve({
     'PUT a/archived': [200, { archived: ['d', 'a'] }],
     'PUT b/archived': [200, { archived: ['d', 'a', 'b'] }],

@@ -7,7 +7,7 @@ const draw = (text: string, streaming = false) =>
 const links = (page: HTMLElement) =>
   [...page.querySelectorAll('a.passage')].map(a => [a.textContent, a.getAttribute('href')])
 
-describe('a citation becomes a link to the file, with the characters it was written in', () => {
+describe('a citation becomes a link to the file and keeps its characters', () => {
   const href = '/?file=knowledge%2Fa.md&lines=12-20'
   const cases: [string, (string | null)[][]][] = [
     ['see [knowledge/a.md:12-20].', [['[knowledge/a.md:12-20]', href]]],
@@ -33,7 +33,7 @@ describe('a citation becomes a link to the file, with the characters it was writ
   }
 })
 
-it('what only looks like one stays text', () => {
+it('text that only looks like a citation stays text', () => {
   for (const text of [
     '```\n[knowledge/a.md:12-20]\n```',
     '    knowledge/a.md:12',
@@ -46,7 +46,7 @@ it('what only looks like one stays text', () => {
     expect(links(draw(text)), text).toEqual([])
 })
 
-it('a link holds no second link', () => {
+it('a link contains no second link', () => {
   const page = draw('[knowledge/a.md:12-20](https://e.com) [see `memory/a.md:3`](https://e.com)')
   expect(page.querySelectorAll('a').length).toBe(2)
   expect(page.querySelector('a a')).toBeNull()
@@ -57,7 +57,7 @@ it('markup inside a path is text', () => {
   expect(page.querySelector('img')).toBeNull()
 })
 
-it('while text streams, a link that is there stays the same element', () => {
+it('a link keeps its element while text streams in', () => {
   const text = 'It says so [knowledge/a.md:12-20] and also memory/MEMORY.md:7, I think.'
   const { container, rerender } = render(<Markdown text="" streaming />)
   const seen: Element[] = []

@@ -28,14 +28,14 @@ const editor = (compareWith: string | null, other: 'disk' | 'earlier' = 'disk') 
 )
 const lines = () => [...document.querySelectorAll('.cm-line')].map(line => line.textContent)
 
-it('the text does not move by a key that leads to another session', async () => {
+it('a shortcut that leads to another session does not edit the text', async () => {
   render(editor(null))
   await userEvent.click(screen.getByRole('textbox', { name: 'Text' }))
   await userEvent.keyboard('{Alt>}{ArrowDown}{/Alt}')
   expect(lines()).toEqual(['one', 'two', ''])
 })
 
-it('the choices between two versions are said in the language of the page, and follow it', async () => {
+it('the choices between two versions follow the language of the page', async () => {
   const { rerender } = render(editor('one\n2\n'))
   await screen.findByRole('button', { name: 'Take the file’s' })
   await act(() => setLang('zh'))
@@ -47,7 +47,7 @@ it('the choices between two versions are said in the language of the page, and f
   await screen.findByRole('button', { name: 'Take it back' })
 })
 
-it('the panel that finds is said in the language of the page, and follows it', async () => {
+it('the search panel follows the language of the page', async () => {
   render(editor(null))
   const view = EditorView.findFromDOM(screen.getByRole('textbox', { name: 'Text' }))
   act(() => void (view && openSearchPanel(view)))
@@ -56,7 +56,7 @@ it('the panel that finds is said in the language of the page, and follows it', a
   await screen.findByRole('button', { name: '全部替换' })
 })
 
-it('what the text costs is told once', () => {
+it('the token cost shows once', () => {
   const bar = (tokensBelow: boolean) => (
     <EditorBar
       buffer={openBuffer(file('memory/a.md'), 'x', 'e', 42)}

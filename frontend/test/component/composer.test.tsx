@@ -47,7 +47,7 @@ it('Enter sends, Shift+Enter does not', () => {
   expect(onSend).toHaveBeenCalledOnce()
 })
 
-it('Enter that confirms a word of an input method does not send', async () => {
+it('Enter that confirms a word in an input method does not send', async () => {
   vi.useFakeTimers()
   const onSend = vi.fn()
   render(<Host onSend={onSend} />)
@@ -56,7 +56,7 @@ it('Enter that confirms a word of an input method does not send', async () => {
   fireEvent.compositionStart(field())
   fireEvent.keyDown(field(), { key: 'Enter' })
   fireEvent.compositionEnd(field())
-  // Safari reports the end of the composition before the key that ended it.
+  // Safari fires the end of the composition before the keydown that caused it.
   fireEvent.keyDown(field(), { key: 'Enter' })
   expect(onSend).not.toHaveBeenCalled()
   act(() => vi.runAllTimers())
@@ -65,7 +65,7 @@ it('Enter that confirms a word of an input method does not send', async () => {
   expect(onSend).toHaveBeenCalledOnce()
 })
 
-it('the arrow up in an empty field edits the last message, in a text it moves as ever', () => {
+it('arrow up edits the last message in an empty field, and moves the cursor in a text', () => {
   const onEditLast = vi.fn()
   const { unmount } = render(<Host onSend={() => {}} onEditLast={onEditLast} />)
   fireEvent.keyDown(field(), { key: 'ArrowUp' })
@@ -79,7 +79,7 @@ it('the arrow up in an empty field edits the last message, in a text it moves as
   expect(onEditLast).toHaveBeenCalledOnce()
 })
 
-it('says why nothing can be sent', () => {
+it('says why sending is disabled', () => {
   const onSend = vi.fn()
   render(<Host onSend={onSend} blocked="No model is connected" />)
   fireEvent.keyDown(field(), { key: 'Enter' })
@@ -87,7 +87,7 @@ it('says why nothing can be sent', () => {
   expect(screen.getByText('No model is connected')).toBeTruthy()
 })
 
-it('files go without a word, and what is taken from a paste does not stand in the field too', () => {
+it('files need no text, and a paste that is attached does not reach the field', () => {
   const onSend = vi.fn()
   const onPaste = vi.fn((data: DataTransfer) => data.getData('text/plain') === 'long')
   render(<Host first="" onSend={onSend} attaching={{ ...NONE, count: 1, onPaste }} />)
@@ -99,7 +99,7 @@ it('files go without a word, and what is taken from a paste does not stand in th
   expect(paste('short')).toBe(true)
 })
 
-it('renaming: Enter keeps, Esc does not, an input method is left alone', () => {
+it('renaming: Enter applies, Esc cancels, an input method is left alone', () => {
   const done = vi.fn()
   const { unmount } = render(<RenameField title="old" onDone={done} />)
   fireEvent.change(field(), { target: { value: 'new' } })

@@ -7,7 +7,7 @@ const FILES = [
   { name: 'b.txt', extension: 'txt', content: 'b' },
 ]
 
-it('a file can be taken off a message that is asked differently', () => {
+it('a file can be removed from a message that is being edited', () => {
   const onSend = vi.fn()
   render(<EditForm text="look" attachments={FILES} onSend={onSend} onCancel={() => {}} />)
   fireEvent.click(screen.getByRole('button', { name: 'Remove a.txt' }))
@@ -17,7 +17,7 @@ it('a file can be taken off a message that is asked differently', () => {
   expect(onSend).toHaveBeenCalledWith({ content: 'look', attachments: [FILES[1]] })
 })
 
-it('a message without text needs one file at least', () => {
+it('a message without text needs at least one file', () => {
   render(<EditForm text="" attachments={FILES.slice(1)} onSend={() => {}} onCancel={() => {}} />)
   const send = screen.getByRole<HTMLButtonElement>('button', { name: 'Send' })
   expect(send.disabled).toBe(false)

@@ -40,7 +40,7 @@ function view(): EditorView {
 const type = (insert: string) =>
   act(() => view().dispatch({ changes: { from: 0, insert }, selection: { anchor: insert.length } }))
 
-test('undo_history_and_cursor_survive_a_switch_of_files', () => {
+test('undo history and cursor survive a switch of files', () => {
   const [a, b] = [{}, {}]
   const { rerender } = render(editor({ model: a, text: 'one' }))
   type('typed ')
@@ -56,7 +56,7 @@ test('undo_history_and_cursor_survive_a_switch_of_files', () => {
   expect(view().state.doc.toString()).toBe('typed one')
 })
 
-test('text_replaced_while_hidden_is_one_more_step_to_undo', () => {
+test('text replaced while hidden is one more undo step', () => {
   const model = {}
   const { unmount } = render(editor({ model, text: 'one\ntwo' }))
   type('typed ')
@@ -67,20 +67,20 @@ test('text_replaced_while_hidden_is_one_more_step_to_undo', () => {
   expect(view().state.doc.toString()).toBe('typed one\ntwo')
 })
 
-test('renamed_and_reloaded_buffers_keep_their_model', () => {
+test('renamed and reloaded buffers keep their model', () => {
   const buffer = openBuffer(file('memory/a.md'), 'x', 'e1', 1)
   const loaded = advanceBuffer(buffer, { type: 'disk_loaded', content: 'y', etag: 'e2', tokens: 1 })
   expect(loaded.model).toBe(buffer.model)
   expect(openBuffer(file('memory/a.md'), 'x', 'e1', 1).model).not.toBe(buffer.model)
 })
 
-test('other_line_breaks_are_no_change', () => {
+test('different line endings are not a change', () => {
   const state = EditorState.create({ doc: 'one\ntwo' })
   expect(changeTo(state, 'one\r\ntwo')).toBeNull()
   expect(changeTo(state, 'one\r\n2')).toEqual({ from: 4, to: 7, insert: '2' })
 })
 
-test('registered_extensions_reach_open_editors_and_leave_them', async () => {
+test('registered extensions reach open editors and leave them', async () => {
   const seen = Facet.define<string>()
   const words = () => view().state.facet(seen)
   const remove = registerEditorExtension({ id: 'early', extensionOf: ({ path }) => seen.of(`early ${path}`) })

@@ -35,14 +35,14 @@ const items = () => screen.getAllByRole('treeitem').map(item => item.getAttribut
 const focused = () => document.activeElement?.getAttribute('title')
 const press = (key: string) => fireEvent.keyDown(document.activeElement as Element, { key })
 
-// happy-dom has no layout: the list is given the height of a screen, and each row its own.
+// happy-dom has no layout: the list gets the height of a screen, and each row its own.
 beforeEach(() => {
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600)
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(28)
   onOpen.mockClear()
 })
 
-it('one row is in the order of Tab, keys go through the rest, open folders and files', () => {
+it('one row is in the tab order, and keys reach the rest and open files and folders', () => {
   render(tree())
   expect(items()).toEqual(['workspace/notes', 'workspace/SOUL.md'])
   expect(screen.getAllByRole('treeitem').map(item => item.tabIndex)).toEqual([0, -1])
@@ -64,7 +64,7 @@ it('one row is in the order of Tab, keys go through the rest, open folders and f
   expect(items()).toHaveLength(2)
 })
 
-it('a file that is opened elsewhere is shown where it stands; its folder can be closed again', () => {
+it('a file opened elsewhere is revealed, and its folder can be closed again', () => {
   render(tree({ current: 'workspace/notes/old/past.md', dirty: ['workspace/notes/old/past.md'] }))
   const item = screen.getByRole('treeitem', { name: /past\.md/ })
   expect(item.getAttribute('aria-selected')).toBe('true')
@@ -76,7 +76,7 @@ it('a file that is opened elsewhere is shown where it stands; its folder can be 
   expect(onOpen).not.toHaveBeenCalled()
 })
 
-it('what was looked for is shown in whatever folder it is, and that opens and closes none for later', () => {
+it('search results show in any folder without opening or closing it for later', () => {
   const { rerender } = render(tree())
   const before = items()
   rerender(tree({ allOpen: true }))
@@ -103,14 +103,14 @@ const MANY = Array.from({ length: 50_000 }, (_, i) => ({
   tokens: 2,
 }))
 
-it('large_folder_draws_few_rows_and_keeps_its_size', () => {
+it('a large folder renders few rows and keeps its height', () => {
   render(tree({ files: MANY }))
   const drawn = screen.getAllByRole('treeitem')
   expect(drawn.length).toBeLessThan(60)
   expect(drawn[0]?.getAttribute('aria-setsize')).toBe('50000')
 })
 
-it('keys_reach_rows_that_are_not_drawn', () => {
+it('keys reach rows that are not rendered', () => {
   render(tree({ files: MANY }))
   screen.getAllByRole('treeitem')[0]?.focus()
   press('End')

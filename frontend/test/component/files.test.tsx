@@ -50,7 +50,7 @@ const view = (filter = '') => (
 )
 const rows = () => screen.getAllByRole('treeitem').map(row => row.textContent)
 
-it('a_folder_is_asked_for_when_it_is_opened', async () => {
+it('a folder loads when it is opened', async () => {
   render(view())
   await screen.findByText('app')
   expect(asked).toEqual(['folder?path=workspace'])
@@ -60,7 +60,7 @@ it('a_folder_is_asked_for_when_it_is_opened', async () => {
   expect(screen.getByText('12 more are not listed. Filter by a part of the name.')).toBeTruthy()
   act(() => setFold('folder:workspace/app/src', true))
   await vi.waitFor(() => expect(screen.getByTitle('it may not be read')).toBeTruthy(), { timeout: 3_000 })
-  // What has changed is looked at again where it is open, and nowhere else.
+  // Changed folders are read again if they are open, and no others.
   asked.length = 0
   await act(() => queryClient.invalidateQueries({ queryKey: keys.files }))
   expect(new Set(asked)).toEqual(
@@ -68,7 +68,7 @@ it('a_folder_is_asked_for_when_it_is_opened', async () => {
   )
 })
 
-it('files_of_that_name_are_found_in_folders_that_were_never_opened', async () => {
+it('search finds files in folders that were never opened', async () => {
   render(view('deep'))
   await screen.findByText('deep.md')
   expect(asked).toEqual(['find?words=deep&root=workspace'])

@@ -13,13 +13,13 @@ import { t } from '@/lib/i18n'
 describe('QueryError', () => {
   const error = new ApiError(507, { code: 'disk_full', message: 'ENOSPC' })
 
-  it('says why by the code of the answer', () => {
+  it('explains the error by its code', () => {
     render(<QueryError error={error} />)
     expect(screen.getByRole('alert').textContent).toBe(t('loadFailed', { reason: t('diskFull') }))
     expect(screen.queryByRole('button')).toBeNull()
   })
 
-  it('asks again where it can', () => {
+  it('retries if it can', () => {
     const onRetry = vi.fn()
     render(<QueryError error={error} onRetry={onRetry} />)
     fireEvent.click(screen.getByRole('button', { name: t('retry') }))
@@ -28,7 +28,7 @@ describe('QueryError', () => {
 })
 
 describe('Banner', () => {
-  it('is told to a screen reader only where it has a role', () => {
+  it('is announced by a screen reader only if it has a role', () => {
     const { rerender } = render(<Banner tone="warn">Lost</Banner>)
     expect(screen.queryByRole('status')).toBeNull()
     rerender(
@@ -41,7 +41,7 @@ describe('Banner', () => {
 })
 
 describe('Input', () => {
-  it('is named by the label around it, with an icon and a button too', () => {
+  it('is named by the label around it, also with an icon and a button', () => {
     const onChange = vi.fn()
     render(
       <label>
@@ -73,7 +73,7 @@ describe('Tabs', () => {
     )
   }
 
-  it('change by the arrow keys, and show the panel of the one that is chosen', async () => {
+  it('change by the arrow keys, and show the selected panel', async () => {
     render(<Two />)
     const one = screen.getByRole('tab', { name: 'One' })
     one.focus()
@@ -83,7 +83,7 @@ describe('Tabs', () => {
   })
 })
 
-describe('nothing copies the kit', () => {
+describe('no component outside the kit reimplements', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.tsx') && !name.startsWith('components/ui/'))
     .map(name => [name, readFileSync(`src/${name}`, 'utf8')] as const)
@@ -93,7 +93,7 @@ describe('nothing copies the kit', () => {
     ['a spinner', /"spin /],
     ['a pane', /"[^"]*\bpane flex h-full min-h-0/],
     ['tabs', /\bTabs\b[^\n]*'radix-ui'/],
-    ['a line that says what went wrong', /<p[^>]*role="alert"[^>]*text-bad/],
+    ['an error message', /<p[^>]*role="alert"[^>]*text-bad/],
   ])('%s', (_, part) => {
     expect(files.length).toBeGreaterThan(100)
     expect(having(part)).toEqual([])
@@ -104,7 +104,7 @@ describe('nothing copies the kit', () => {
     expect(having(/bg-(warn|bad|accent)-soft[^"]*border-b/)).toEqual([])
   })
 
-  it('a field, but for boxes, files and the palette', () => {
+  it('a field, except checkboxes, file inputs and the palette', () => {
     const own = having(/<input\b(?![^>]*type="(checkbox|file)")/)
     expect(own).toEqual(['features/palette/Palette.tsx'])
   })

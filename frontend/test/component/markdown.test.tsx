@@ -48,7 +48,7 @@ describe('the text of a model never becomes markup or a dangerous link', () => {
       }
     })
   }
-  it('raw html is shown as the text it is', () => {
+  it('raw HTML shows as text', () => {
     expect(html('a <b>c</b>').textContent).toContain('<b>c</b>')
   })
   it('a remote picture becomes a link', () => {
@@ -73,7 +73,7 @@ it('links lead to the web, to mail, or to a file of the home', () => {
   expect(targetOf('memory/../../etc/passwd')).toEqual({ kind: 'none' })
 })
 
-it('draws the usual things', () => {
+it('renders common Markdown', () => {
   const page = html('# T\n\n**b** *i* ~~d~~ `c`\n\n1. x\n\n- [x] y\n\n| a |\n|--:|\n| 1 |\n\n> q\n\n---\n')
   for (const tag of [
     'h3',
@@ -97,7 +97,7 @@ it('shows characters, not their entities', () => {
   expect(html('a < b & "c" `x < y`').textContent).toBe('a < b & "c" x < y')
 })
 
-it('references stand for characters in text and links, and for themselves in code', () => {
+it('character references are decoded in text and links, but not in code', () => {
   const shown = (text: string) => html(text).textContent
   expect(shown('&mdash; &#8212; &#x2014; &ouml;')).toBe('— — — ö')
   expect(shown('`&lt;br&gt; &amp;mdash;`')).toBe('&lt;br&gt; &amp;mdash;')
@@ -111,7 +111,7 @@ it('references stand for characters in text and links, and for themselves in cod
   expect(html('&lt;img src=x&gt;').querySelector('img')).toBeNull()
 })
 
-it('a task has its box and no brackets, in a loose list too', () => {
+it('a task has a checkbox and no brackets, in a loose list too', () => {
   for (const text of ['- [x] a\n- [ ] b', '- [x] a\n\n- [ ] b\n\n  more']) {
     const page = html(text)
     expect(page.querySelectorAll('input[type=checkbox]')).toHaveLength(2)

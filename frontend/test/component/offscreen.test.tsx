@@ -36,12 +36,12 @@ const show = (text: string, streaming = false) => {
 const says = (target: Element, isIntersecting: boolean, height = 120.5) =>
   act(() => look([{ target, isIntersecting, boundingClientRect: { height } as DOMRect }]))
 
-it('a short text is not watched', () => {
+it('a short text is not observed', () => {
   show(paragraphs(40))
   expect(observed).toEqual([])
 })
 
-it('a part of a long text that is far away keeps its height and nothing else, until it is near again', () => {
+it('a distant part of a long text keeps only its height until it is near again', () => {
   const { parts } = show(paragraphs(80))
   const [first] = parts() as [HTMLElement]
   says(first, false)
@@ -53,13 +53,13 @@ it('a part of a long text that is far away keeps its height and nothing else, un
   expect(parts()[0]?.style.height).toBe('')
 })
 
-it('a part that is not laid out at all has no height to keep, and stays', () => {
+it('a part without layout stays', () => {
   const { parts } = show(paragraphs(80))
   says(parts()[0] as HTMLElement, false, 0)
   expect(parts()[0]?.textContent).toContain('Line 0.')
 })
 
-it('the part that still grows is never left out', () => {
+it('a growing part is never omitted', () => {
   const { parts, becomes } = show(paragraphs(80), true)
   expect(observed).not.toContain(parts().at(-1))
   becomes(paragraphs(81), true)
@@ -68,7 +68,7 @@ it('the part that still grows is never left out', () => {
   expect(observed).toContain(parts().at(-1))
 })
 
-it('what has the focus is not left out', () => {
+it('a part with the focus is not omitted', () => {
   const { parts } = show(`\`\`\`\ncode\n\`\`\`\n\n${paragraphs(80)}`)
   const [first] = parts() as [HTMLElement]
   first.querySelector('button')?.focus()
@@ -76,7 +76,7 @@ it('what has the focus is not left out', () => {
   expect(first.querySelector('button')).toBe(document.activeElement)
 })
 
-it('a part whose text turns out otherwise is shown anew and measured again', () => {
+it('a part whose text changes is rendered and measured again', () => {
   const text = `See [it][x].\n\n${paragraphs(80)}`
   const { parts, becomes } = show(text, true)
   says(parts()[0] as HTMLElement, false)

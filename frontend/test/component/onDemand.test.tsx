@@ -12,7 +12,7 @@ const Hello = ({ name }: Props) => <p>Hello {name}</p>
 const module = { default: Hello }
 
 describe('a component that is loaded on demand', () => {
-  it('is loaded once, shown as soon as it is there, and at once the next time', async () => {
+  it('loads once, shows as soon as it is loaded, and at once the next time', async () => {
     const load = vi.fn(async () => module)
     const Late = onDemand(load, () => <p>wait</p>)
     const { unmount } = render(<Late name="Ada" />)
@@ -24,7 +24,7 @@ describe('a component that is loaded on demand', () => {
     expect(load).toHaveBeenCalledTimes(1)
   })
 
-  it('can be loaded before it is shown', async () => {
+  it('can be preloaded', async () => {
     const load = vi.fn(async () => module)
     const Late = onDemand(load)
     Late.preload()
@@ -34,7 +34,7 @@ describe('a component that is loaded on demand', () => {
     expect(load).toHaveBeenCalledTimes(1)
   })
 
-  it('says in its place that it could not be loaded, and tries again', async () => {
+  it('shows an error in its place if loading fails, and retries', async () => {
     const load = vi.fn(async () => module).mockRejectedValueOnce(new TypeError('offline'))
     const Late = onDemand(load, () => <p>wait</p>)
     render(<Late name="Ada" />)
@@ -43,7 +43,7 @@ describe('a component that is loaded on demand', () => {
     expect(await screen.findByText('Hello Ada')).toBeTruthy()
   })
 
-  it('says so in a toast where it has no place', async () => {
+  it('shows a toast if it has no place', async () => {
     const load = vi.fn(async () => module).mockRejectedValueOnce(new TypeError('offline'))
     const Late = onDemand(load)
     render(<Late name="Ada" />)
@@ -70,7 +70,7 @@ describe('a pane that breaks', () => {
     vi.restoreAllMocks()
   })
 
-  it('leaves the others alone, says why, and can be shown again', async () => {
+  it('does not affect the others, says why, and can be shown again', async () => {
     render(
       <>
         <Guard>
@@ -86,7 +86,7 @@ describe('a pane that breaks', () => {
     expect(screen.getByText('whole')).toBeTruthy()
   })
 
-  it('tries anew what else is shown in it, and keeps what is whole as it is', () => {
+  it('retries when its content changes, and keeps intact content as it is', () => {
     const shown = (of: string) => (
       <Guard of={of}>
         <Pane />

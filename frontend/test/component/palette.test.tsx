@@ -57,7 +57,7 @@ async function choose(text: string) {
   await settle()
 }
 
-it('Enter, arrows and Escape belong to an input method while it composes', async () => {
+it('Enter, arrows and Esc belong to the input method while it composes', async () => {
   show()
   const first = active()
   fireEvent.keyDown(field(), { key: 'ArrowDown', keyCode: 229 })
@@ -66,7 +66,7 @@ it('Enter, arrows and Escape belong to an input method while it composes', async
   fireEvent.compositionStart(field())
   for (const key of ['ArrowDown', 'ArrowUp', 'Enter', 'Escape']) fireEvent.keyDown(field(), { key })
   fireEvent.compositionEnd(field())
-  // Safari reports the end of the composition before the key that ended it.
+  // Safari fires the end of the composition before the keydown that caused it.
   for (const key of ['Enter', 'Escape']) fireEvent.keyDown(field(), { key })
   expect(active()).toBe(first)
   expect(useUi.getState().dialog).toBe('palette')
@@ -94,7 +94,7 @@ it('an open conversation can be compacted and exported', async () => {
   expect(find('compact')).toEqual([])
 })
 
-it('the usage, the theme and the language are one command away', async () => {
+it('usage, theme and language are one command away', async () => {
   show()
   await choose('tokens used')
   expect(useUi.getState().dialog).toBe('usage')
@@ -108,7 +108,7 @@ it('the usage, the theme and the language are one command away', async () => {
   await act(() => setLang('en'))
 })
 
-it('retrieval is switched to what it is not', async () => {
+it('the retrieval command switches to the opposite state', async () => {
   const { unmount } = show('/', true)
   expect(find('memory retrieval')).toEqual(['Memory retrieval: switch off'])
   await choose('memory retrieval')

@@ -12,7 +12,7 @@ import { useUi } from '@/stores/ui'
 
 afterEach(() => vi.unstubAllGlobals())
 
-it('a change that a pane does not show does not render it again', async () => {
+it('a change that a pane does not show does not re-render it', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
   const rendered: string[] = []
   const counted = (id: string, pane: ReactNode) => (
@@ -50,7 +50,7 @@ it('a change that a pane does not show does not render it again', async () => {
   act(() => useUi.setState({ editing: null, rightOpen: true, tab: 'memory' }))
 })
 
-it('a splitter that is moved renders no pane again', async () => {
+it('moving a splitter re-renders no pane', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
   let renders = 0
   const nothing = () => {}

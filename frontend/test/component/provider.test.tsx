@@ -6,7 +6,7 @@ import { serve } from '../fetch'
 
 afterEach(() => vi.unstubAllGlobals())
 
-it('a key is checked before it is kept, and a refusal is said where it was typed', async () => {
+it('a key is checked before it is stored, and a refusal shows beside the field', async () => {
   const asked: [string, unknown][] = []
   const answers = [
     { status: 502, body: { code: 'auth', message: 'The key was refused.' } },

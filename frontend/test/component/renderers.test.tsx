@@ -18,28 +18,31 @@ const step: Step = {
   undone: false,
 }
 
-test.each(['mcp_weather', 'constructor', '__proto__', ''])('tool_%s_without_entry_uses_default', tool => {
-  expect(rendererOfTool(tool)).toBe(defaultTool)
-})
+test.each(['mcp_weather', 'constructor', '__proto__', ''])(
+  'tool %s without an entry uses the default',
+  tool => {
+    expect(rendererOfTool(tool)).toBe(defaultTool)
+  },
+)
 
-test('search_tools_have_their_own_renderers', () => {
+test('search tools have their own renderers', () => {
   const renderers = ['search_memory', 'search_knowledge_base'].map(rendererOfTool)
   expect(renderers).not.toContain(defaultTool)
   expect(renderers[0]).not.toBe(renderers[1])
 })
 
-test('default_tool_shows_input_and_output', () => {
+test('the default tool shows input and output', () => {
   render(<defaultTool.Details id="c1" step={step} />)
   expect(screen.getByRole('region', { name: 'Input' }).textContent).toContain('"city": "Lisbon"')
   expect(screen.getByRole('region', { name: 'Output' }).textContent).toContain('21 degrees')
 })
 
-test('summary_prefers_the_path_of_a_call', () => {
+test('the summary prefers the path of a call', () => {
   expect(defaultTool.summary(step)).toBe('Lisbon')
   expect(defaultTool.summary({ ...step, arguments: { path: 'memory/a.md' } })).toBe('memory/a.md')
 })
 
-test('live_text_segment_has_a_caret', () => {
+test('a live text segment has a caret', () => {
   const shared = { id: 's', workId: 'w', running: true, writing: null }
   const { container } = render(
     <>

@@ -20,14 +20,14 @@ const card = (id: string, bare = false) => {
 }
 
 describe('the card of passages', () => {
-  it('says for each passage where it stands', async () => {
+  it('shows where each passage is', async () => {
     card('place')
     const link = await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })
     expect(link.getAttribute('href')).toBe('/?file=knowledge%2Fwords.md&lines=1-5')
     expect(link.getAttribute('title')).toBe('Open knowledge/words.md at lines 1–5')
   })
 
-  it('unfolds why: each term, each side, and the sum', async () => {
+  it('expands the reason: each term, each share, and the sum', async () => {
     card('why')
     const first = (await screen.findAllByRole('listitem'))[0] as HTMLElement
     await userEvent.click(within(first).getByText('Why'))
@@ -38,14 +38,14 @@ describe('the card of passages', () => {
     expect(first.textContent).toContain('0.20 × 0.50 + 0.80 × 1.00 = 0.90')
   })
 
-  it('unfolds what was nearly handed on, with the reason in words', async () => {
+  it('expands the near misses, each with its reason', async () => {
     card('misses')
     await userEvent.click(await screen.findByText('2 near misses'))
     expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.20/)).toBeTruthy()
     expect(screen.getByText('0.54 behind')).toBeTruthy()
   })
 
-  it('shows passages that came without a why', async () => {
+  it('shows passages without an explanation', async () => {
     card('old', true)
     expect(await screen.findByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
     expect(screen.queryByText('Why')).toBeNull()
@@ -72,14 +72,14 @@ describe('search tool', () => {
     return <Details id={id} step={call} />
   }
 
-  it('search_tool_shows_passages', async () => {
+  it('shows passages', async () => {
     const { query, hits, weights, near_misses } = search()
     const data = { query, hits, weights, near_misses }
     render(details('t1', step('search_memory', { status: 0, data })))
     expect(await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
     expect(screen.getByText('2 near misses')).toBeTruthy()
   })
-  it('passages_are_absent_for_other_tools_and_unknown_shapes', () => {
+  it('shows no passages for other tools and unknown shapes', () => {
     for (const [tool, result] of [
       ['terminal', { data: { hits: [] } }],
       ['search_memory', undefined],

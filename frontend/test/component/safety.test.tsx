@@ -19,7 +19,7 @@ const show = (secure: boolean) => {
   )
 }
 
-it('a page that came over plain http from another machine says so, and no other', () => {
+it('only a page loaded over plain HTTP from another machine warns', () => {
   const { unmount } = show(true)
   expect(screen.queryByRole('alert')).toBeNull()
   unmount()

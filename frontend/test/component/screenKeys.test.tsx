@@ -33,9 +33,9 @@ function show(coarse: boolean) {
 }
 const field = () => screen.getByRole('textbox')
 
-it('with keys on the screen Enter makes a line, and the button sends', () => {
+it('with an on-screen keyboard Enter breaks the line, and the button sends', () => {
   const onSend = show(true)
-  // Whoever did not take the event leaves the line break to the browser.
+  // An event that is not prevented leaves the line break to the browser.
   expect(fireEvent.keyDown(field(), { key: 'Enter' })).toBe(true)
   expect(onSend).not.toHaveBeenCalled()
   expect(field().getAttribute('enterkeyhint')).toBe('enter')
@@ -46,7 +46,7 @@ it('with keys on the screen Enter makes a line, and the button sends', () => {
   expect(onSend).toHaveBeenCalledTimes(3)
 })
 
-it('with a keyboard Enter sends, and with Alt it is the key of another command', () => {
+it('with a keyboard Enter sends, and Alt+Enter is another shortcut', () => {
   const onSend = show(false)
   expect(field().getAttribute('enterkeyhint')).toBe('send')
   fireEvent.keyDown(field(), { key: 'Enter', ctrlKey: true, altKey: true })
@@ -56,7 +56,7 @@ it('with a keyboard Enter sends, and with Alt it is the key of another command',
   expect(onSend).toHaveBeenCalledTimes(2)
 })
 
-it('an empty chat names keys as they are now, and none that was taken away', () => {
+it('an empty chat lists the current shortcuts, and none that was removed', () => {
   useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, shortcuts: null } })
   render(<EmptyState onPick={() => {}} first={null} />)
   const named = screen.getAllByRole('term').map(term => term.parentElement?.textContent)

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => vi.restoreAllMocks())
 
-it('is offered only where the server asks for a token', () => {
+it('sign-out is offered only if the server requires a token', () => {
   expect(isOffered()).toBe(false)
   queryClient.setQueryData(keys.status, { needs_token: false })
   expect(isOffered()).toBe(false)
@@ -27,7 +27,7 @@ it('is offered only where the server asks for a token', () => {
   expect(isOffered()).toBe(true)
 })
 
-it('leaves nothing of the person in the browser and loads the page again', async () => {
+it('signing out clears personal data and reloads the page', async () => {
   const replaced = vi.spyOn(location, 'replace').mockImplementation(() => {})
   store('draft', 'a secret plan')
   store('theme', 'dark')
@@ -42,7 +42,7 @@ it('leaves nothing of the person in the browser and loads the page again', async
   expect(replaced).toHaveBeenCalledExactlyOnceWith('/')
 })
 
-it('keeps everything where the server did not sign out', async () => {
+it('a failed sign-out keeps everything', async () => {
   const replaced = vi.spyOn(location, 'replace').mockImplementation(() => {})
   store('draft', 'a secret plan')
   serve(() => Response.json({ code: 'internal', message: 'no' }, { status: 500 }))
@@ -51,7 +51,7 @@ it('keeps everything where the server did not sign out', async () => {
   expect(replaced).not.toHaveBeenCalled()
 })
 
-it('text that is not saved keeps the person signed in', async () => {
+it('unsaved text prevents signing out', async () => {
   const replaced = vi.spyOn(location, 'replace').mockImplementation(() => {})
   const posted: string[] = []
   serve(({ path }) => {

@@ -13,7 +13,7 @@ afterEach(() => {
 
 const answer = (status: number) => new Response('{"code":"signed_out","message":"no"}', { status })
 
-it('shows the sign-in after a 401 of any call, until a person signs in', async () => {
+it('a 401 of any call shows the sign-in until a person signs in', async () => {
   vi.stubGlobal('fetch', async () => answer(401))
   await expect(getStatus()).rejects.toMatchObject({ status: 401 })
   expect(isSignedOut()).toBe(true)
@@ -21,7 +21,7 @@ it('shows the sign-in after a 401 of any call, until a person signs in', async (
   expect(isSignedOut()).toBe(false)
 })
 
-it('shows no sign-in after another refusal or a wrong token', async () => {
+it('other refusals and a wrong token do not show the sign-in', async () => {
   vi.stubGlobal('fetch', async () => answer(403))
   await expect(getStatus()).rejects.toThrow()
   vi.stubGlobal('fetch', async () => answer(401))
@@ -29,7 +29,7 @@ it('shows no sign-in after another refusal or a wrong token', async () => {
   expect(isSignedOut()).toBe(false)
 })
 
-it('ignores a 401 of a call from before the sign-in', async () => {
+it('a 401 of a call from before the sign-in is ignored', async () => {
   const waiting: ((answer: Response) => void)[] = []
   vi.stubGlobal('fetch', () => new Promise<Response>(resolve => waiting.push(resolve)))
   const asked = getStatus()
@@ -40,7 +40,7 @@ it('ignores a 401 of a call from before the sign-in', async () => {
   expect(isSignedOut()).toBe(false)
 })
 
-it('reports a refused event stream, and not one that was interrupted', () => {
+it('a refused event stream is reported, and an interrupted one is not', () => {
   const sources: FakeSource[] = []
   class FakeSource {
     static CONNECTING = 0

@@ -22,7 +22,7 @@ const script = entry('skills/tea/scripts/brew.py')
 const picture = entry('skills/tea/leaf.png', null)
 const other = entry('skills/teapot/SKILL.md')
 
-/** A server that has these files, and refuses what is asked of one of them. */
+/** A server that has these files and refuses requests for one of them. */
 function serve(files: FileEntry[], refused?: string): string[] {
   const asked: string[] = []
   useToasts.setState({ list: [] })
@@ -40,7 +40,7 @@ function serve(files: FileEntry[], refused?: string): string[] {
 }
 const toasts = () => useToasts.getState().list
 
-it('a skill is renamed with the files beside its SKILL.md, and no other skill is touched', async () => {
+it('renaming a skill moves the files beside its SKILL.md, and no other skill', async () => {
   const asked = serve([entry(TEA), script, picture, other])
   expect(await renameSkill(file(TEA), file('skills/chai/SKILL.md'))).toBeNull()
   expect(asked).toEqual([
@@ -51,7 +51,7 @@ it('a skill is renamed with the files beside its SKILL.md, and no other skill is
   expect(toasts()).toEqual([])
 })
 
-it('nothing moves where SKILL.md may not, and what stays is named', async () => {
+it('nothing moves if SKILL.md cannot, and files that stay are named', async () => {
   const asked = serve([entry(TEA), script], TEA)
   expect(await renameSkill(file(TEA), file('skills/chai/SKILL.md'))).not.toBeNull()
   expect(asked).toHaveLength(1)
@@ -61,7 +61,7 @@ it('nothing moves where SKILL.md may not, and what stays is named', async () => 
   expect(toasts()[0]?.text).toContain(script.path)
 })
 
-it('a skill is deleted with all its files, and one toast brings all of them back', async () => {
+it('a skill is deleted with all its files, and one toast restores all of them', async () => {
   const asked = serve([entry(TEA), script, picture, other])
   await removeSkill(file(TEA))
   expect(asked).toEqual([TEA, script.path, picture.path].map(path => `DELETE ${path}`))
@@ -72,7 +72,7 @@ it('a skill is deleted with all its files, and one toast brings all of them back
   )
 })
 
-it('a skill of one file is deleted as any file is, and one of too many not at all', async () => {
+it('a skill of one file is deleted like any file, and one of too many is not deleted', async () => {
   const asked = serve([entry(TEA), other])
   await removeSkill(file(TEA))
   expect([asked, toasts()[0]?.text]).toEqual([[`DELETE ${TEA}`], `Deleted ${TEA}`])
@@ -82,7 +82,7 @@ it('a skill of one file is deleted as any file is, and one of too many not at al
   expect([none, toasts()[0]?.tone]).toEqual([[], 'bad'])
 })
 
-it('a skill tells what its SKILL.md costs', () => {
+it('a skill shows the tokens of its SKILL.md', () => {
   const skill = { name: 'tea', description: 'Makes tea.', location: TEA } as Skill
   queryClient.setQueryData(keys.root('skills'), [entry(TEA, 1234), script])
   queryClient.setQueryData(keys.skills, { skills: [skill], untrusted: [] })

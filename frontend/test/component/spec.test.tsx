@@ -10,7 +10,10 @@ import { canonical, drawn, type Example, expected, withTabs } from '../spec/cano
 const commonmark: Example[] = createRequire(import.meta.url)('commonmark-spec').tests
 const gfm: Example[] = JSON.parse(readFileSync('test/spec/gfm.json', 'utf8')).tests
 
-/** Examples of CommonMark that are drawn otherwise on purpose; docs/markdown.md says why. Those with raw HTML are told by it. */
+/**
+ * Examples of CommonMark that are rendered differently on purpose; docs/markdown.md says why. Examples with raw HTML
+ * are recognized by their tokens.
+ */
 const BARE_ADDRESSES = [602, 608, 611, 612]
 const FORMULAS = [12, 14, 563]
 
@@ -27,11 +30,11 @@ function holdsHtml({ markdown }: Example): boolean {
   return types.has('html')
 }
 
-describe('the examples of the specifications are drawn as they say', () => {
+describe('the examples of the specifications render as specified', () => {
   const failing = commonmark.filter(example => !passes(example))
   const withHtml = failing.filter(holdsHtml)
 
-  it('CommonMark 0.31.2, but for what is drawn otherwise on purpose', () => {
+  it('CommonMark 0.31.2, except for intended differences', () => {
     const others = failing.filter(example => !withHtml.includes(example)).map(example => example.number ?? 0)
     expect(others).toEqual([...BARE_ADDRESSES, ...FORMULAS].sort((a, b) => a - b))
   })
@@ -41,7 +44,7 @@ describe('the examples of the specifications are drawn as they say', () => {
     expect(gfm.filter(example => !passes(example))).toEqual([])
   })
 
-  it('the pass rate that is published is the one that is measured', () => {
+  it('the published pass rate equals the measured one', () => {
     const page = readFileSync('../docs/markdown.md', 'utf8')
     for (const row of [
       `| CommonMark 0.31.2 | ${commonmark.length} | ${commonmark.length - failing.length} |`,
@@ -53,7 +56,7 @@ describe('the examples of the specifications are drawn as they say', () => {
     for (const { number } of failing) expect(page).toMatch(new RegExp(`\\b${number}\\b`))
   })
 
-  it('a difference is seen', () => {
+  it('a difference is detected', () => {
     expect(passes({ markdown: '*a*', html: '<p><strong>a</strong></p>', section: '' })).toBe(false)
     expect(passes({ markdown: '*a*', html: '<p><em>a</em></p>', section: '' })).toBe(true)
     expect(passes({ markdown: '- a\n\n- b', html: '<ul><li>a</li><li>b</li></ul>', section: '' })).toBe(false)

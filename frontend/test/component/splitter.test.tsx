@@ -50,7 +50,7 @@ it('follows the pointer only while it is held', () => {
   expect(widths()).toEqual([298, 420])
 })
 
-it('goes back to where it started on a double click', async () => {
+it('resets on a double click', async () => {
   const { handle, widths } = splitter()
   await userEvent.dblClick(handle)
   expect(widths().at(-1)).toBe(300)

@@ -41,7 +41,7 @@ describe('the table of dialogs', () => {
     expect(screen.queryByRole('dialog')).toBeNull()
   })
 
-  it('shows nothing for a dialog that needs a conversation where none is open', async () => {
+  it('shows nothing for a dialog that needs a conversation if none is open', async () => {
     useUi.setState({ dialog: 'compress' })
     const { container } = show(<Dialogs context={context(null)} />)
     await act(async () => {})
@@ -56,19 +56,19 @@ describe('the table of pages', () => {
     return [page.id, sessionId, message]
   }
 
-  it('finds what an address shows', () => {
+  it('resolves an address', () => {
     expect(at('/')).toEqual(['chat', null, null])
     expect(at('/s/a-1')).toEqual(['chat', 'a-1', null])
     expect(at('/s/a-1/m/m-2')).toEqual(['chat', 'a-1', 'm-2'])
     expect(at('/playground')).toEqual(['playground', null, null])
   })
 
-  it('shows a new conversation at any other address', () => {
+  it('shows a new conversation at an unknown address', () => {
     for (const path of ['/f/memory/a.md', '/nowhere', '/s', '/playground/x'])
       expect(placeAt(path, parser)).toEqual({ page: CHAT, route: null, sessionId: null, message: null })
   })
 
-  it('gives every address to one page', () => {
+  it('assigns every address to one page', () => {
     const routes = PAGES.flatMap(page => page.routes)
     expect(new Set(routes).size).toBe(routes.length)
     expect(new Set(PAGES.map(page => page.id)).size).toBe(PAGES.length)
@@ -79,7 +79,7 @@ describe('the right pane', () => {
   const playground = PAGES.find(page => page.id === 'playground') ?? CHAT
   const panelOf = (page: typeof CHAT) => renderHook(() => useRightPanel(page)).result.current
 
-  it('shows the panel that was chosen, where the page has it', () => {
+  it('shows the chosen panel if the page offers it', () => {
     useUi.setState({ beside: 'chunks' })
     expect(panelOf(playground)).toMatchObject({ title: 'chunkPane', back: null })
     expect(panelOf(CHAT)).toMatchObject({ title: 'inspector', back: null })
@@ -87,7 +87,7 @@ describe('the right pane', () => {
     expect(panelOf(playground).Panel).toBe(PANELS.files.Panel)
   })
 
-  it('leads back to the panel that the page begins with', () => {
+  it('leads back to the default panel of the page', () => {
     useUi.setState({ beside: 'files' })
     const panel = panelOf(playground)
     render(
@@ -106,7 +106,7 @@ describe('the right pane', () => {
 })
 
 describe('the tabs of the inspector', () => {
-  it('are one for each folder of the home', () => {
+  it('exist for each folder of the home', () => {
     expect(TABS.map(tab => tab.id)).toEqual(ROOTS)
   })
 
@@ -124,7 +124,7 @@ describe('the tabs of the inspector', () => {
   })
 })
 
-it('shows every part of the settings under its title', () => {
+it('the settings show every section under its title', () => {
   show(<Settings open onOpenChange={() => {}} />)
   for (const { title } of SECTIONS) {
     const section = screen.getByRole('region', { name: t(title) })

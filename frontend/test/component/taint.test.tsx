@@ -26,17 +26,17 @@ describe('the note about text from outside', () => {
     expect(onClear).toHaveBeenCalledOnce()
   })
 
-  it('cannot be cleared while the conversation is at work', () => {
+  it('cannot be cleared while the conversation runs', () => {
     render(<TaintNote sources={[page(1)]} onClear={null} />)
     expect(screen.getByRole('button', { name: 'Clear' })).toHaveProperty('disabled', true)
   })
 
-  it('is not there for what only a command wrote', () => {
+  it('is absent for text that only a command wrote', () => {
     const { container } = render(<TaintNote sources={[{ from: 'output' }]} onClear={() => {}} />)
     expect(container.textContent).toBe('')
   })
 
-  it('speaks Chinese', async () => {
+  it('is translated to Chinese', async () => {
     await act(() => setLang('zh'))
     render(<TaintNote sources={[page(1), { from: 'command' }]} onClear={() => {}} />)
     expect(screen.getByRole('region').textContent).toMatch(/此对话读取过来自外部的文本：网页 .*清除/)
@@ -46,7 +46,7 @@ describe('the note about text from outside', () => {
 describe('the contacts of a command', () => {
   const result = (data: unknown) => ({ status: 0, message: 'ran', data, operationCode: [] })
 
-  it('names who was reached, who was refused and how many more there were', () => {
+  it('list the reached, refused and unlisted hosts', () => {
     const contacts = [
       { host: 'a.test', refused: false },
       { host: '10.0.0.1', refused: true },
@@ -58,7 +58,7 @@ describe('the contacts of a command', () => {
     expect(screen.getByText('7 more attempts, not listed')).toBeTruthy()
   })
 
-  it('says nothing where there were none, or of what it does not know', () => {
+  it('show nothing if there were none, or for an unknown shape', () => {
     for (const other of [undefined, null, 'x', result({}), result(null)]) {
       const { container, unmount } = render(<Contacts result={other} />)
       expect(container.textContent).toBe('')

@@ -15,7 +15,7 @@ it('a pressed toggle has the tint of a switch that is on', () => {
   expect(classes).toContain('aria-pressed:text-accent')
 })
 
-it('what stands in one row is as high for a finger', () => {
+it('the controls of one row are equally high on a touch screen', () => {
   render(
     <>
       <Button>New chat</Button>
@@ -25,6 +25,6 @@ it('what stands in one row is as high for a finger', () => {
   )
   expect(screen.getByRole('button', { name: 'New chat' }).className).toContain('pointer-coarse:h-11')
   expect(screen.getByRole('textbox').className).toContain('pointer-coarse:h-11')
-  // 36 px and twice 4: the send button ends the last row, whatever stands in it.
+  // 36 px and twice 4: the send button is at the end of the last row, whatever that row contains.
   expect(screen.getByRole('button', { name: /Thinking/ }).className).toContain('pointer-coarse:my-1')
 })

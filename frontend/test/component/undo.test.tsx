@@ -24,7 +24,7 @@ function show(status: number, body: unknown) {
 }
 const undo = () => screen.getByRole<HTMLButtonElement>('button', { name: /^Undo \d/ })
 
-it('each file shows what would become of it, and what was changed since is left alone', async () => {
+it('each file shows what its undo would do, and later edits stay', async () => {
   const { asked, onUndo } = show(200, {
     files: [
       {
@@ -47,13 +47,13 @@ it('each file shows what would become of it, and what was changed since is left 
   expect(onUndo).toHaveBeenCalledWith(['c1', 'c3'])
 })
 
-it('nothing is undone while the conversation is at work', async () => {
+it('nothing is undone while the conversation runs', async () => {
   show(409, { code: 'busy', message: 'this session is still working' })
   expect((await screen.findByText(/is at work/)).getAttribute('role')).toBe('status')
   expect(undo().disabled).toBe(true)
 })
 
-it('where nothing is left to undo, that is said', async () => {
+it('the dialog says so if nothing is left to undo', async () => {
   show(200, { files: [] })
   await screen.findByText('Nothing is left to undo.')
   expect(undo().disabled).toBe(true)

@@ -18,14 +18,14 @@ describe('the sandbox', () => {
   const told = (code: string, about: Record<string, string> = {}) =>
     sandboxNote(zh, { level: 'standard', note: 'in English', code, about })
 
-  it('is told in the words of the page', () => {
+  it('is described in the language of the page', () => {
     expect(told('standard')).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*没有网络。$/)
     expect(told('standard', { signals: 'open' })).toMatch(/没有网络。在此内核/)
     expect(told('strict', { program: '/usr/bin/bwrap' })).toContain('命名空间（/usr/bin/bwrap）')
     expect(told('no_landlock', { version: '1', needed: '3' })).toMatch(/^命令被拒绝：.*版本为 1，.*版本 3/)
   })
 
-  it('has a sentence for every code of the server', () => {
+  it('has a translation for every code of the server', () => {
     const codes = [...rustStrings('sandbox/status.rs').matchAll(/Self::\w+[^=]*=> "(\w+)"/g)].map(
       ([, code]) => code,
     )
@@ -34,14 +34,14 @@ describe('the sandbox', () => {
     for (const code of codes) expect(told(code ?? '', about), code).toMatch(/[一-鿿]/)
   })
 
-  it('is told by the server where the page has no words, or not what they name', () => {
+  it('falls back to the server’s words for unknown codes and missing values', () => {
     expect(told('another')).toBe('in English')
     expect(told('strict')).toBe('in English')
     const given = { level: 'off', note: 'in English', code: 'off', about: {} }
     expect(sandboxNote(() => null, given)).toBe('in English')
   })
 
-  it('has a word for every level', () => {
+  it('has a label for every level', () => {
     const names = [...rust.matchAll(/Level::\w+ => "(\w+)"/g)].map(([, name]) => name ?? '')
     expect(names).toEqual(['strict', 'standard', 'off'])
     for (const name of names) expect(levelWord(name), name).not.toBeNull()
@@ -66,7 +66,7 @@ describe('the dialog of the model', () => {
   const show = (model: ModelStatus) => render(<ModelDialog model={model} open onOpenChange={() => {}} />)
   const [none] = /No model is connected[^"]*/.exec(rustStrings('engine')) ?? ['']
 
-  it('says once that there is none, in either language', async () => {
+  it('says only once that there is no model, in either language', async () => {
     expect(none.length).toBeGreaterThan(100)
     const { unmount } = show(status({ detail: none }))
     expect(screen.getAllByText(/No model is connected/)).toHaveLength(1)
@@ -77,13 +77,13 @@ describe('the dialog of the model', () => {
     expect(screen.getByText('尚未连接模型')).toBeTruthy()
   })
 
-  it('keeps what the state does not say', () => {
+  it('shows a detail that the state lacks', () => {
     show(status({ state: 'failed', detail: 'The port is taken.' }))
     expect(screen.getByText('The port is taken.')).toBeTruthy()
   })
 })
 
-it('where a model was set up is said in the language of the page, names stay', async () => {
+it('the source of a model is translated, except for file names', async () => {
   const from = [
     'environment',
     '.env',

@@ -1,6 +1,6 @@
 /**
- * What a text means, whatever elements it is drawn with: the page has headings below its own, frames around code and tables,
- * and links instead of pictures; the specification has plain HTML.
+ * The meaning of a text, whatever elements it is rendered with: the page has headings below its own, frames around
+ * code and tables, and links instead of pictures; the specification has plain HTML.
  */
 export interface Example {
   markdown: string
@@ -16,7 +16,7 @@ const BLOCKS = /^(p|h\d|ul|ol|li|blockquote|hr|code-block|table|thead|tbody|tr|t
 /** The specification writes a tab as an arrow. */
 export const withTabs = (text: string): string => text.replaceAll('→', '\t')
 
-/** One text for each meaning: neighbouring texts are one, and white space between blocks counts for nothing. */
+/** One string for each meaning: neighbouring texts are merged, and white space between blocks is ignored. */
 export function canonical(meanings: Meaning[]): string {
   const parts: string[] = []
   let text = ''
@@ -37,7 +37,7 @@ export function canonical(meanings: Meaning[]): string {
     flush(isBlock || meaning.is === 'br', afterBlock)
     afterBlock = isBlock || meaning.is === 'br' || meaning.is.startsWith('input')
     const inside = canonical(meaning.of)
-    // A body without rows is no body.
+    // A table body without rows counts as none.
     if (inside !== '' || meaning.is !== 'tbody')
       parts.push(inside === '' ? meaning.is : `${meaning.is}(${inside})`)
   }
@@ -80,7 +80,7 @@ const PLAIN = new Set([
 const of = (node: Node, read: (node: Node) => Meaning[]): Meaning[] =>
   Array.from(node.childNodes).flatMap(read)
 
-/** What both have in common. */
+/** The elements that both have in common. */
 function shared(element: Element, read: (node: Node) => Meaning[]): Meaning[] {
   const name = element.tagName
   const inside = () => of(element, read)
@@ -95,7 +95,7 @@ function shared(element: Element, read: (node: Node) => Meaning[]): Meaning[] {
   return [{ is: `html<${name.toLowerCase()}>`, of: inside() }]
 }
 
-/** The page's own. */
+/** The meaning of the page's elements. */
 export const drawn = (root: Node): Meaning[] => of(root, own)
 
 function own(node: Node): Meaning[] {
@@ -115,7 +115,7 @@ function own(node: Node): Meaning[] {
   return shared(element, own)
 }
 
-/** The specification's. */
+/** The meaning of the specification's HTML. */
 export function expected(html: string): Meaning[] {
   const root = document.createElement('div')
   root.innerHTML = html

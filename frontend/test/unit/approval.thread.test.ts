@@ -36,8 +36,8 @@ const step = (thread: Thread): Step => {
   return segment.steps[0]
 }
 
-describe('a call that waits for a person', () => {
-  it('stands in the chain as waiting, with what it would run', () => {
+describe('a pending call', () => {
+  it('shows in the chain as waiting, with what it would run', () => {
     expect(step(follow(ASKED))).toMatchObject({
       id: 'c1',
       tool: 'terminal',
@@ -46,7 +46,7 @@ describe('a call that waits for a person', () => {
       verdict: null,
     })
   })
-  it('runs after it was allowed, and keeps who allowed it', () => {
+  it('runs after it is allowed, and keeps who allowed it', () => {
     const after = follow([...ASKED, result('approved', { scope: 'always' })])
     expect(step(after).status).toBe('running')
     const done = follow([...ASKED, result('approved', { scope: 'always' }), start, end('done')])
@@ -56,7 +56,7 @@ describe('a call that waits for a person', () => {
       verdict: { decision: 'approved', scope: 'always', reason: null, changed: false },
     })
   })
-  it('shows the input that a person made of it', () => {
+  it('shows the edited input', () => {
     const changed = { command: 'make report --dry-run' }
     const after = step(follow([...ASKED, result('approved', { arguments: changed })]))
     expect([after.arguments, after.verdict?.changed]).toEqual([changed, true])
@@ -72,12 +72,12 @@ describe('a call that waits for a person', () => {
       expect(ended.verdict).toEqual({ decision, scope: 'once', reason: 'no', changed: false })
     }
   })
-  it('is one step, however often the question comes', () => {
+  it('is one step, however often the question arrives', () => {
     const twice = follow([...ASKED, ASKED[1] as Frame])
     expect((twice.entries.at(-1) as AssistantEntry).segments).toHaveLength(1)
     expect(step(twice).status).toBe('approval')
   })
-  it('does not stay open when the work ends without an answer', () => {
+  it('is closed when the work ends without an answer', () => {
     const done: Frame = {
       type: 'done',
       content: '',
@@ -103,7 +103,7 @@ const historyOf = (call: Record<string, unknown>): History => ({
   running: { work_id: 'w1' },
 })
 
-it('an undone change is marked wherever it stands, and can be done again', () => {
+it('an undone change is marked everywhere, and can be redone', () => {
   const done = follow([...ASKED, result('approved'), start, end('done')])
   const undone = advance(done, { type: 'undone', call_id: 'c1', path: 'memory/MEMORY.md', undone: true })
   expect(step(undone).undone).toBe(true)
@@ -111,7 +111,7 @@ it('an undone change is marked wherever it stands, and can be done again', () =>
   expect(step(fromHistory(historyOf({ status: 'done', undone: true }))).undone).toBe(true)
 })
 
-it('a history says the same as the frames', () => {
+it('a history gives the same result as the frames', () => {
   const waiting = fromHistory(
     historyOf({ status: 'approval', approval: approval(), arguments: approval().arguments }),
   )

@@ -1,4 +1,4 @@
-/** A call that waits, as the server tells it. */
+/** A pending call, as the server reports it. */
 import type { Approval } from '@/api/types'
 
 export const approval = (over: Partial<Approval> = {}): Approval => ({

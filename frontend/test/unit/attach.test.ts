@@ -28,7 +28,7 @@ beforeEach(() => {
   useToasts.setState({ list: [] })
 })
 
-it('only texts are taken, and the others say what to do', async () => {
+it('only texts are accepted, and refused files say what to do', async () => {
   expect(await reason(file('a.py', 'x = 1'))).toBe('x = 1')
   expect(await reason(file('a.svg', '<svg/>', 'image/svg+xml'))).toBe('<svg/>')
   expect(await reason(file('a.pdf', new Uint8Array([0x25, 0xff, 0xfe])))).toEqual([
@@ -43,7 +43,7 @@ it('only texts are taken, and the others say what to do', async () => {
   expect(await reason(file('a.log', 'xxx'), 2)).toEqual([expect.stringContaining('together'), true])
 })
 
-it('files are counted, and those beyond the limit are named with what to do', async () => {
+it('files are counted, and those above the limit are named with advice', async () => {
   const many = Array.from({ length: MOST_FILES + 1 }, (_, n) => file(`${n}.txt`, 'x'))
   await attach('s', many)
   expect(names()).toHaveLength(MOST_FILES)
@@ -55,7 +55,7 @@ it('files are counted, and those beyond the limit are named with what to do', as
   expect(useToasts.getState().list.at(-1)?.action?.label).toBe('Put into Knowledge')
 })
 
-it('a long paste is a file with a name of its own', () => {
+it('a long paste becomes a file with a name of its own', () => {
   expect(isBigPaste('x'.repeat(8001))).toBe(true)
   expect(isBigPaste('x\n'.repeat(101))).toBe(true)
   expect(isBigPaste('x\n'.repeat(99))).toBe(false)
@@ -70,14 +70,14 @@ it('a long paste is a file with a name of its own', () => {
   expect(draftFiles('s').every(({ pasted }) => pasted)).toBe(true)
 })
 
-it('files that the model cannot read with the rest are told, where its limit is known', () => {
+it('files above the context limit are reported if the limit is known', () => {
   const files = [{ tokens: 60 }, { tokens: null }, { tokens: 30 }]
   expect(overflow(files, 11, 100)).toEqual({ tokens: 101, window: 100 })
   expect(overflow(files, 10, 100)).toBeNull()
   expect(overflow(files, 500, 0)).toBeNull()
 })
 
-it('files survive a reload, and where the browser has no room for them it is told', () => {
+it('files survive a reload, and a lack of storage is reported', () => {
   attachPasted('s', 'kept')
   expect(JSON.parse(localStorage.getItem('mc:owner:files.s') ?? '')).toHaveLength(1)
   expect(useAttachments.getState().unkept.s).toBe(false)
@@ -93,7 +93,7 @@ it('files survive a reload, and where the browser has no room for them it is tol
   expect(names()).toHaveLength(2)
 })
 
-it('what other pages left in the storage is read, and what is no file is not', () => {
+it('stored files are read, and invalid entries are ignored', () => {
   const one = { id: '1', name: 'a.md', extension: 'md', content: 'x', tokens: 3, pasted: false }
   localStorage.setItem('mc:owner:files.left', JSON.stringify([one, { name: 'half' }, null]))
   localStorage.setItem('mc:owner:files.broken', '{')
@@ -125,7 +125,7 @@ it('a live frame and a history show the same files', () => {
 
 const head = { media_type: 'image/png', hash: 'ab', bytes: 9, width: 3, height: 2 } as const
 
-it('a picture of a message is seen at the address of its session, and sent again by its hash alone', async () => {
+it('a sent picture loads from its session, and is sent again by its hash alone', async () => {
   const [seen] = attachmentsOf({ attachments: [{ name: 'a.png', extension: 'png', picture: head }] }, 'a b')
   expect(seen?.picture).toMatchObject({
     kept: { hash: 'ab', url: '/api/sessions/a%20b/pictures/ab' },
@@ -144,14 +144,14 @@ it('a picture of a message is seen at the address of its session, and sent again
   ])
 })
 
-it('the room of texts is not the room of pictures', () => {
+it('texts and pictures have separate limits', () => {
   const drawn = { type: 'image/png', kept: null, bytes: MOST_TOGETHER, width: 3, height: 2 }
   const picture = { content: 'A'.repeat(MOST_TOGETHER), picture: drawn }
   expect(fits([picture], 'x'.repeat(MOST_TOGETHER))).toBe(true)
   expect(fits([picture, { content: 'y' }], 'x'.repeat(MOST_TOGETHER))).toBe(false)
 })
 
-it('what the browser cannot read as a picture is named with what to do', async () => {
+it('a picture that the browser cannot decode is named with advice', async () => {
   vi.stubGlobal('createImageBitmap', () => Promise.reject(new Error('no picture')))
   await attach('s', [file('a.tiff', 'x', 'image/tiff')])
   expect(names()).toEqual([])

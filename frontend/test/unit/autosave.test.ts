@@ -38,7 +38,7 @@ afterEach(() => {
 const written = () => vi.mocked(writeFile).mock.calls.map(([path, content]) => [path, content])
 const wait = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
-it('saves memory when nobody has typed for a while, and skills when somebody says so', async () => {
+it('memory is saved after a pause, and skills only by a person', async () => {
   await open(file('memory/a.md'))
   edit(file('memory/a.md'), 'new')
   await wait(IDLE_MS - 1)
@@ -54,7 +54,7 @@ it('saves memory when nobody has typed for a while, and skills when somebody say
   expect(written()).toHaveLength(1)
 })
 
-it('follows the choice for each kind, and keeps it', async () => {
+it('autosave follows the choice for each root, which is stored', async () => {
   setAutosave('memory', false)
   setAutosave('skills', true)
   expect(JSON.parse(localStorage.getItem('mc:owner:autosave') ?? '')).toEqual({
@@ -70,7 +70,7 @@ it('follows the choice for each kind, and keeps it', async () => {
   expect(written()).toEqual([['skills/x/SKILL.md', 'new']])
 })
 
-it('waits while a question is open or somebody looks at the difference', async () => {
+it('autosave waits during a conflict and a comparison', async () => {
   await open(file('memory/a.md'))
   edit(file('memory/a.md'), 'new')
   await compare(file('memory/a.md'))
@@ -84,7 +84,7 @@ it('waits while a question is open or somebody looks at the difference', async (
   expect(bufferOf(file('memory/a.md'))?.state.kind).toBe('dirty')
 })
 
-it('saves what was typed while a save was on its way', async () => {
+it('text typed during a save is saved afterwards', async () => {
   await open(file('memory/a.md'))
   edit(file('memory/a.md'), 'one')
   vi.mocked(writeFile).mockImplementationOnce(async () => {
@@ -96,7 +96,7 @@ it('saves what was typed while a save was on its way', async () => {
   expect(written().map(([, content]) => content)).toEqual(['one', 'one two'])
 })
 
-it('does not save by itself what cannot be read, and by hand only the second time', async () => {
+it('unparsable text is not autosaved, and saved by hand only the second time', async () => {
   const json = file('knowledge/a.json')
   await open(json)
   edit(json, '{"a": ')
@@ -112,7 +112,7 @@ it('does not save by itself what cannot be read, and by hand only the second tim
   expect(written()).toEqual([[`${json}`, '{"a":']])
 })
 
-it('finds the fault in JSON, YAML and the head of a skill, and none where no program reads', async () => {
+it('errors are found in JSON, YAML and front matter, and nowhere else', async () => {
   expect(await faultIn(file('knowledge/a.json'), '{"a": 1}')).toBeNull()
   expect(await faultIn(file('knowledge/a.json'), '')).toBeNull()
   expect(await faultIn(file('knowledge/a.json'), '{a}')).toMatch(/JSON/)
@@ -123,7 +123,7 @@ it('finds the fault in JSON, YAML and the head of a skill, and none where no pro
   expect(await faultIn(file('memory/a.md'), '---\nname: "x\n---\n')).toBeNull()
 })
 
-it('shows what miniclaw made of the open file, and says nothing of what others did', async () => {
+it('a toast reports a change by miniclaw to the open file, but not one by others', async () => {
   const path = 'memory/a.md'
   await open(file(path))
   useUi.setState({ file: file(path) })

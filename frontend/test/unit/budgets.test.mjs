@@ -1,10 +1,10 @@
-// The measures of the page's budgets must be able to fail.
+// The checks of the page's budgets must be able to fail.
 import { expect, it, vi } from 'vitest'
 import { Figures } from '../../e2e/budgets/figures.mjs'
 import { pieces } from '../../e2e/budgets/material.mjs'
 import { courseOf, shiftOf, slowest, smoothness } from '../../e2e/budgets/watch.mjs'
 
-it('a figure beyond its limit, or one that could not be measured, is missed', () => {
+it('a figure above its limit or without a value is a miss', () => {
   vi.spyOn(console, 'log').mockImplementation(() => {})
   const figures = new Figures()
   figures.add('at its limit', 20, '%', { atMost: 20 })
@@ -17,7 +17,7 @@ it('a figure beyond its limit, or one that could not be measured, is missed', ()
   expect(figures.missed()).toEqual(['over', 'under', 'not measured', 'moved who knows where'])
 })
 
-it('frames that did not come are counted', () => {
+it('dropped frames are counted', () => {
   const every = Array.from({ length: 61 }, (_, n) => (n * 1000) / 60)
   expect(smoothness(every)).toEqual({ fps: expect.closeTo(60), dropped: 0 })
   const half = every.filter((_, n) => n % 2 === 0)
@@ -34,7 +34,7 @@ it('an interaction takes as long as the longest of its events', () => {
   expect(slowest([])).toEqual({ worst: 16, count: 0 })
 })
 
-it('the longest event says where its time went', () => {
+it('the longest event reports its phases', () => {
   const events = [
     [1, 24, 'keydown', 1, 2],
     [2, 56, 'keypress', 10.4, 14.6],
@@ -43,12 +43,12 @@ it('the longest event says where its time went', () => {
   expect(courseOf([])).toBe('')
 })
 
-it('the tokens of an answer make whole Markdown, of at most four characters each', () => {
+it('the tokens of an answer join to whole Markdown, of at most four characters each', () => {
   expect(Math.max(...pieces().map(piece => [...piece].length))).toBe(4)
   expect(pieces().join('')).toMatch(/^## What was found\n.*\n```\n.*下结论。\n\n$/s)
 })
 
-it('layout shift is the worst burst, not all of a long visit', () => {
+it('layout shift is the worst burst, not the sum of a long visit', () => {
   const shifts = [
     [0, 0.01],
     [900, 0.02],

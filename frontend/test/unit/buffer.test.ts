@@ -9,35 +9,35 @@ const edited: BufferEvent = { type: 'edited', text: 'two' }
 const changed: BufferEvent = { type: 'disk_changed', etag: 'e2', by: 'disk' }
 
 describe('an open file', () => {
-  it('is dirty once typed in, and clean again when the text is what it was', () => {
+  it('is dirty once edited, and clean again when its text is restored', () => {
     expect(run(edited).state.kind).toBe('dirty')
     expect(run(edited, { type: 'edited', text: 'one' }).state.kind).toBe('clean')
   })
-  it('typed in while it was being saved stays dirty afterwards', () => {
+  it('stays dirty if it is edited during a save', () => {
     const saved: BufferEvent = { type: 'saved', content: 'two', etag: 'e2', tokens: 1, at: 5 }
     expect(run(edited, { type: 'saving' }, { type: 'edited', text: 'three' }, saved).state.kind).toBe('dirty')
     expect(run(edited, { type: 'saving' }, saved).state.kind).toBe('clean')
   })
-  it('raises the question when the disk changed under typed text, and keeps the text', () => {
+  it('raises a conflict when the disk changes under edited text, and keeps the text', () => {
     const buffer = run(edited, changed)
     expect(buffer.state).toEqual({ kind: 'conflict', etag: 'e2', by: 'disk' })
     expect(buffer.text).toBe('two')
   })
-  it('does not take its own version for a change', () => {
+  it('does not mistake its own version for a change', () => {
     expect(run(edited, { type: 'disk_changed', etag: '"e1"', by: 'editor' }).state.kind).toBe('dirty')
   })
   it('stays in conflict while typing goes on', () => {
     expect(run(edited, changed, { type: 'edited', text: 'more' }).state.kind).toBe('conflict')
   })
-  it('keeps mine by saving against the version that is on the disk now', () => {
+  it('keeps the edit by saving against the current version on disk', () => {
     const buffer = run(edited, changed, { type: 'kept_mine' })
     expect([buffer.state.kind, buffer.base.etag, buffer.text]).toEqual(['dirty', 'e2', 'two'])
   })
-  it('takes the version of the disk with a new revision', () => {
+  it('takes the version on disk with a new revision', () => {
     const buffer = run(edited, changed, { type: 'disk_loaded', content: 'disk', etag: 'e2', tokens: 2 })
     expect([buffer.state.kind, buffer.text, buffer.revision]).toEqual(['clean', 'disk', 1])
   })
-  it('refused on saving is a conflict too', () => {
+  it('has a conflict if a save is refused', () => {
     expect(run(edited, { type: 'saving' }, { type: 'refused', etag: 'e9' }).state.kind).toBe('conflict')
   })
 })

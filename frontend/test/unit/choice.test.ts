@@ -26,7 +26,7 @@ const models: Models = {
   available: [candidate('a/one'), candidate('b/two', true), candidate('c/three@host:1')],
 }
 
-it('a choice is found by its id, or without the address that tells twins apart', () => {
+it('a choice matches by id, or without the address that distinguishes duplicates', () => {
   const found = (model: string | null) => {
     const choice = effective(models, { model })
     return choice.kind === 'gone' ? `gone ${choice.id}` : `${choice.kind} ${choice.candidate?.id}`
@@ -39,7 +39,7 @@ it('a choice is found by its id, or without the address that tells twins apart',
   ])
 })
 
-it('the switch for thinking goes where the model has none', () => {
+it('the choice for thinking is dropped if the model has no switch', () => {
   expect([{}, { model: 'b/two' }, { model: 'd/four' }].map(c => canThink(models, c))).toEqual([
     false,
     true,
@@ -49,14 +49,14 @@ it('the switch for thinking goes where the model has none', () => {
   expect(withModel(models, { model: 'b/two', thinking: true }, 'a/one')).toEqual({ model: 'a/one' })
 })
 
-it('models that one server has are told apart by name', () => {
+it('the models of one server have distinct names', () => {
   const found = { ...candidate('ollama/qwen3'), model: 'qwen3', label: 'Ollama', from: 'found here' }
   expect(nameOf(found)).toBe('Ollama qwen3')
   expect(nameOf({ ...found, label: 'DeepSeek qwen3' })).toBe('DeepSeek qwen3')
   expect(nameOf({ ...found, label: 'My own', from: 'config.yml' })).toBe('My own')
 })
 
-it('an answer knows who was asked, from the history as from the stream', () => {
+it('an answer names the model that was asked, from the history and from the stream', () => {
   const began = advance(emptyThread('s'), {
     ...{ type: 'user_message', work_id: 'w', message_id: 'm', content: 'hi', model: 'two' },
   })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { citations, isHomePath, placeOf } from '@/lib/citation'
 
-/** How many texts; `FUZZ_CASES` says more. */
+/** Number of texts; `FUZZ_CASES` overrides it. */
 const CASES = Number(process.env.FUZZ_CASES ?? 20_000)
 
 const PARTS = [
@@ -59,7 +59,7 @@ const PARTS = [
   ],
 ]
 
-/** Numbers that look random and are the same in every run of one seed (mulberry32). */
+/** Pseudorandom numbers, the same in every run with one seed (mulberry32). */
 function numbers(seed: number): (below: number) => number {
   let state = seed >>> 0
   return below => {
@@ -70,7 +70,7 @@ function numbers(seed: number): (below: number) => number {
   }
 }
 
-it('any text is cut into pieces that join to it, and a place is always below one of the four folders', () => {
+it('the pieces of any text join to it, and a place is always below one of the four folders', () => {
   const seed = Number(process.env.FUZZ_SEED ?? 7)
   const next = numbers(seed)
   let found = 0
@@ -93,4 +93,4 @@ it('any text is cut into pieces that join to it, and a place is always below one
     if (place && !isHomePath(place.path)) expect.fail(`seed ${seed}: ${JSON.stringify([text, place])}`)
   }
   expect(found).toBeGreaterThan(CASES / 100)
-}, 0) // Larger counts take as long as they take.
+}, 0) // No timeout: a larger count takes longer.

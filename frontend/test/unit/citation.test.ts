@@ -52,7 +52,7 @@ it('no character is lost or added', () => {
   }
 })
 
-it('while a text grows, a citation appears once and never changes', () => {
+it('in a growing text, a citation appears once and never changes', () => {
   for (const text of [
     'in [knowledge/a.md:12-20] it is',
     'in knowledge/a.md:12-20 it is',

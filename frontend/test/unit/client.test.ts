@@ -25,7 +25,7 @@ function recorded(): Asked[] {
   return asked
 }
 
-it('a change is JSON with a body, whatever it says; a read has none', async () => {
+it('a change has a JSON body, and a read has none', async () => {
   const asked = recorded()
   await interrupt('s')
   await createSession()
@@ -43,7 +43,7 @@ it('a change is JSON with a body, whatever it says; a read has none', async () =
   expect(types).toEqual([...Array(4).fill('application/json'), null])
 })
 
-it('names are encoded in the address, and numbers in its query', async () => {
+it('names are encoded in the path, and numbers in the query', async () => {
   const asked = recorded()
   await getHistory('a/b ?')
   await searchPassages('memory', 'tea & cake', 3)
@@ -56,7 +56,7 @@ it('names are encoded in the address, and numbers in its query', async () => {
   expect(asked[2]?.headers.get('If-Match')).toBe('"v1"')
 })
 
-it('a file is written only over the version that is named', async () => {
+it('a file is overwritten only in the named version', async () => {
   const asked = recorded()
   await writeFile('memory/a.md', 'text', 'absent')
   await writeFile('memory/a.md', 'text', { match: 'W/"v1"' })
@@ -66,13 +66,13 @@ it('a file is written only over the version that is named', async () => {
   ])
 })
 
-it('a message carries its key, so that sent twice it counts once', async () => {
+it('a message carries its key, so that a resend counts once', async () => {
   const asked = recorded()
   await sendMessage('s', { message: 'Hi', attachments: [], idempotency_key: 'k1' })
   expect(asked[0]?.body).toEqual({ message: 'Hi', attachments: [], idempotency_key: 'k1' })
 })
 
-it('what only the page may say carries its secret, and other calls do not', async () => {
+it('calls that only the page may make carry its secret, and others do not', async () => {
   const asked = recorded()
   await answerApproval({ id: 'a', hash: 'h' } as Approval, { decision: 'approve' })
   await interrupt('s')
@@ -80,7 +80,7 @@ it('what only the page may say carries its secret, and other calls do not', asyn
   expect(asked[0]?.body).toEqual({ decision: 'approve', hash: 'h' })
 })
 
-it('a call can be called off', async () => {
+it('a call can be cancelled', async () => {
   let signal: AbortSignal | undefined
   serve(({ request }) => {
     signal = request.signal
@@ -94,7 +94,7 @@ it('a call can be called off', async () => {
   expect(signal?.aborted).toBe(true)
 })
 
-it('a refusal is an error with the code of the answer, and with that of its status where it has none', async () => {
+it('a refusal is an error with the code of the response, or the code of its status', async () => {
   serve(() => [409, { code: 'busy', message: 'It works.', etag: 'v2' }])
   await expect(interrupt('s')).rejects.toMatchObject({
     code: 'busy',

@@ -1,4 +1,4 @@
-/** Texts that repeat a construct of Markdown until they are about `n` characters long: what lexers are quadratic in. */
+/** Texts of about `n` characters that repeat a construct of Markdown for which lexers are quadratic. */
 const repeat = (unit: string) => (n: number) => unit.repeat(Math.ceil(n / unit.length))
 const rising = (piece: (i: number) => string) => (n: number) => {
   let text = ''

@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers())
 const said = (...wanted: (readonly unknown[])[]) => wanted.map(key => JSON.stringify(key))
 
-it('what_changes_together_is_read_again_once', () => {
+it('changes that arrive together cause one refresh', () => {
   onFileChanged('workspace/a.md')
   onFileChanged('knowledge/b.md')
   onFileChanged('knowledge/tests.jsonl')
@@ -41,7 +41,7 @@ it('what_changes_together_is_read_again_once', () => {
   expect(asked).toEqual(said(keys.files, keys.text('skills/tea/SKILL.md'), keys.skills))
 })
 
-it('a_checkout_costs_as_much_as_one_file', () => {
+it('a checkout costs as much as one file', () => {
   for (let n = 0; n < 5_000; n++) onFileChanged(`workspace/project/${n}.md`)
   vi.runAllTimers()
   const all = said(keys.files, keys.texts, keys.skills, keys.retrieval)

@@ -21,7 +21,7 @@ afterEach(async () => {
   await setLang('en')
 })
 
-describe('a key of the application', () => {
+describe('a shortcut of the application', () => {
   const press = (view: EditorView, init: KeyboardEventInit) =>
     view.contentDOM.dispatchEvent(new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true }))
   const up = { key: 'ArrowUp', code: 'ArrowUp', keyCode: 38, altKey: true }
@@ -31,7 +31,7 @@ describe('a key of the application', () => {
     return view
   }
 
-  it('does nothing else in the editor, and still reaches the application', () => {
+  it('does nothing else in the editor, and reaches the application', () => {
     const view = open()
     let heard = 0
     const count = () => heard++
@@ -41,14 +41,14 @@ describe('a key of the application', () => {
     expect([view.state.doc.toString(), heard]).toEqual(['one\ntwo', 1])
   })
 
-  it('is the editor’s again when somebody has taken it from the application', () => {
+  it('belongs to the editor again when it is unassigned', () => {
     useChords.setState({ chosen: { previousSession: null } })
     const view = open()
     press(view, up)
     expect(view.state.doc.toString()).toBe('two\none')
   })
 
-  it('is never the editor’s, whichever it is', () => {
+  it('never belongs to the editor, whichever it is', () => {
     for (const { keys, scope } of COMMANDS) {
       if (keys === null || scope !== undefined) continue
       const { code, mod, shift, alt } = keys
@@ -60,13 +60,13 @@ describe('a key of the application', () => {
   })
 })
 
-describe('the words of the editor', () => {
+describe('the texts of the editor', () => {
   const sources = import.meta.glob<string>(
     '../../node_modules/@codemirror/{commands,language,search,view}/dist/index.js',
     { eager: true, query: '?raw', import: 'default' },
   )
 
-  it('are all that CodeMirror says', () => {
+  it('cover everything that CodeMirror says', () => {
     const said = Object.values(sources).flatMap(text =>
       [...text.matchAll(/\bphrase\(([^)]*)\)/g)].flatMap(([, inside]) =>
         [...(inside ?? '').matchAll(/"([^"]+)"/g)].map(([, words]) => words ?? ''),
@@ -76,7 +76,7 @@ describe('the words of the editor', () => {
     expect(said.filter(words => !Object.hasOwn(PHRASES, words))).toEqual([])
   })
 
-  it('are said in the language of the page', async () => {
+  it('are in the language of the page', async () => {
     const said = () => EditorState.create({ extensions: phrases() }).phrase('replaced $ matches', 3)
     expect(said()).toBe('Matches replaced: 3')
     await setLang('zh')
@@ -93,7 +93,7 @@ describe('two versions beside each other', () => {
     return [button?.textContent, view.state.doc.toString(), left]
   }
 
-  it('say whose text each choice leaves', async () => {
+  it('name the text that each choice keeps', async () => {
     expect(choose('disk', 'accept')).toEqual(['Keep my text', 'mine\n', 0])
     expect(choose('disk', 'reject')).toEqual(['Take the file’s', 'theirs\n', 0])
     expect(choose('earlier', 'reject')).toEqual(['Take it back', 'theirs\n', 0])

@@ -6,7 +6,9 @@ import { blockEffort, inlineEffort } from '@/lib/markdown/effort'
 import { canBeDrawn, lex, lexAll } from '@/lib/markdown/lex'
 import { CONSTRUCTS } from './constructs'
 
-/** What the lexer is given while `run` runs, by our bound, in nanoseconds; what it gives itself is part of that. */
+/**
+ * The estimated effort of the lexer's calls during `run`, in nanoseconds; a call includes those that it makes itself.
+ */
 function effortOf(run: () => void): number {
   let effort = 0
   let inside = false
@@ -38,11 +40,11 @@ function effortOf(run: () => void): number {
   return effort
 }
 
-/** For one text, whatever is in it, and what each character may cost beside that. */
+/** Maximum effort for one text, whatever it contains, and the additional maximum for each character. */
 const MOST = 60e6
 const EACH = 1_000
 
-it('work on the page grows no faster than the text, whatever construct it repeats', () => {
+it('synchronous work is linear in the text, whatever construct it repeats', () => {
   for (const [name, make] of Object.entries(CONSTRUCTS)) {
     for (const n of [1_000, 16_000, 128_000]) {
       const text = make(n)
@@ -54,7 +56,7 @@ it('work on the page grows no faster than the text, whatever construct it repeat
   }
 }, 60_000)
 
-it('work on the page exceeds that without the bound', () => {
+it('without the bound, synchronous work exceeds that', () => {
   const text = CONSTRUCTS['emphasis, both kinds']?.(16_000) ?? ''
   const whole = () => {
     const lexer = new Lexer()
@@ -64,19 +66,19 @@ it('work on the page exceeds that without the bound', () => {
   expect(effortOf(whole)).toBeGreaterThan(MOST + EACH * 6_000)
 })
 
-it('the bound on the work holds by the clock too', () => {
+it('the bound also holds in wall-clock time', () => {
   const slow: string[] = []
   for (const [name, make] of Object.entries(CONSTRUCTS)) {
     const text = make(64_000)
     const begun = performance.now()
     lex(text, {})
-    // A tenth of this on an ordinary machine; the lexer alone takes up to minutes.
+    // It takes a tenth of this on an ordinary machine; the lexer alone takes up to minutes.
     if (performance.now() - begun > 2_000) slow.push(name)
   }
   expect(slow).toEqual([])
 }, 60_000)
 
-it('a text that streams in costs no more for being slow to lex', () => {
+it('a text that is slow to lex costs no more when it streams', () => {
   const text = '*a_'.repeat(8_000)
   const markdown = new IncrementalMarkdown()
   const effort = effortOf(() => {
@@ -119,7 +121,7 @@ it('ordinary documents are lexed at once and in full', () => {
   for (const [name, text] of named) expect(deferred(lex(text, {})), name).toEqual([])
 })
 
-it('nothing is lost of what is lexed elsewhere', () => {
+it('a text lexed elsewhere loses nothing', () => {
   for (const text of [
     `before ${'*a_'.repeat(2_000)} after`,
     `> ${'- '.repeat(60)}deep`,
@@ -134,7 +136,7 @@ it('nothing is lost of what is lexed elsewhere', () => {
   expect(found?.map(token => token.type)).toEqual(['link'])
 })
 
-it('too many tokens, or too deep ones, are not drawn', () => {
+it('tokens that are too many or too deep are not rendered', () => {
   const leaf = { type: 'text', raw: 'x' } as Token
   let deep: Token[] = [leaf]
   for (let i = 0; i < 200; i++) deep = [{ type: 'em', raw: 'x', tokens: deep } as unknown as Token]

@@ -22,13 +22,13 @@ const answer = (...segments: Segment[]): AssistantEntry => ({
   fresh: false,
 })
 
-describe('the guess of a height', () => {
-  it('is that of one line for a short text', () => {
+describe('the estimate of a height', () => {
+  it('is one line for a short text', () => {
     expect(heightOfMessage(message('Hi'))).toBe(54)
     expect(heightOfAnswer(answer({ kind: 'text', text: 'Hello' }))).toBe(92)
   })
 
-  it('grows with lines, with long lines and with what is folded', () => {
+  it('grows with lines, long lines and collapsed items', () => {
     const one = heightOfAnswer(answer({ kind: 'text', text: 'a' }))
     expect(heightOfAnswer(answer({ kind: 'text', text: 'a\nb\nc' }))).toBe(one + 44)
     expect(heightOfAnswer(answer({ kind: 'text', text: 'x'.repeat(200) }))).toBe(one + 44)

@@ -8,7 +8,7 @@ import { draftOf, nameIn, renamed, uploadTo } from '@/features/inspector/names'
 import { MOST_BYTES, uploadOne } from '@/features/inspector/upload'
 import { file } from '../file'
 
-it('a name stands for a path of its folder, or for none', () => {
+it('a name resolves to a path of its folder, or to none', () => {
   expect(draftOf('memory', 'plans/autumn')?.file).toBe(file('memory/plans/autumn.md'))
   expect(['../x', '.env', 'a/.b', '', 'a//b', 'a/..'].map(name => draftOf('memory', name))).toEqual(
     Array(6).fill(null),
@@ -24,7 +24,7 @@ it('a name stands for a path of its folder, or for none', () => {
   expect([uploadTo('memory', '.env'), uploadTo('memory', 'a.txt')]).toEqual([null, file('memory/a.txt')])
 })
 
-it('an upload takes texts, overwrites nothing, and says what was wrong', async () => {
+it('an upload takes texts, overwrites nothing, and reports failures', async () => {
   const write = vi.fn(async (_: string, __: string) => ({}))
   const put = (name: string, content: BlobPart) => uploadOne('memory', new File([content], name), write)
   expect(await put('a.md', '茶')).toEqual({ kind: 'done', file: file('memory/a.md') })
@@ -44,7 +44,7 @@ it('an upload takes texts, overwrites nothing, and says what was wrong', async (
   expect(refused).toMatchObject({ kind: 'refused', reason: expect.stringContaining('memory/a.md') })
 })
 
-it('the cut is where the server cuts: after so many characters of the text without the space around it', () => {
+it('the cut is where the server cuts: after a number of characters of the trimmed text', () => {
   const at = (text: string, limit: number) => cutAt(Text.of(text.split('\n')), limit)
   expect(at('abcdef', 6)).toBeNull()
   expect(at('abcdef', 4)).toBe(4)
@@ -54,7 +54,7 @@ it('the cut is where the server cuts: after so many characters of the text witho
   expect(at('🐧🐧🐧', 2)).toBe(4)
 })
 
-it('budget_is_exact_for_counted_text_and_estimated_for_another', () => {
+it('the budget is exact for counted text and estimated for other text', () => {
   const answer: TextTokens = {
     tokens: 3,
     characters: 12,
@@ -72,7 +72,7 @@ it('budget_is_exact_for_counted_text_and_estimated_for_another', () => {
   expect(budgetOf('字'.repeat(40), empty)).toMatchObject({ tokens: 40, exact: false, truncated: false })
 })
 
-it('estimate_changes_only_by_the_changed_stretch', () => {
+it('the estimate changes only by the changed range', () => {
   const saved = 'A line that the server counted.\n'.repeat(1000)
   const answer: TextTokens = {
     tokens: 7001,

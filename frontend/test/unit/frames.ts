@@ -1,4 +1,4 @@
-/** A work with everything in it, as the server would tell it, and as its history would read at any point. */
+/** A work with everything in it: its frames as the server would send them, and its history at any point. */
 import type { Frame, History, Message } from '@/api/types'
 import type { Envelope } from '@/thread/advance'
 
@@ -41,7 +41,7 @@ function append(message: Message, text: string): void {
   message.content = (message.content ?? '') + text
 }
 
-/** What `GET history` answers right after the first `count` frames, told by a writer of its own. */
+/** What `GET history` returns right after the first `count` frames, written independently of the reducer. */
 export function historyAt(count: number): History {
   const messages: Message[] = []
   let running: History['running'] = null

@@ -20,30 +20,30 @@ const modules = {
 
 const places = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort()
 
-it('both languages fill in the same places', () => {
+it('both languages have the same placeholders', () => {
   for (const [key, text] of Object.entries(en))
     expect(places(zh[key as keyof typeof en]), key).toEqual(places(text))
 })
 
-it('a text stands in one area only, and every area is spoken', () => {
+it('a text is in one area only, and every area is used', () => {
   for (const [lang, whole] of [['en', en] as const, ['zh', zh] as const]) {
     const keys = modules[lang].flatMap(area => Object.keys(area))
     expect(keys.sort(), lang).toEqual(Object.keys(whole).sort())
   }
 })
 
-it('no text is empty, and what is the same in both is a name', () => {
+it('no text is empty, and a text that is the same in both languages is a name', () => {
   for (const [key, text] of Object.entries(zh)) expect(text, key).not.toBe('')
   const same = Object.entries(en).filter(([key, text]) => zh[key as keyof typeof en] === text)
   expect(same.map(([key]) => key).sort()).toEqual(['appName', 'percent'])
 })
 
-it('fills in what is given', () => {
+it('placeholders are filled in', () => {
   expect(translate('en', 'steps', { n: 4 })).toBe('4 steps')
   expect(translate('zh', 'steps', { n: 4 })).toBe('4 步')
 })
 
-/** English texts in which a count stands before a word that is always in the plural. */
+/** English texts with a count before a word that is always plural. */
 const alwaysPlural = (texts: [string, string][]): string[] =>
   texts
     .map(([key, text]) => [key, text.replace(/\{\w+\|[^|]*\|(?:[^{}]|\{\w+\})*\}/g, '')])
@@ -52,12 +52,12 @@ const alwaysPlural = (texts: [string, string][]): string[] =>
     )
     .map(([key]) => key ?? '')
 
-it('what is counted in English has a form for one', () => {
+it('what is counted in English has a singular form', () => {
   expect(alwaysPlural(Object.entries(en))).toEqual([])
   expect(alwaysPlural([['wrong', '{n} messages compacted']])).toEqual(['wrong'])
 })
 
-it('takes the form that the number asks for, also one with a place in it', () => {
+it('a number chooses its form, which may contain a placeholder', () => {
   expect(translate('en', 'bytes', { n: 1 })).toBe('1 byte')
   expect(translate('en', 'bytes', { n: '1,024' })).toBe('1,024 bytes')
   expect(translate('en', 'steps', { n: 0 })).toBe('0 steps')
@@ -66,11 +66,11 @@ it('takes the form that the number asks for, also one with a place in it', () =>
   expect(translate('zh', 'bytes', { n: 1 })).not.toContain('|')
 })
 
-it('what is filled in is not read as a place', () => {
+it('an inserted value is not parsed as a placeholder', () => {
   expect(translate('en', 'deleted', { title: '{n|a|b} {title}' })).toBe('Deleted “{n|a|b} {title}”')
 })
 
-it('finds the language of a tag, and English where there is none', () => {
+it('a tag selects its language, and English if there is none', () => {
   expect(['zh', 'zh-TW', 'ZH-Hant', 'en-GB', 'fr', ''].map(langOf)).toEqual([
     'zh',
     'zh',
@@ -81,7 +81,7 @@ it('finds the language of a tag, and English where there is none', () => {
   ])
 })
 
-it('chooses the plural form by the rules of the language', () => {
+it('the plural form follows the rules of the language', () => {
   const forms = (tag: string, list: string) => (n: string) => choosePlurals(`{n|${list}}`, tag, () => n)
   expect(['1', '2', '5', '22', '1.5'].map(forms('pl', 'plik|pliki|plików|pliku'))).toEqual([
     'plik',

@@ -23,7 +23,7 @@ const LONG = Array.from({ length: 40 }, (_, i) =>
   Object.values(DOCUMENTS)[i % 9]?.replace('unclosed', `u${i}\n\`\`\``),
 ).join('\n\n')
 
-/** What is drawn: white space and definitions are not, and neither is the source of a token. */
+/** The rendered part of tokens: without white space, definitions, and the source of each token. */
 const drawn = (tokens: Token[]): unknown =>
   JSON.parse(
     JSON.stringify(
@@ -49,7 +49,7 @@ function streamed(source: string, seed: number): Token[] {
   return markdown.blocks.flatMap(block => block.tokens)
 }
 
-describe('text that comes in pieces gives the same blocks as text that comes at once', () => {
+describe('text that arrives in pieces gives the same blocks as the whole text', () => {
   for (const [name, source] of Object.entries({ ...DOCUMENTS, 'a long document': LONG })) {
     it(name, () => {
       const whole = drawn(new Lexer({ gfm: true, extensions: mathTokens }).lex(source))
@@ -68,7 +68,7 @@ it('a finished block keeps its identity while the text grows', () => {
   expect(markdown.blocks[1]).toBe(first)
 })
 
-it('a text that does not continue the last one starts anew', () => {
+it('a text that does not continue the last one starts over', () => {
   const markdown = new IncrementalMarkdown()
   markdown.update('one\n\ntwo', true)
   markdown.update('other', true)

@@ -6,13 +6,13 @@ import { languageIfLoaded, languageOf } from '@/features/editor/languages'
 import { markdown } from '@/features/editor/markdown'
 
 describe('the language of a file', () => {
-  it('is known at once after it was loaded', async () => {
+  it('is available at once after it is loaded', async () => {
     expect(languageIfLoaded('memory/a.md')).toBeUndefined()
     const found = await languageOf('memory/a.md')
     expect(languageIfLoaded('memory/B.MD')).toBe(found)
   })
 
-  it('is none for any other ending, whatever it is called', async () => {
+  it('is none for any other extension, whatever it is called', async () => {
     for (const path of ['a.bin', 'b', 'c.constructor', 'd.toString', '']) {
       expect(languageIfLoaded(path)).toEqual([])
       expect(await languageOf(path)).toEqual([])
@@ -25,7 +25,7 @@ const stateOf = (doc: string) => {
   ensureSyntaxTree(state, doc.length, 5000)
   return state
 }
-/** The text that is folded away below a line, counted from 1. */
+/** The text that is folded below a line, 1-based. */
 const foldedAt = (doc: string, number: number): string | null => {
   const state = stateOf(doc)
   const { from, to } = state.doc.line(number)
@@ -42,13 +42,13 @@ describe('Markdown in the editor', () => {
     expect(foldedAt(doc, 9)).toBe('\ne')
   })
 
-  it('folds no text and no heading with nothing below it', () => {
+  it('folds no paragraph and no empty section', () => {
     expect(foldedAt(doc, 2)).toBeNull()
     expect(foldedAt('# One\n# Two', 1)).toBeNull()
     expect(foldedAt('One\n===\n\ntext', 2)).toBeNull()
   })
 
-  it('knows tables and goes on with a list', () => {
+  it('supports tables and continues lists', () => {
     const names: string[] = []
     ensureSyntaxTree(stateOf('|a|b|\n|-|-|\n|1|2|'), 100, 5000)?.iterate({
       enter: node => void names.push(node.name),

@@ -23,7 +23,7 @@ function resolve(from: string, name: string): string | null {
 const named = (pattern: RegExp, path: string): string[] =>
   [...(texts.get(path) ?? '').matchAll(pattern)].flatMap(([, name]) => resolve(path, name ?? '') ?? [])
 
-/** All that comes along with a module. */
+/** All modules that are loaded together with one. */
 function closure(path: string, seen = new Set<string>()): Set<string> {
   if (seen.has(path)) return seen
   seen.add(path)
@@ -41,13 +41,13 @@ const words = (paths: Iterable<string>): string[] =>
 const first = closure('main.tsx')
 const lazy = new Set([...texts.keys()].flatMap(path => named(LAZY, path)).filter(path => !isWords(path)))
 
-it('what is there from the start says no word that comes later', () => {
+it('modules that are loaded first use no later text', () => {
   expect(first.size).toBeGreaterThan(100)
   expect(words(first)).toEqual([])
   expect(first).not.toContain('lib/later.ts')
 })
 
-it('what is loaded later brings the words it says', () => {
+it('modules that are loaded later import the texts they use', () => {
   const silent = [...lazy].filter(path => {
     const whole = closure(path)
     return !whole.has('lib/later.ts') && words([...whole].filter(part => !first.has(part))).length > 0

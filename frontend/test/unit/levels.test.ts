@@ -7,7 +7,7 @@ const levels = (text: string): number[] =>
     level => level > 0,
   )
 
-it('an answer starts below the headings of the page and never skips a level', () => {
+it('an answer starts below the page’s headings and never skips a level', () => {
   expect(levels('# a\n## b\n### c\n# d')).toEqual([3, 4, 5, 3])
   expect(levels('### a\n# b\n###### c')).toEqual([3, 3, 4])
 })

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type Lexing, Queue } from '@/lib/markdown/later'
 import type { LaterToken } from '@/lib/markdown/lex'
 
-/** A worker that answers when it is told to. */
+/** A worker that responds when it is told to. */
 class Slow implements Lexing {
   onmessage: Lexing['onmessage'] = null
   onerror: Lexing['onerror'] = null
@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-it('a text that takes too long stays plain, and the next one has a worker of its own', async () => {
+it('a text that times out stays plain, and the next one gets a new worker', async () => {
   const [first, second] = [queue.lex(text('slow')), queue.lex(text('quick'))]
   worker().say('ready')
   expect(worker().given.map(token => token.raw)).toEqual(['slow'])
@@ -50,13 +50,13 @@ it('a text that takes too long stays plain, and the next one has a worker of its
   worker().say('ready')
   worker().say(TOKENS)
   expect(await second).toEqual(TOKENS)
-  // Neither is tried again when the conversation is opened again.
+  // Neither is retried when the conversation is opened again.
   expect([queue.recall(text('slow')), queue.recall(text('quick'))]).toEqual([null, TOKENS])
   expect(await queue.lex(text('slow'))).toBeNull()
   expect(workers).toHaveLength(2)
 })
 
-it('the time in which a worker starts is not the text’s', async () => {
+it('the start of a worker does not count against a text’s time limit', async () => {
   const found = queue.lex(text('a'))
   vi.advanceTimersByTime(5_000)
   worker().say('ready')
@@ -64,7 +64,7 @@ it('the time in which a worker starts is not the text’s', async () => {
   expect(await found).toEqual(TOKENS)
 })
 
-it('the same text is lexed once, and a worker without work is let go', async () => {
+it('the same text is lexed once, and an idle worker is terminated', async () => {
   const both = [queue.lex(text('a')), queue.lex(text('a'))]
   worker().say('ready')
   worker().say(TOKENS)
@@ -84,7 +84,7 @@ it('without workers a text stays plain', async () => {
   expect(await broken).toBeNull()
 })
 
-it('what is remembered is bounded', async () => {
+it('the cache is bounded', async () => {
   for (let i = 0; i < 300; i++) {
     const found = queue.lex(text(`${i}${'x'.repeat(20_000)}`))
     if (i === 0) worker().say('ready')

@@ -4,12 +4,12 @@ import { faults } from '../../scripts/lock.mjs'
 
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 
-it('every package of the lock file has a hash and no address', () => {
+it('every package of the lock file has a hash and no URL', () => {
   expect(Object.keys(lock.packages).length).toBeGreaterThan(200)
   expect(faults(lock)).toEqual([])
 })
 
-it('a package without one, with a weak one or with an address is a fault', () => {
+it('a package without a hash, with a weak one or with a URL is a fault', () => {
   const { integrity } = lock.packages['node_modules/react']
   const of = entry => faults({ packages: { '': {}, 'node_modules/x': entry } })
   expect(of({ version: '1.0.0', integrity })).toEqual([])

@@ -4,22 +4,22 @@ import { fromFirstTerm, markTerms } from '@/features/retrieval/markTerms'
 const marked = (text: string, ...terms: string[]) =>
   markTerms(text, terms).flatMap(stretch => (stretch.marked ? [stretch.text] : []))
 
-it('marks the words that begin with a stem, whatever their case', () => {
+it('words that begin with a stem are marked, in any case', () => {
   expect(marked('Keys and the key; monkey.', 'key')).toEqual(['Keys', 'key'])
   expect(marked('Memory, memories', 'memori')).toEqual(['Memory', 'memories'])
 })
 
-it('marks Chinese wherever it stands, neighbours as one', () => {
+it('Chinese is marked anywhere, and neighbours as one', () => {
   expect(marked('企鹅不会飞，鸵鸟会跑。', '鸵鸟', '企鹅', '鹅不')).toEqual(['企鹅', '鸵鸟'])
   expect(marked('密钥密钥', '密钥')).toEqual(['密钥密钥'])
 })
 
-it('takes a term for what it says, not for a pattern', () => {
+it('a term is literal, not a pattern', () => {
   expect(marked('c++ a.b axb', 'c++', 'a.b')).toEqual(['c++', 'a.b'])
   expect(marked('anything')).toEqual([])
 })
 
-it('loses no character', () => {
+it('no character is lost', () => {
   const text = 'The keys 企鹅, the end.'
   expect(
     markTerms(text, ['key', '企鹅', 'end'])
@@ -28,7 +28,7 @@ it('loses no character', () => {
   ).toBe(text)
 })
 
-it('begins shortly before the first of the words where they come late', () => {
+it('the text starts shortly before the first match if that comes late', () => {
   const late = `${'An introduction that nobody asked for. '.repeat(8)}\nHere is the key to it.`
   expect(fromFirstTerm(late, ['key'])).toBe('… Here is the key to it.')
   expect(fromFirstTerm('The key is first.', ['key'])).toBe('The key is first.')

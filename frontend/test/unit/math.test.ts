@@ -15,13 +15,13 @@ function formulas(text: string): string[] {
   return found
 }
 
-it('finds formulas in lines and on lines of their own', () => {
+it('formulas are found inline and on lines of their own', () => {
   expect(formulas('so $a+b$ and \\(c\\) and $$d$$ here')).toEqual(['a+b', 'c', 'd'])
   expect(formulas('$$\nx\n+ y\n$$\n\n\\[\nz\n\\]')).toEqual(['x\n+ y', 'z'])
   expect(formulas('the sum:\n$$\nx\n$$\nend')).toEqual(['x'])
 })
 
-it('prices, variables of a shell and code are no formulas', () => {
+it('prices, shell variables and code are not formulas', () => {
   for (const text of [
     '$5 and $10',
     '$5-$10',
@@ -33,11 +33,11 @@ it('prices, variables of a shell and code are no formulas', () => {
     expect(formulas(text), text).toEqual([])
 })
 
-it('one that does not end is text', () => {
+it('an unclosed formula is text', () => {
   expect(formulas('$$\nx\n\nand more')).toEqual([])
 })
 
-it('is set as MathML that leads nowhere, or not at all', () => {
+it('a formula renders as MathML without links, or not at all', () => {
   const element = (tex: string) => formula(tex, false) as Element | null
   expect(element('\\frac{1}{2}')?.querySelector('mfrac')).toBeTruthy()
   const hostile = element('\\href{javascript:owned}{x} \\includegraphics{http://h/x}')

@@ -21,13 +21,13 @@ it('a message leaves the outbox when its work is in the thread', () => {
   expect(waiting([item({ kind: 'accepted', workId: 'w2' })], begun)).toHaveLength(1)
 })
 
-it('also when the frame was faster than the answer to the POST, or the answer never came', () => {
+it('a message leaves even if the frame overtakes the response to the POST, or there is none', () => {
   const known = { ...item({ kind: 'sending' }), key: 'm' }
   expect(waiting([known], begun)).toEqual([])
   expect(waiting([{ ...known, state: { kind: 'failed', reason: 'x' } }], begun)).toEqual([])
   expect(waiting([item({ kind: 'sending' })], begun)).toHaveLength(1)
 })
 
-it('a message that failed stays until it is sent again or dropped', () => {
+it('a failed message stays until it is resent or discarded', () => {
   expect(waiting([item({ kind: 'failed', reason: 'x' })], begun)).toHaveLength(1)
 })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Clock, paced } from '@/app/pace'
 
-/** A clock that stands still until it is told; a frame comes when it is asked for. */
+/** A clock that stands still until it is told to move; a frame comes on request. */
 function stage() {
   let now = 0
   let frame: (() => void) | null = null
@@ -39,7 +39,7 @@ function stage() {
   return { arrived, pass, paint, waiting: () => timers.length }
 }
 
-it('shows the first words at the next frame', () => {
+it('the first words show at the next frame', () => {
   const { arrived, paint } = stage()
   arrived('text')
   arrived('text')
@@ -47,7 +47,7 @@ it('shows the first words at the next frame', () => {
   expect(paint()).toBe(1)
 })
 
-it('shows the words after them together, and not before their time', () => {
+it('the words after them show together, and not before their time', () => {
   const { arrived, pass, paint } = stage()
   arrived('text')
   paint()
@@ -60,7 +60,7 @@ it('shows the words after them together, and not before their time', () => {
   expect(paint()).toBe(2)
 })
 
-it('shows what is news at the next frame, with the words that were waiting', () => {
+it('news shows at the next frame, with the words that were waiting', () => {
   const { arrived, pass, paint, waiting } = stage()
   arrived('text')
   paint()

@@ -12,7 +12,7 @@ vi.mock('@/api/endpoints', async actual => ({
 
 beforeEach(() => useLive.setState({ outbox: {}, threads: {} }))
 
-it('one message waits, and not a second', () => {
+it('only one message is queued', () => {
   setConnection('lost')
   send('s', 'Hi', [])
   send('s', 'Again', [])
@@ -20,7 +20,7 @@ it('one message waits, and not a second', () => {
   expect(useToasts.getState().list.at(-1)?.text).toContain('cannot be reached')
 })
 
-it('what is sent while the connection is lost goes out once it is back, with its own key', async () => {
+it('a queued message is sent with its own key once the connection is back', async () => {
   setConnection('lost')
   send('s', 'Hi', [])
   expect(api.sendMessage).not.toHaveBeenCalled()

@@ -4,7 +4,7 @@ import { queryClient, refresh } from '@/api/queries'
 
 afterEach(() => queryClient.clear())
 
-/** A list that is asked for, each answer given by hand. */
+/** A query whose responses are given by hand. */
 function asked() {
   const answers: ((list: string[]) => void)[] = []
   const queryFn = () => new Promise<string[]>(resolve => answers.push(resolve))
@@ -13,7 +13,7 @@ function asked() {
   return { answers, list: () => observer.getCurrentResult().data, end }
 }
 
-it('asks again after a first answer that was on its way when things changed', async () => {
+it('a first fetch under way during a change is repeated', async () => {
   const { answers, list, end } = asked()
   refresh(['list'])
   expect(answers).toHaveLength(1)
@@ -24,7 +24,7 @@ it('asks again after a first answer that was on its way when things changed', as
   end()
 })
 
-it('asks once where nothing was on its way', async () => {
+it('without a first fetch under way, one fetch is enough', async () => {
   const { answers, list, end } = asked()
   answers[0]?.(['one'])
   await vi.waitFor(() => expect(list()).toEqual(['one']))

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/title'
 import { FileRef, isBelow, ROOT_TRAITS, ROOTS } from '@/lib/roots'
 
-test('path_parses_into_root_and_path_below_it', () => {
+test('a path parses into a root and the path below it', () => {
   const skill = FileRef.parse('skills/weather/SKILL.md')
   expect(skill).toMatchObject({ root: 'skills', path: 'weather/SKILL.md' })
   expect(`${skill}`).toBe('skills/weather/SKILL.md')
@@ -12,12 +12,12 @@ test('path_parses_into_root_and_path_below_it', () => {
     expect(FileRef.parse(path), path).toBeNull()
 })
 
-test('same_file_is_same_object', () => {
+test('the same file is the same object', () => {
   expect(FileRef.of('memory', 'a.md')).toBe(FileRef.parse('memory/a.md'))
   expect(FileRef.of('memory', 'a.md')).not.toBe(FileRef.of('knowledge', 'a.md'))
 })
 
-test('folder_holds_what_is_below_it_and_not_what_begins_like_it', () => {
+test('a folder contains the paths below it, and none that only begins like it', () => {
   expect(isBelow('skills/tea', 'skills/tea/scripts/brew.py')).toBe(true)
   expect(['skills/tea', 'skills/teapot/a.md'].map(path => isBelow('skills/tea', path))).toEqual([
     false,
@@ -25,17 +25,17 @@ test('folder_holds_what_is_below_it_and_not_what_begins_like_it', () => {
   ])
 })
 
-test('only_memory_and_knowledge_are_searched_and_only_skills_are_trusted', () => {
+test('only memory and knowledge are searched, and only skills are trusted', () => {
   const having = (trait: 'searched' | 'trust') => ROOTS.filter(root => ROOT_TRAITS[root][trait])
   expect(having('searched')).toEqual(['memory', 'knowledge'])
   expect(having('trust')).toEqual(['skills'])
 })
 
-/** Where a source asks by a text of its own how a path begins. */
+/** Matches code that examines by itself how a path begins. */
 const ANY = `(?:${ROOTS.join('|')})`
 const PREFIX = new RegExp(`startsWith\\(['"\`]${ANY}|/\\^${ANY}\\b|['"\`]${ANY}(?:/|\\\\/)|${ANY}\\|${ANY}`)
 
-test('only_the_table_of_roots_knows_how_paths_begin', () => {
+test('only the table of roots examines how paths begin', () => {
   expect("path.startsWith('skills/')").toMatch(PREFIX)
   expect('/^skills\\/a/.test(path)').toMatch(PREFIX)
   expect('(?:memory|skills|workspace|knowledge)/').toMatch(PREFIX)
@@ -47,7 +47,7 @@ test('only_the_table_of_roots_knows_how_paths_begin', () => {
   expect(files.filter(name => PREFIX.test(code(name)))).toEqual([])
 })
 
-test('writes_to_what_shapes_the_agent_are_approved_each_time', () => {
+test('writes to files that shape the agent are approved each time', () => {
   const can = (path: string) => canBeAlways({ shown: { path } } as Parameters<typeof canBeAlways>[0])
   expect(['workspace/a', 'memory/a', 'skills/a', 'knowledge/a', 'scratch/a'].map(can)).toEqual([
     false,

@@ -1,10 +1,10 @@
-/** A search as the server tells it, small enough to check by hand. */
+/** A search as the server returns it, small enough to check by hand. */
 import type { Hit, How, Lost, Search } from '@/api/types'
 
 const SERVER = 0.2
 export const FOREIGN = 0.8
 
-/** The shares of one passage: words, meaning; null where the side knows nothing of it. */
+/** The shares of one passage by words and by meaning; null if that retriever does not know the passage. */
 export const how = (rank: number, words: number | null, meaning: number | null, weight = SERVER): How => ({
   rank,
   vector_weight: weight,
@@ -42,7 +42,7 @@ const miss = (found: Hit, reason: Lost, last: Hit) => ({
   detail: `It is ${reason}.`,
 })
 
-/** Strong in words; strong in both; in meaning only; and one in another script. */
+/** Four passages: strong in words; strong in both; in another script; in meaning only. */
 export function search(): Search {
   const words = hit('knowledge/words.md', [1, 5], how(1, 1, 0.5))
   const both = hit('knowledge/both.md', [3, 9], how(2, 0.7, 0.9))

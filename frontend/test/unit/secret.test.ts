@@ -6,7 +6,7 @@ const page = (secret: string) => `<html><head><meta name="miniclaw-secret" conte
 
 afterEach(() => vi.unstubAllGlobals())
 
-test('an open page takes the secret of a server that was started anew, once', async () => {
+test('an open page takes the secret of a restarted server once', async () => {
   let right = 'second'
   const asked: string[] = []
   serve(({ path, headers }) => {

@@ -11,7 +11,7 @@ const session = (
   ...{ title: id, tokens: 0, created_at: 0, updated_at: 0 },
 })
 
-it('what is there at first counts as read, what comes later does not', () => {
+it('messages of the first list count as read, and later ones do not', () => {
   const counts = look(null, [session('a', 2), session('b', 4)], null)
   expect(counts).toEqual({ a: 2, b: 4 })
   expect(isUnread(counts, session('a', 2))).toBe(false)
@@ -19,13 +19,13 @@ it('what is there at first counts as read, what comes later does not', () => {
   expect(isUnread(counts, session('new', 2))).toBe(true)
 })
 
-it('what is on the screen is read as it grows, and what went is forgotten', () => {
+it('the open conversation stays read, and deleted ones are dropped', () => {
   expect(look({ a: 2, b: 4 }, [session('a', 6)], 'a')).toEqual({ a: 6 })
   expect(look({ a: 6 }, [session('a', 6)], 'a')).toBeNull()
   expect(look({ a: 6 }, [session('a', 8), session('new', 2)], null)).toBeNull()
 })
 
-it('what is at work or waits has its own mark', () => {
+it('a session that runs or waits is not unread', () => {
   expect(isUnread({ a: 2 }, session('a', 4, 'running'))).toBe(false)
   expect(isUnread({ a: 2 }, session('a', 4, 'approval'))).toBe(false)
   expect(isUnread({ a: 2 }, session('a', 4, 'error'))).toBe(true)

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(name => /\.tsx?$/.test(name))
 const sources = files.map(name => [name, readFileSync(`src/${name}`, 'utf8')] as const)
 
-it('a component selects what it shows of a store', () => {
+it('a component selects what it uses from a store', () => {
   const stores = sources.flatMap(([, text]) =>
     [...text.matchAll(/const (use\w+) = create\b/g)].map(([, hook]) => hook),
   )

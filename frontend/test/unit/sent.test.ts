@@ -13,7 +13,7 @@ const piece = (origin: SentPiece['origin'], text: string, more: Partial<SentPiec
   ...more,
 })
 
-it('messages of the conversation that follow each other are one row, and files keep their lines', () => {
+it('consecutive messages of the conversation are one row, and files keep their lines', () => {
   const rows = originsOfSent([
     piece('tools', '[]'),
     piece('file', 'You are kind.', { label: 'Soul', file: 'workspace/SOUL.md', lines: [3, 4] }),
@@ -36,7 +36,7 @@ it('messages of the conversation that follow each other are one row, and files k
   expect(rows[2]?.text).toBe('{\n  "role": "user"\n}\n{\n  "role": "assistant"\n}')
 })
 
-it('what was retrieved for an answer stands first in it after a reload', () => {
+it('retrieved passages come first in their answer after a reload', () => {
   const thread = fromHistory({
     session_id: 's',
     title: '',

@@ -20,13 +20,13 @@ const bodyOf = (text: string, head: string): string => {
 }
 
 describe('why a file cannot be read', () => {
-  it('has a sentence for every code of the server', () => {
+  it('has a translation for every code of the server', () => {
     const codes = inQuotes(bodyOf(rustSource('retrieval/extract/mod.rs'), 'pub fn code(&self)'))
     expect(codes.length).toBeGreaterThan(10)
     for (const code of codes) expect(server, code).toHaveProperty([`unreadable.${code}`])
   })
 
-  it('is said with what the system told, and left to the server where the page has no words', () => {
+  it('includes the system’s message, or falls back to the server’s words', () => {
     expect(unreadableIn(zh, { code: 'too_deep' })).toBe('嵌套层次过深，无法读取。')
     expect(unreadableIn(zh, { code: 'not_opened', detail: 'EIO' })).toBe('无法打开文件：EIO。')
     expect(unreadableIn(zh, { code: 'not_opened' })).toBeNull()
@@ -35,8 +35,8 @@ describe('why a file cannot be read', () => {
   })
 })
 
-describe('what is said of a skill', () => {
-  it('has a sentence for every code of the server', () => {
+describe('a message about a skill', () => {
+  it('has a translation for every code of the server', () => {
     const made = ['skills/message.rs', 'engine/skills.rs'].map(rustSource).join()
     const direct = [...made.matchAll(/::new\(\s*"([a-z0-9_]+)"/g)].map(([, code]) => code)
     const codes = [...direct, ...[...made.matchAll(/=> "(unlisted_[a-z_]+)"/g)].map(([, code]) => code)]
@@ -44,7 +44,7 @@ describe('what is said of a skill', () => {
     for (const code of codes) expect(server, code).toHaveProperty([`skill.${code}`])
   })
 
-  it('is in the words of the server where the page has none', () => {
+  it('falls back to the server’s words', () => {
     const folder = { code: 'folder_name', about: { folder: 'tea' } }
     expect(ofSkill(zh, 'other agents …', folder)).toBe('其他智能体要求名称与文件夹名 tea 相同。')
     expect(ofSkill(() => null, 'other agents …', folder)).toBe('other agents …')
@@ -52,7 +52,7 @@ describe('what is said of a skill', () => {
   })
 })
 
-it('every_reason_why_a_line_is_no_test_has_a_sentence', () => {
+it('every reason why a line is not a test has a translation', () => {
   const codes = [...rustSource('retrieval/cases.rs').matchAll(/=> \("([a-z_]+)"/g)].map(([, code]) => code)
   expect(codes).toHaveLength(3)
   for (const code of codes) expect(server, code).toHaveProperty([`bad_test.${code}`])
@@ -63,7 +63,7 @@ it('every_reason_why_a_line_is_no_test_has_a_sentence', () => {
   expect(badTestIn(zh, { code: 'newer', message: 'as told' })).toBe('as told')
 })
 
-it('what_is_wrong_with_a_file_is_said_by_its_code', () => {
+it('the problem with a file is translated by its code', () => {
   const file = { problem: 'not UTF-8 text', problem_code: 'not_utf8' }
   expect(problemIn(zh, file)).toBe('不是 UTF-8 文本文件。')
   expect(problemIn(() => null, file)).toBe('not UTF-8 text')
@@ -73,7 +73,7 @@ it('what_is_wrong_with_a_file_is_said_by_its_code', () => {
 
 describe('why a work failed', () => {
   const provider = 'DeepSeek'
-  it('is said with what the server told', () => {
+  it('includes the details that the server sent', () => {
     const auth = { provider, key: 'not_accepted', setting: 'DEEPSEEK_API_KEY', said: 'Bad {key}' }
     expect(failureIn(zh, 'auth', auth)).toBe(
       'DeepSeek 不接受该 API 密钥。请检查 DEEPSEEK_API_KEY。对方的说明：“Bad {key}”。',
@@ -87,7 +87,7 @@ describe('why a work failed', () => {
     expect(failureIn(zh, 'context_overflow', {})).toContain('压缩')
   })
 
-  it('is left to the server where the page has no words, or was told too little', () => {
+  it('falls back to the server’s words if a translation or a detail is missing', () => {
     expect(failureIn(zh, 'tool_failed', {})).toBeNull()
     expect(failureIn(zh, 'toString', {})).toBeNull()
     expect(failureIn(zh, 'auth', {})).toBeNull()
@@ -95,7 +95,7 @@ describe('why a work failed', () => {
     expect(failureIn(() => null, 'server', { provider, status: '503' })).toBeNull()
   })
 
-  it('has a sentence for every code of the server', () => {
+  it('has a translation for every code of the server', () => {
     const keys = Object.keys(server).map(key => key.split('.')[0])
     const codes = inQuotes(bodyOf(rustSource('provider/error.rs'), 'pub fn code(&self)'))
     expect(codes.length).toBeGreaterThan(10)
@@ -112,7 +112,7 @@ describe('why a work failed', () => {
     }
   })
 
-  it('comes with the frame, and again with the history', () => {
+  it('arrives with the frame, and again with the history', () => {
     const about = { provider, status: '503' }
     const told = { code: 'server', retryable: true, about }
     const frame = {
@@ -136,7 +136,7 @@ describe('why a work failed', () => {
   })
 })
 
-it('an answer of the server is said in the language of the page, where that has words for it', async () => {
+it('an error of the API is translated to the language of the page if possible', async () => {
   const body = { code: 'empty', message: 'It returned nothing.', about: { provider: 'Ollama', model: 'm' } }
   const answered = new ApiError(502, body)
   expect(reasonOf(answered)).toBe('It returned nothing.')
@@ -149,7 +149,7 @@ it('an answer of the server is said in the language of the page, where that has 
   expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe('Gone.')
 })
 
-it('a code of the API has a sentence, or its message alone says what is wrong', () => {
+it('a code of the API has a translation, or its message alone is specific', () => {
   const source = rustSource('api/error.rs')
   const codes = [...source.matchAll(/(?:StatusCode::\w+,|bad_request\()\s*"(\w+)"/g)].map(([, code]) => code)
   expect(codes.length).toBeGreaterThan(25)
@@ -169,7 +169,7 @@ it('a code of the API has a sentence, or its message alone says what is wrong', 
   }
 })
 
-it('a call without an answer is said in the words of the page', async () => {
+it('a call without a response is explained in the language of the page', async () => {
   vi.stubGlobal('fetch', async () => {
     throw new TypeError('Failed to fetch')
   })
@@ -179,8 +179,8 @@ it('a call without an answer is said in the words of the page', async () => {
   expect(reasonOf(error)).toBe(t('noAnswer'))
 })
 
-describe('why a person is asked', () => {
-  it('is said whole or left to the server', () => {
+describe('why a call needs an approval', () => {
+  it('is translated as a whole or not at all', () => {
     expect(becauseIn(zh, { code: 'configured' })).toBe('配置要求对此先询问。')
     expect(becauseIn(zh, { code: 'outside', text_from: 'outside' })).toMatch(
       /^此对话读取过来自外部的文本，.*。$/,
@@ -195,7 +195,7 @@ describe('why a person is asked', () => {
     expect(becauseIn(zh, null)).toBeNull()
   })
 
-  it('has words for every reason of the server', () => {
+  it('has a translation for every reason of the server', () => {
     const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(

@@ -14,7 +14,7 @@ const session = (id: string, daysAgo: number): SessionSummary => ({
   updated_at: NOW.getTime() / 1000 - daysAgo * 86_400,
 })
 
-it('pinned conversations stand first, in the order they were pinned, and nowhere else', () => {
+it('pinned conversations come first, in pinned order, and nowhere else', () => {
   const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
   const kept = { pinned: ['d', 'gone', 'a'], archived: [] }
   const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
@@ -27,7 +27,7 @@ it('pinned conversations stand first, in the order they were pinned, and nowhere
   expect(alone.map(g => g.name)).toEqual(['earlier'])
 })
 
-it('archived sessions stand last and nowhere else, but never what works or waits for a person', () => {
+it('archived sessions come last and nowhere else, unless they run or wait', () => {
   const busy = (id: string, state: SessionSummary['state']) => ({ ...session(id, 0), state })
   const sessions = [
     session('a', 0),
@@ -46,29 +46,29 @@ it('archived sessions stand last and nowhere else, but never what works or waits
   ])
 })
 
-it('a branch knows where it comes from', () => {
+it('a branched session knows its origin', () => {
   const history = { ...historyAt(FRAMES.length), parent: { session_id: 'p', message_id: 'm7' } }
   expect(fromHistory(history).parent).toEqual({ sessionId: 'p', messageId: 'm7' })
   expect(fromHistory(historyAt(FRAMES.length)).parent).toBeNull()
 })
 
-describe('words that were looked for', () => {
+describe('search words', () => {
   const marked = (text: string, query: string) =>
     markWords(text, wordsOf(query))
       .map(s => (s.marked ? `[${s.text}]` : s.text))
       .join('')
-  it('are marked anywhere, in any case', () => {
+  it('match anywhere, in any case', () => {
     expect(marked('The Keys and a monkey', 'KEY')).toBe('The [Key]s and a mon[key]')
     expect(marked('请整理三月的发票', '三月 发票')).toBe('请整理[三月]的[发票]')
   })
-  it('are no patterns', () => {
+  it('are not patterns', () => {
     expect(marked('a+b (c) a.b', 'a+b (c)')).toBe('[a+b] [(c)] a.b')
     expect(marked('as it is', '  ')).toBe('as it is')
   })
 })
 
 describe('a message in its thread', () => {
-  it('is found by its id, in what was loaded and in what was heard', () => {
+  it('is found by its id, from the history and from the stream', () => {
     const loaded = fromHistory(historyAt(FRAMES.length))
     const heard = ENVELOPES.reduce(receive, emptyThread('s'))
     expect(entryOf(loaded, 'm1')).toBe('m1')

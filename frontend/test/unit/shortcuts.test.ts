@@ -11,13 +11,13 @@ const key = (init: KeyboardEventInit, target: HTMLElement = document.body): stri
   return shortcutOf(event)?.id
 }
 
-it('no two commands share their id or their keys', () => {
+it('no two commands share an id or a shortcut', () => {
   const chords = COMMANDS.flatMap(({ keys: k }) => (k ? [[k.code, k.mod, k.shift, k.alt].join()] : []))
   expect(new Set(COMMANDS.map(({ id }) => id)).size).toBe(COMMANDS.length)
   expect(new Set(chords).size).toBe(chords.length)
 })
 
-it('finds a command by the physical key and all of its modifiers', () => {
+it('a command is found by the physical key and all of its modifiers', () => {
   expect(key({ code: 'KeyK', ctrlKey: true })).toBe('palette')
   expect(key({ code: 'KeyK' })).toBeUndefined()
   expect(key({ code: 'KeyB', ctrlKey: true, altKey: true })).toBe('toggleInspector')
@@ -36,7 +36,7 @@ it('nothing is allowed or denied while a dialog is open', () => {
   dialog.remove()
 })
 
-it('a single letter does not fire while somebody writes', () => {
+it('a single letter does not fire during typing', () => {
   const area = document.createElement('textarea')
   document.body.append(area)
   expect(key({ code: 'Slash' }, area)).toBeUndefined()
@@ -44,12 +44,12 @@ it('a single letter does not fire while somebody writes', () => {
   area.remove()
 })
 
-it('a key that belongs to an input method is nobody else’s', () => {
+it('a key of an input method triggers no command', () => {
   expect(key({ code: 'Escape', isComposing: true })).toBeUndefined()
   expect(key({ code: 'Escape' })).toBe('stopWork')
 })
 
-it('keys that somebody chose count instead of those of the list, and none where they took them away', () => {
+it('chosen shortcuts replace the defaults, and removed ones do nothing', () => {
   useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, focusComposer: null } })
   expect(key({ code: 'KeyJ', ctrlKey: true })).toBe('palette')
   expect(key({ code: 'KeyK', ctrlKey: true })).toBeUndefined()
@@ -59,7 +59,7 @@ it('keys that somebody chose count instead of those of the list, and none where 
   expect(key({ code: 'Slash' })).toBe('focusComposer')
 })
 
-it('letters work on a message only while it has the focus', () => {
+it('letters act on a message only while it has the focus', () => {
   const log = document.createElement('div')
   log.setAttribute('role', 'log')
   log.innerHTML = '<article><button>x</button></article>'
@@ -71,7 +71,7 @@ it('letters work on a message only while it has the focus', () => {
   log.remove()
 })
 
-it('a command for a message acts on the one with the focus, whatever its buttons are called', () => {
+it('a message command acts on the focused message, whatever its buttons are called', () => {
   const log = document.createElement('div')
   log.setAttribute('role', 'log')
   log.innerHTML = '<article tabindex="-1" data-message="m1"></article>'
@@ -91,12 +91,12 @@ it('a command for a message acts on the one with the focus, whatever its buttons
   log.remove()
 })
 
-it('names the keys as they are printed', () => {
+it('keys are named as they are printed', () => {
   expect(keysOf({ code: 'Semicolon', mod: true, shift: true })).toEqual(['Ctrl', '⇧', ';'])
   expect(keysOf({ code: 'KeyC', alt: true })).toEqual(['Alt', 'C'])
 })
 
-it('finds the last block of code, whatever its fence', () => {
+it('the last code block is found, whatever its fence', () => {
   expect(lastCode('a\n```js\none\n```\n~~~\ntwo ``` \n~~~\nend')).toBe('two ``` \n')
   expect(lastCode('no code, only `x`')).toBeNull()
 })

@@ -3,7 +3,7 @@ import { migrateStorage, store, stored } from '@/lib/storage'
 
 afterEach(() => localStorage.clear())
 
-it('stores what belongs to a person under that person, and the theme for the browser', () => {
+it('personal data is stored under the person, and the theme for the browser', () => {
   store('draft.s1', 'hello')
   store('theme', 'dark')
   expect({ ...localStorage }).toEqual({ 'mc:owner:draft.s1': 'hello', 'mc.theme': 'dark' })
@@ -12,7 +12,7 @@ it('stores what belongs to a person under that person, and the theme for the bro
   expect(stored('theme')).toBe('dark')
 })
 
-it('keeps what was stored before keys belonged to a person', () => {
+it('values stored before keys belonged to a person are kept', () => {
   localStorage.setItem('mc.draft.s1', 'typed')
   localStorage.setItem('mc.left', '300')
   localStorage.setItem('mc.lang', 'zh')

@@ -20,7 +20,7 @@ describe('a file cut at the borders of its chunks', () => {
       { start: 7, text: 'fly\nnot', chunks: [1], found: false },
     ])
   })
-  it('shows what two chunks share', () => {
+  it('shows the overlap of two chunks', () => {
     const cut = stretchesOf('abcdef', [chunk('a', [0, 4]), chunk('b', [2, 6])], null)
     expect(cut.map(s => [s.text, s.chunks])).toEqual([
       ['ab', [0]],
@@ -28,7 +28,7 @@ describe('a file cut at the borders of its chunks', () => {
       ['ef', [1]],
     ])
   })
-  it('shows a passage that begins in one chunk and ends in the next', () => {
+  it('shows a passage that spans two chunks', () => {
     const cut = stretchesOf('abcdef', [chunk('a', [0, 3]), chunk('b', [3, 6])], [2, 5])
     expect(cut.map(s => [s.text, s.chunks, s.found])).toEqual([
       ['ab', [0], false],
@@ -37,16 +37,16 @@ describe('a file cut at the borders of its chunks', () => {
       ['f', [1], false],
     ])
   })
-  it('survives a file that became shorter than its index says', () => {
+  it('tolerates a file that is shorter than its index says', () => {
     const cut = stretchesOf('abc', [chunk('a', [0, 9]), chunk('b', [9, 20])], [15, 30])
     expect(cut.map(s => s.text).join('')).toBe('abc')
   })
-  it('of an empty file there is nothing', () => {
+  it('has no stretches if it is empty', () => {
     expect(stretchesOf('', [], null)).toEqual([])
   })
 })
 
-it('a file that is no text is shown chunk by chunk', () => {
+it('a file that is not a text is shown chunk by chunk', () => {
   const cut = stretchesOfChunks([chunk('a', [0, 3], 'abc'), chunk('b', [3, 6], 'def')], [2, 4])
   expect(cut.map(s => [s.start, s.text, s.chunks, s.found])).toEqual([
     [0, 'ab', [0], false],
@@ -56,7 +56,7 @@ it('a file that is no text is shown chunk by chunk', () => {
   ])
 })
 
-it('a passage is of the chunk that holds most of it', () => {
+it('a passage belongs to the chunk that contains most of it', () => {
   const chunks = [chunk('a', [0, 10]), chunk('b', [8, 20]), chunk('c', [20, 30])]
   expect(chunkOf(chunks, [7, 18])).toBe(1)
   expect(chunkOf(chunks, [0, 9])).toBe(0)

@@ -13,7 +13,7 @@ const found: Hit = {
 }
 const LINE = '{"query":"Where?","file":"setup/keys.md","heading":"Keys"}'
 
-/** A files API of one file; `interfere` writes to it before the first save arrives. */
+/** A files API with one file; `interfere` writes to it before the first save arrives. */
 function disk(content: string | null, interfere?: string) {
   let now = content
   let meddling = interfere
@@ -41,31 +41,31 @@ it('a test names the question, the file below its folder, and the last heading',
   expect(testLine('Where?', { source: 'memory/MEMORY.md' })).toBe('{"query":"Where?","file":"MEMORY.md"}')
 })
 
-it('is a line of its own, also after a line without an end', () => {
+it('a test is a line of its own, also after a line without an end', () => {
   expect(appended('', LINE)).toEqual({ content: `${LINE}\n`, line: 1 })
   expect(appended('a\nb', LINE)).toEqual({ content: `a\nb\n${LINE}\n`, line: 3 })
   expect(appended('a\nb\n', LINE)).toEqual({ content: `a\nb\n${LINE}\n`, line: 3 })
 })
 
-it('makes the file where there is none', async () => {
+it('the file is created if it is missing', async () => {
   const read = disk(null)
   expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'added', line: 1 })
   expect(read()).toBe(`${LINE}\n`)
 })
 
-it('keeps what somebody else wrote at the same moment', async () => {
+it('a concurrent write is kept', async () => {
   const read = disk('{"query":"a"}\n', '{"query":"a"}\n{"query":"b"}\n')
   expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'added', line: 3 })
   expect(read()).toBe(`{"query":"a"}\n{"query":"b"}\n${LINE}\n`)
 })
 
-it('adds nothing twice', async () => {
+it('nothing is added twice', async () => {
   const read = disk(`{"query":"a"}\n${LINE}\n`)
   expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'known', line: 2 })
   expect(read()).toBe(`{"query":"a"}\n${LINE}\n`)
 })
 
-it('says why nothing was added by the code of the answer', async () => {
+it('a failure is explained by the code of the response', async () => {
   serve(() => [507, { code: 'disk_full', message: 'ENOSPC' }])
   expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'failed', reason: t('diskFull') })
 })

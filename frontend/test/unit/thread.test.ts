@@ -28,7 +28,7 @@ describe('a work becomes one answer with its segments in order', () => {
     expect(whole.running).toBeNull()
     expect(whole.title).toBe('Who am I')
   })
-  it('a status line lives until the next frame', () => {
+  it('a status line lasts until the next frame', () => {
     expect(follow(start(), ENVELOPES.slice(0, 2)).activity?.progress).toBe(0.4)
     expect(follow(start(), ENVELOPES.slice(0, 3)).activity).toBeNull()
   })
@@ -51,7 +51,7 @@ describe('a work becomes one answer with its segments in order', () => {
       { kind: 'text', text: 'b' },
     ])
   })
-  it('an error keeps the partial text and halts the step that ran', () => {
+  it('an error keeps the partial text and ends the running step', () => {
     const broken: Frame = {
       type: 'error',
       error: 'no network',
@@ -71,7 +71,7 @@ describe('a work becomes one answer with its segments in order', () => {
     })
     expect(thread.running).toBeNull()
   })
-  it('stop leaves what was said and says that it was stopped', () => {
+  it('stop keeps the text so far and reports that it was stopped', () => {
     const done: Frame = {
       type: 'done',
       content: '',
@@ -94,16 +94,16 @@ describe('replaying a stream changes nothing', () => {
       expect(receive(thread, envelope)).toBe(thread)
     }
   })
-  it('all of it again', () => {
+  it('as a whole', () => {
     expect(follow(whole, ENVELOPES)).toBe(whole)
   })
-  it('but a frame of another run of the server is news, whatever its number', () => {
+  it('but a frame of another run of the server is new, whatever its number', () => {
     const other: Envelope = { id: 'b8.1', frame: { type: 'title', session_id: 's', title: 'new' } }
     expect(receive(whole, other).title).toBe('new')
   })
 })
 
-describe('history and the frames after it are the same as all frames', () => {
+describe('the history and the frames after it give the same as all frames', () => {
   for (let count = 0; count <= FRAMES.length; count++) {
     it(`cut after frame ${count}${count ? ` (${FRAMES[count - 1]?.type})` : ''}`, () => {
       const thread = follow(fromHistory(historyAt(count)), ENVELOPES)
@@ -115,7 +115,7 @@ describe('history and the frames after it are the same as all frames', () => {
       expect(thread.title).toBe('Who am I')
     })
   }
-  it('also when frames arrive while the history is on its way', () => {
+  it('also when frames arrive while the history is loading', () => {
     for (let count = 1; count < FRAMES.length; count++) {
       const waiting = take(startLoading(undefined), ENVELOPES.slice(Math.max(0, count - 4)))
       const loaded = settle(waiting, historyAt(count))
@@ -124,7 +124,7 @@ describe('history and the frames after it are the same as all frames', () => {
   })
 })
 
-it('sources of text from outside are named once, and gone when they are cleared', () => {
+it('taint sources are listed once, and gone after they are cleared', () => {
   const end = FRAMES.find(frame => frame.type === 'tool_end') as Extract<Frame, { type: 'tool_end' }>
   const page = { from: 'page', name: 'https://x.test/' } as const
   const asked = FRAMES.find(frame => frame.type === 'user_message') as Extract<
@@ -144,13 +144,13 @@ it('sources of text from outside are named once, and gone when they are cleared'
   expect(fromHistory(history).taint).toEqual([page])
 })
 
-it('joined deltas give the same thread as single ones', () => {
+it('merged deltas give the same thread as single ones', () => {
   const joined = coalesce(ENVELOPES)
   expect(joined.length).toBeLessThan(ENVELOPES.length)
   expect(follow(start(), joined)).toEqual(whole)
 })
 
-it('passages that were found survive a reload of the history', () => {
+it('found passages survive a reload of the history', () => {
   const found: Envelope = {
     id: `${BOOT}.1`,
     frame: { type: 'retrieval', query: 'q', results: search().hits, search: search() },

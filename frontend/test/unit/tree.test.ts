@@ -22,8 +22,8 @@ const open =
   (folder: string) =>
     folders.includes(folder)
 
-describe('the lines of a tree', () => {
-  it('folders come first, closed ones show nothing of what is in them, numbers count as numbers', () => {
+describe('the rows of a tree', () => {
+  it('folders come first, closed ones show no content, and numbers sort as numbers', () => {
     expect(shown(treeRows(FILES, 'w', open()))).toEqual(['b', 'bb', 'a2.md', 'a10.md'])
     expect(shown(treeRows(FILES, 'w', open('w/b', 'w/b/c')))).toEqual([
       'b',
@@ -35,12 +35,12 @@ describe('the lines of a tree', () => {
       'a10.md',
     ])
   })
-  it('a folder has the tokens of all that is in it, and every row knows its place', () => {
+  it('a folder sums the tokens of its content, and every row knows its position', () => {
     const [b, ...rest] = treeRows([...FILES, file('w/b/picture.png', null)], 'w', open())
     expect(b).toMatchObject({ path: 'w/b', tokens: 2, position: 1, siblings: 4, file: null })
     expect(rest.map(row => row.position)).toEqual([2, 3, 4])
   })
-  it('with all open each file stands in it once, whatever the names are', () => {
+  it('with all folders open each file appears once, whatever the names are', () => {
     const names = ['a', 'constructor', '__proto__']
     const below = (folder: string, depth: number): string[] =>
       names.flatMap(name => [
@@ -58,7 +58,7 @@ describe('the lines of a tree', () => {
     expect(new Set(rows.map(row => row.path)).size).toBe(rows.length)
     for (const row of rows) expect(row.path.split('/').length).toBe(row.level + 1)
   })
-  it('an_open_folder_waits_for_its_content_or_says_why_it_has_none', () => {
+  it('an open folder waits for its content or says why it has none', () => {
     const folders = foldersIn(FILES, 'w')
     const rows = (problem: string | null) => {
       const folderOf = (path: string) =>
@@ -70,19 +70,19 @@ describe('the lines of a tree', () => {
     expect(shown(rows(null))).toEqual(['b', 'bb', 'a2.md', 'a10.md'])
     expect(moveBy('ArrowRight', rows(null), 0)).toBeNull()
   })
-  it('entries_beyond_the_list_have_one_last_row', () => {
+  it('entries beyond the list share one last row', () => {
     const folders = foldersIn(FILES, 'w', 7)
     const rows = rowsOf(path => ({ content: folders.get(path), problem: null }), 'w', open())
     expect(rows.at(-1)).toMatchObject({ kind: 'rest', leftOut: 7, position: 5, siblings: 5 })
   })
-  it('only_open_folders_in_open_ones_are_asked_for', () => {
+  it('only open folders in open ones are loaded', () => {
     const folders = foldersIn(FILES, 'w')
     const asked = (...paths: string[]) => openFolders(path => folders.get(path), 'w', open(...paths))
     expect(asked()).toEqual(['w'])
     expect(asked('w/b/c')).toEqual(['w'])
     expect(asked('w/b', 'w/b/c', 'w/gone')).toEqual(['w', 'w/b', 'w/b/c'])
   })
-  it('a path names the folders it stands in', () => {
+  it('a path names the folders that contain it', () => {
     expect(foldersOf('w/b/c/deep.md')).toEqual(['w/b', 'w/b/c'])
     expect(foldersOf('w/a.md')).toEqual([])
     expect(foldersOf('')).toEqual([])
@@ -91,14 +91,14 @@ describe('the lines of a tree', () => {
 
 describe('keys', () => {
   const rows = treeRows(FILES, 'w', open('w/b', 'w/b/c'))
-  it('up and down, and not beyond the ends', () => {
+  it('up and down stop at the ends', () => {
     expect(moveBy('ArrowDown', rows, 0)).toEqual({ to: 1 })
     expect(moveBy('ArrowDown', rows, 6)).toEqual({ to: 6 })
     expect(moveBy('ArrowUp', rows, 0)).toEqual({ to: 0 })
     expect(moveBy('Home', rows, 4)).toEqual({ to: 0 })
     expect(moveBy('End', rows, 4)).toEqual({ to: 6 })
   })
-  it('right opens and goes in, left goes out and closes', () => {
+  it('right opens and enters, left leaves and closes', () => {
     expect(moveBy('ArrowRight', rows, 4)).toBe('toggle')
     expect(moveBy('ArrowRight', rows, 0)).toEqual({ to: 1 })
     expect(moveBy('ArrowRight', rows, 2)).toBeNull()
@@ -108,7 +108,7 @@ describe('keys', () => {
     expect(moveBy('ArrowLeft', rows, 6)).toBeNull()
     expect(moveBy('x', rows, 0)).toBeNull()
   })
-  it('typed letters lead to a name; the same letter again goes on to the next, and round', () => {
+  it('typed letters find a name, and the same letter again finds the next', () => {
     expect(typedTo('a', rows, 0)).toBe(5)
     expect(typedTo('a', rows, 5)).toBe(6)
     expect(typedTo('aa', rows, 6)).toBe(5)

@@ -7,7 +7,7 @@ import { advance, isKnown } from '@/thread/advance'
 import { emptyThread } from '@/thread/model'
 import { FRAMES } from './frames'
 
-/** What a server of a later version may send. */
+/** A frame that a later version of the server might send. */
 const NEW = { type: 'weather', sky: 'clear' } as unknown as Frame
 
 class Source extends EventTarget {
@@ -37,7 +37,7 @@ it('a frame of an unknown type changes nothing', () => {
   expect(FRAMES.filter(frame => !isKnown(frame))).toEqual([])
 })
 
-it('a frame of an unknown type costs no text of any conversation, and the page is marked as old', async () => {
+it('a frame of an unknown type loses no text, and marks the page as old', async () => {
   vi.stubGlobal('EventSource', Source)
   const ready = (id: string) => ({ phase: 'ready' as const, thread: emptyThread(id) })
   useLive.setState({ threads: { a: ready('a'), b: ready('b') } })

@@ -14,7 +14,7 @@ const changed: BufferEvent = { type: 'disk_changed', etag: 'e2', by: 'run' }
 const failed: BufferEvent = { type: 'save_failed', reason: 'no room' }
 const open = (buffer: Buffer) => putFile(FILE, { phase: 'open', buffer })
 
-/** What each request is answered with, by its method. */
+/** Responds to each request by its method. */
 const serve = (answers: Record<string, [number, unknown]>): void =>
   serveCalls(({ method }) => answers[method] ?? [500, {}])
 afterEach(() => {
@@ -23,7 +23,7 @@ afterEach(() => {
 })
 
 describe('a text that could not be saved', () => {
-  it('stays what it was: of a file that is gone, or in question, or typed in', () => {
+  it('keeps its state, whether deleted, conflicting or edited', () => {
     const gone: BufferEvent = { type: 'disk_deleted' }
     expect(run(gone, { type: 'saving' }, failed)).toMatchObject({
       state: { kind: 'deleted' },
@@ -36,7 +36,7 @@ describe('a text that could not be saved', () => {
     expect(run(failed).state.kind).toBe('clean')
   })
 
-  it('can be saved again where the file is gone, though nothing was typed', async () => {
+  it('can be saved again if the file is gone, even without edits', async () => {
     open(run({ type: 'disk_deleted' }))
     serve({ POST: [507, { code: 'disk_full', error: 'full' }] })
     await save(FILE)
@@ -46,7 +46,7 @@ describe('a text that could not be saved', () => {
     expect(bufferOf(FILE)?.state.kind).toBe('clean')
   })
 
-  it('is still in question where the other version could not be read', async () => {
+  it('still conflicts if the other version could not be read', async () => {
     open(run(edited, changed))
     serve({})
     await compare(FILE)
@@ -58,7 +58,7 @@ describe('a text that could not be saved', () => {
   })
 })
 
-it('a comparison that finds another version on disk raises the question', async () => {
+it('a comparison that finds another version on disk raises a conflict', async () => {
   open(run(edited))
   serve({ GET: [200, { path: PATH, content: 'theirs', etag: '"e5"' }] })
   await compare(FILE)
@@ -66,7 +66,7 @@ it('a comparison that finds another version on disk raises the question', async 
   expect(useBuffers.getState().comparing?.disk).toBe('theirs')
 })
 
-it('knows the text of the disk from an earlier one', () => {
+it('is distinguished from an earlier version of the disk', () => {
   expect(isOfDisk(run(edited), 'one')).toBe(true)
   expect(isOfDisk(run(edited, changed), 'theirs')).toBe(true)
   expect(isOfDisk(opened, 'before')).toBe(false)

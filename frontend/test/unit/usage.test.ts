@@ -7,7 +7,7 @@ const of = (name: string, input_tokens: number, cached_tokens: number, output_to
   usage: { input_tokens, cached_tokens, output_tokens },
 })
 
-it('shows every day up to today, and what was cached apart from what was new', () => {
+it('every day up to today shows, with cached tokens apart from new ones', () => {
   const days = [of('2026-10-01', 9, 0, 9), of('2026-11-20', 100, 80, 7), of('2026-11-22', 5, 0, 1)]
   const shown = lastDays(days, new Date(2026, 10, 22, 23, 59), 3)
   expect(shown.map(day => day.name)).toEqual(['2026-11-20', '2026-11-21', '2026-11-22'])
@@ -15,7 +15,7 @@ it('shows every day up to today, and what was cached apart from what was new', (
   expect(shown[1]).toEqual({ name: '2026-11-21', works: 0, fresh: 0, cached: 0, output: 0 })
 })
 
-it('has each day once where clocks are changed, and no part below zero', () => {
+it('each day shows once when clocks change, and no part is below zero', () => {
   for (const [month, day] of [
     [2, 30],
     [9, 26],

@@ -6,7 +6,7 @@ const written = (text: string): string =>
     .map(piece => piece.text)
     .join('')
 
-it('characters that cannot be seen are written out', () => {
+it('invisible characters are written out', () => {
   for (const [char, as] of [
     ['\u202e', '\\u202e'],
     ['\u200b', '\\u200b'],
@@ -24,13 +24,13 @@ it('characters that cannot be seen are written out', () => {
   }
 })
 
-it('what can be seen stays as it is, line breaks and tabs too', () => {
+it('visible characters, line breaks and tabs stay as they are', () => {
   const text = 'echo "héllo, 世界　!"\n\tls -la | wc 🙂'
   expect(visible(text)).toEqual([{ text, unseen: false }])
   expect(visible('')).toEqual([])
 })
 
-it('the pieces say which of them stand for something unseen', () => {
+it('the pieces say which of them stand for an invisible character', () => {
   expect(visible('a\u202eb')).toEqual([
     { text: 'a', unseen: false },
     { text: '\\u202e', unseen: true },
@@ -38,7 +38,7 @@ it('the pieces say which of them stand for something unseen', () => {
   ])
 })
 
-it('of all code points, exactly those that Unicode says cannot be seen are written out', () => {
+it('of all code points, exactly those that Unicode calls invisible are written out', () => {
   const hidden =
     /^(?:\p{Cc}|\p{Cf}|\p{Co}|\p{Cs}|\p{Cn}|\p{Zl}|\p{Zp}|\p{Zs}|\p{Default_Ignorable_Code_Point})$/u
   const blank = (code: number) =>

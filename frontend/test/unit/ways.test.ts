@@ -22,7 +22,7 @@ const history = (over: Partial<History> = {}): History => ({
   ...over,
 })
 
-it('the ways from a message are those that follow the same one, in the order they were asked', () => {
+it('the branches at a message follow the same one, in the order they were asked', () => {
   const thread = fromHistory(history())
   expect(waysFrom(thread, 0)).toEqual(['first', 'a'])
   expect(waysFrom(thread, 2)).toEqual(['sooner', 'b', 'later'])
@@ -30,7 +30,7 @@ it('the ways from a message are those that follow the same one, in the order the
   expect(waysFrom(fromHistory(history({ branches: undefined })), 2)).toEqual(['b'])
 })
 
-it('words are looked for in what is shown, all of them in one message', () => {
+it('search finds all words in one message, in the displayed text', () => {
   const thread = fromHistory(history())
   expect(entriesWith(thread, 'KEY')).toEqual(['a'])
   expect(entriesWith(thread, 'drawer second')).toEqual(['w1:answer'])

@@ -32,7 +32,7 @@ it('each piece of a request has its origin, its text by bytes, and its share', (
   expect(JSON.parse(origins[3]?.text ?? '')).toEqual([{ role: 'user', content: 'hi' }])
 })
 
-it('a part that cannot be read is told from one that is left out', () => {
+it('an unreadable part is distinguished from an omitted one', () => {
   const part = {
     characters: 0,
     truncated: false,

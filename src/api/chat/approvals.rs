@@ -13,12 +13,12 @@ use crate::domain::{Approval, Decision, RememberedCall, Scope};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::blocking;
 
-/// The longest reason for a denial, in characters.
+/// Maximum length of a reason for a denial, in characters.
 const MAX_REASON: usize = 2_000;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ApprovalList {
-    /// Of all sessions, oldest first.
+    /// The pending approvals of all sessions, oldest first.
     approvals: Vec<Approval>,
 }
 
@@ -27,7 +27,7 @@ pub struct ApprovalList {
 pub enum ApprovalVerdict {
     Approve,
     Deny,
-    /// Approve, and do not ask about exactly this call again.
+    /// Approves the call, and every later call with the same arguments in the same place.
     Always,
 }
 
@@ -35,11 +35,11 @@ pub enum ApprovalVerdict {
 #[serde(deny_unknown_fields)]
 pub struct AnswerRequest {
     decision: ApprovalVerdict,
-    /// As it was shown.
+    /// The `hash` of the approval that the person saw.
     hash: String,
-    /// With `approve`: the person's own arguments in place of the model's.
+    /// Only with `approve`: the person's own arguments, which replace the model's.
     arguments: Option<Value>,
-    /// With `deny`: the model reads it.
+    /// Only with `deny`: the reason, which the model reads. At most 2,000 characters.
     reason: Option<String>,
 }
 
@@ -67,13 +67,15 @@ pub struct Removed {
     removed: bool,
 }
 
-/// The calls that wait for a person, of all sessions.
+/// Lists the calls of all sessions that wait for approval.
 #[utoipa::path(get, path = "/api/approvals", tag = "approvals", responses((status = 200, body = ApprovalList)))]
 pub async fn list(caller: Caller) -> Json<ApprovalList> {
     Json(ApprovalList { approvals: caller.tenant().approvals.list() })
 }
 
-/// Answers. It counts once, for what was shown, and only with the secret that the page was given.
+/// Answers an approval.
+///
+/// The first answer counts, and only for exactly what was shown (`hash`). Requires the page's secret.
 #[utoipa::path(post, path = "/api/approvals/{id}", tag = "approvals", request_body = AnswerRequest,
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = AnswerGiven), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -103,7 +105,7 @@ pub async fn answer(
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))
 }
 
-/// The calls that are not asked about any more.
+/// Lists the calls that are always allowed.
 #[utoipa::path(get, path = "/api/approvals/always", tag = "approvals", responses((status = 200, body = AlwaysRules)))]
 pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
     let home = caller.tenant().home.clone();
@@ -115,7 +117,9 @@ pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
     Ok(Json(AlwaysRules { rules: rules.collect() }))
 }
 
-/// Asks about it again from now on.
+/// Removes a call from those that are always allowed: a person is asked about it again.
+///
+/// Requires the page's secret.
 #[utoipa::path(delete, path = "/api/approvals/always/{id}", tag = "approvals",
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Removed), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]

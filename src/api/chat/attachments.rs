@@ -19,48 +19,50 @@ use crate::domain::{Attachment, NewPicture, SessionId, UserPrompt};
 use crate::engine::blocking;
 use crate::store::{StoreError, picture_hash};
 
-/// The longest text of a person, in bytes.
+/// Maximum length of a message's text, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// How the content of a file is written.
+/// How `content` holds a file.
 #[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
     /// The text of a text file.
     #[default]
     Text,
-    /// The bytes of a picture (PNG, JPEG, WebP or GIF).
+    /// The bytes of a picture (PNG, JPEG, WebP or GIF) in base64.
     Base64,
-    /// The SHA-256 of a picture that this session has already, in hexadecimal.
+    /// The SHA-256, in hexadecimal, of a picture that this session already has.
     Kept,
 }
 
-/// A text file or a picture to go along with a message.
+/// A text file or a picture that is sent with a message.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Attached {
-    /// Only its last part counts where it is a path; what does not show is taken out.
+    /// The file's name. Only the last segment of a path is used; invisible characters are removed.
     name: String,
-    /// That of the name where it is not given.
+    /// The extension, for a text file. If absent, that of the name.
     extension: Option<String>,
-    /// A text has at most 256 KiB, a picture 1.5 MiB and 8192 pixels a side; those of one message are at most 10, with 1 MiB
-    /// of text and 6 MiB of pictures together.
+    /// The content, in the form that `encoding` names. Limits: 256 KiB for a text; 1.5 MiB and 8192 pixels a side for a
+    /// picture; for all files of one message, 10 files, 1 MiB of text and 6 MiB of pictures.
     content: String,
     #[serde(default)]
     encoding: Encoding,
 }
 
-/// What a file comes to once it is sent.
+/// The size of an attachment once it is sent.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AttachmentTokens {
-    /// As it will be kept and shown.
+    /// The name as it will be stored and shown.
     name: String,
     extension: String,
     bytes: usize,
-    /// In the request, its name and frame included; for a picture an estimate by its size.
+    /// Tokens in the request, including the file's name and delimiters. For a picture, an estimate from its dimensions.
     tokens: usize,
 }
 
-/// What a file would cost if it went along with a message, or why it cannot. Nothing is kept.
+/// Returns the token count of a file if it were attached to a message, or why it cannot be attached.
+///
+/// Nothing is stored.
 #[utoipa::path(post, path = "/api/tokens/attachment", tag = "tokens", request_body = Attached,
     responses((status = 200, body = AttachmentTokens), (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn attachment_tokens(
@@ -70,7 +72,7 @@ pub async fn attachment_tokens(
     let Json(file) = request?;
     let tenant = caller.tenant().clone();
     let counted = blocking(move || {
-        // There is no session that could have kept it.
+        // Without a session there is no stored picture to refer to.
         let (attachment, picture) = match taken(file, &|_| None) {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
@@ -84,7 +86,8 @@ pub async fn attachment_tokens(
     Ok(Json(counted.await??))
 }
 
-/// What a person says, when it says something and is not absurdly long.
+/// Checks a message and its files and returns the prompt. The message must not be empty without files, and has at most
+/// [`MAX_MESSAGE`] bytes.
 pub(in crate::api) async fn prompt(
     caller: &Caller,
     session: &SessionId,
@@ -113,7 +116,7 @@ pub(in crate::api) async fn prompt(
     Ok(UserPrompt { text: message, attachments, pictures: pictures.into_iter().flatten().collect() })
 }
 
-/// As it will stand with the message, and the bytes of a picture.
+/// Returns the attachment as it will be stored with the message, and the bytes of a picture.
 fn taken(
     file: Attached,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,
@@ -122,7 +125,7 @@ fn taken(
         Encoding::Text => {
             return Attachment::new(&file.name, file.extension.as_deref(), file.content).map(|text| (text, None));
         }
-        // What is no base64 is no picture either.
+        // Invalid base64 becomes empty bytes, which are rejected as not a picture.
         Encoding::Base64 => STANDARD.decode(file.content.trim()).unwrap_or_default(),
         Encoding::Kept => kept(&file.content).ok_or(NotAttached::NotKept(file.name.clone()))?,
     };
@@ -130,7 +133,9 @@ fn taken(
     Ok((Attachment::of_picture(&file.name, &new)?, Some(new)))
 }
 
-/// A picture of a session, as it was sent. Its address holds the hash of its bytes, so it never becomes another.
+/// Returns a picture of a session, as it was sent.
+///
+/// The URL contains the hash of the bytes, so the response never changes and may be cached forever.
 #[utoipa::path(get, path = "/api/sessions/{id}/pictures/{hash}", tag = "sessions",
     params(("id" = String, Path), ("hash" = String, Path, description = "SHA-256 of its bytes, in hexadecimal")),
     responses((status = 200, description = "PNG, JPEG, WebP or GIF", body = Vec<u8>, content_type = "image/png"),

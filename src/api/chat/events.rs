@@ -1,4 +1,4 @@
-//! Streams that observe: one session's frames, or everything a tab needs. Ids resume without a gap.
+//! Event streams: one session's frames, or everything a tab needs. A client resumes with its last id, without a gap.
 
 use std::sync::Arc;
 
@@ -21,9 +21,10 @@ use crate::library::{IndexProgress, IndexState};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct After {
-    /// The last id that was seen. The header `Last-Event-ID` wins over it.
+    /// The last event id that the client received. The header `Last-Event-ID` takes precedence. If both are absent, the
+    /// stream starts with new events.
     after: Option<String>,
-    /// `settled`: close as soon as nothing runs.
+    /// `settled`: close the stream as soon as no work is under way.
     until: Option<String>,
 }
 
@@ -31,27 +32,28 @@ pub struct After {
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Notice {
-    /// First on every connection: another `boot_id` than before means that the server was started anew.
+    /// First event on every connection. If `boot_id` differs from the previous connection's, the server was restarted
+    /// or the home was reopened, and earlier event ids are invalid.
     Hello {
         boot_id: String,
         version: String,
     },
-    /// A session's frame.
+    /// A frame of a session.
     Frame {
         session_id: String,
         frame: Frame,
     },
-    /// A session was made, named, deleted, restored, or began or ended a work.
+    /// A session was created, renamed, deleted or restored, or a work began or ended.
     SessionsChanged {
         session_id: String,
     },
-    /// `etag` is null when the file is gone.
+    /// A file changed. `etag` is the hash of its content; null if the file was deleted.
     FileChanged {
         path: String,
         etag: Option<String>,
         by: ChangedBy,
     },
-    /// So many files in a folder changed at once that they are not named: whoever shows one of them reads it again.
+    /// Too many files in a folder changed at once to name them: reload the files you show from it.
     FolderChanged {
         path: String,
     },
@@ -60,14 +62,15 @@ pub enum Notice {
     ConfigChanged {
         rag_mode: bool,
     },
-    /// How far the index of `memory` or `knowledge` is: files while building, chunks while embedding.
+    /// Progress of the index of `memory` or `knowledge`. `done` and `total` count files while the index is built, and
+    /// chunks while vectors are computed.
     Index {
         folder: String,
         state: IndexState,
         done: u32,
         total: u32,
     },
-    /// The id asked from is not known here any more: load everything, then follow.
+    /// The events after the requested id are not available: reload everything, then continue with this stream.
     Gap {},
 }
 
@@ -88,12 +91,12 @@ impl Notice {
     }
 }
 
-/// One multiplexed stream for a tab: the frames of all sessions, and notices.
+/// Streams the frames of all sessions and all notices: one connection for a tab.
 #[utoipa::path(get, path = "/api/events", params(After), tag = "events",
     responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
 pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: HeaderMap) -> Response {
     let tenant = caller.tenant();
-    // A page was opened: a model that must start can start now.
+    // A page was opened, so the embedded model can start before the first question.
     tenant.models.wake();
     let subscription = match asked(&headers, &query) {
         Asked::FromNow => tenant.hub.follow_all(None),
@@ -114,7 +117,9 @@ pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: Hea
     respond(stream::iter(first).chain(events))
 }
 
-/// One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`.
+/// Streams one session's frames, the same as `POST /api/chat` sends.
+///
+/// The stream stays open, or closes with `until=settled`.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), After), tag = "events",
     responses((status = 200, description = "SSE of Frame", content_type = "text/event-stream", body = Frame),
               (status = 404, body = crate::api::error::ErrorBody)))]
@@ -147,7 +152,7 @@ pub async fn session_events(
     Ok(respond(stream::iter(first).chain(frames(stream::iter(missed).chain(live), hub))))
 }
 
-/// Frames of published events, with their ids.
+/// Encodes published events as SSE frames with their ids.
 pub(in crate::api) fn frames(
     published: impl Stream<Item = Arc<Publication>>,
     hub: Arc<Hub>,
@@ -159,7 +164,8 @@ pub(in crate::api) fn frames(
     })
 }
 
-/// What a subscription missed and what comes, until it is dropped for not reading or `over` is done.
+/// Streams the publications that a subscription missed, then the live ones, until the hub drops the subscription
+/// because it does not read, or `over` resolves.
 pub(in crate::api) fn published(
     subscription: Subscription,
     over: impl Future<Output = ()> + Send,
@@ -200,7 +206,7 @@ fn notice(published: &Publication) -> Option<Notice> {
 enum Asked {
     FromNow,
     After(EventId),
-    /// An id that is none of ours.
+    /// The id cannot be parsed.
     Unreadable,
 }
 

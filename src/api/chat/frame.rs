@@ -1,4 +1,4 @@
-//! The frames of a chat stream (mini-OpenClaw document, "SSE 事件类型"), projected from events. A pure function.
+//! The frames of a chat stream (mini-OpenClaw document, "SSE 事件类型"), projected from events by pure functions.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::engine::{Publication, PublishedItem};
 
-/// One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them.
+/// One frame; `type` is also the SSE event's name. Frames of the mini-OpenClaw document have its fields and some more.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Frame {
@@ -21,19 +21,19 @@ pub enum Frame {
         work_id: String,
         message_id: String,
         content: String,
-        /// Files that were sent along.
+        /// Files sent with the message.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(value_type = Vec<Attachment>)]
         attachments: Vec<Arc<Attachment>>,
-        /// The model it is given to.
+        /// The model that answers. Absent if it was not recorded.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// RAG mode: what memory says about the question.
+    /// RAG mode: what was found in memory for the question.
     Retrieval {
         query: String,
         results: Vec<Hit>,
-        /// How it was searched; its hits are `results`.
+        /// Details of the search; its hits are in `results`.
         search: Box<Search>,
     },
     /// A piece of the model's reasoning.
@@ -58,40 +58,40 @@ pub enum Frame {
         id: String,
         status: CallStatus,
         operation_code: Vec<String>,
-        /// The tool's whole answer: `{status, message, data, operationCode}`, as the history has it.
+        /// The tool's whole answer: `{status, message, data, operationCode}`, as in the history.
         result: Value,
         duration_ms: u64,
-        /// Where its output has text from that strangers may have written.
+        /// The sources of untrusted text in the output.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         taint: Vec<Taint>,
     },
-    /// A person has cleared where the conversation has text from outside from.
+    /// A person cleared the conversation's taint.
     TaintCleared {},
-    /// A call waits for a person. Sent again, with a new time, when the server was started anew.
+    /// A call waits for approval. Sent again, with new times, after a restart of the server.
     ApprovalRequest(Box<Approval>),
-    /// What became of an approval.
+    /// An approval was answered, expired or was cancelled.
     ApprovalResult {
         approval_id: String,
         call_id: String,
         decision: Decision,
         scope: Scope,
         reason: Option<String>,
-        /// The person's own arguments, where they changed them.
+        /// The person's own arguments, if they changed them; otherwise null.
         arguments: Option<Value>,
     },
-    /// A person undid the change a call made, or did it again (`undone: false`).
+    /// A person undid the change that a call made (`undone: true`), or redid it (`undone: false`).
     Undone {
         call_id: String,
         path: String,
         undone: bool,
     },
-    /// The conversation goes another way from this message on: the history is another one now.
+    /// The conversation changed from this message on: reload the history.
     Branched {
         message_id: String,
     },
-    /// Text after a tool call: the answer's next message begins.
+    /// Text follows a tool call: the next message of the answer begins.
     NewResponse {},
-    /// What is being waited for; replaces the status before it.
+    /// What the work is waiting for; replaces the previous status.
     Status {
         kind: StatusKind,
         message: String,
@@ -99,18 +99,18 @@ pub enum Frame {
         progress: Option<f32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
-        /// With the kind `writing_input`.
+        /// Progress of a tool call's arguments; only with the kind `writing_input`.
         #[serde(skip_serializing_if = "Option::is_none")]
         writing: Option<InputProgress>,
     },
-    /// Tokens of one exchange, as the provider counted them.
+    /// Tokens of one exchange, as counted by the provider.
     Usage {
         input_tokens: u64,
         output_tokens: u64,
         cached_tokens: u64,
         context_window: u32,
     },
-    /// The work ended. `content` is all its text.
+    /// The work ended. `content` is its whole text.
     Done {
         content: String,
         session_id: String,
@@ -118,7 +118,7 @@ pub enum Frame {
         stop_reason: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// Who stopped it, where it was interrupted.
+        /// Who stopped the work; absent unless it was interrupted.
         #[serde(skip_serializing_if = "Option::is_none")]
         stopped_by: Option<StoppedBy>,
     },
@@ -129,7 +129,7 @@ pub enum Frame {
         work_id: String,
         code: String,
         retryable: bool,
-        /// What `error` speaks of, by name.
+        /// Values that `error` contains, by name.
         #[serde(skip_serializing_if = "ErrorFields::is_empty")]
         #[schema(value_type = HashMap<String, String>)]
         about: ErrorFields,
@@ -138,13 +138,13 @@ pub enum Frame {
         session_id: String,
         title: String,
     },
-    /// The model did not answer, and another one was asked in its place.
+    /// The chosen model did not answer, and another one was asked instead.
     Model {
         work_id: String,
         model: String,
         instead_of: String,
     },
-    /// A person chose a model, or whether it thinks, for what is said from now on.
+    /// A person chose a model, or whether it thinks, from the next message on.
     Chosen {
         chosen: Chosen,
     },
@@ -152,12 +152,12 @@ pub enum Frame {
     Compressed {
         archived_count: usize,
     },
-    /// Messages that were summarised are back in the conversation.
+    /// Compacted messages were restored to the conversation.
     Restored {
         archive: String,
         restored_count: usize,
     },
-    /// The id asked from is not known here any more: load the history, then follow.
+    /// The events after the requested id are not available: reload the history, then continue with this stream.
     Gap {},
 }
 
@@ -191,7 +191,8 @@ impl Frame {
     }
 }
 
-/// The hits once, and near misses no longer than a glance needs.
+/// Returns the frame for a search. The hits appear only in `results`; the texts of near misses are truncated to
+/// `GLANCE` characters.
 fn retrieval(search: &Search) -> Frame {
     const GLANCE: usize = 240;
     let mut short = Search { hits: Vec::new(), ..search.clone() };
@@ -204,7 +205,7 @@ fn retrieval(search: &Search) -> Frame {
     Frame::Retrieval { query: search.query.clone(), results: search.hits.clone(), search: Box::new(short) }
 }
 
-/// The frame that shows a publication, if it shows at all.
+/// Returns the frame for a publication; `None` if the chat stream does not show it.
 pub fn project(published: &Publication) -> Option<Frame> {
     let session = published.session.as_ref()?;
     match &published.what {

@@ -1,4 +1,4 @@
-//! `POST /api/chat`: say something and follow the work to its end. Leaving does not stop the work.
+//! `POST /api/chat`: sends a message and streams the work to its end. A client disconnect does not cancel the work.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct ChatRequest {
-    /// May be empty where files are sent.
+    /// The text of the message. May be empty if there are attachments.
     message: String,
-    /// Text files and pictures to go along with it.
+    /// Text files and pictures sent with the message.
     #[serde(default)]
     attachments: Vec<Attached>,
-    /// A new session when absent; made when unknown.
+    /// The session. If absent, a new session is created; an unknown id creates a session with that id.
     session_id: Option<String>,
-    /// `false`: one JSON object at the end instead of a stream.
+    /// `false`: returns one JSON object at the end instead of a stream. Default: `true`.
     #[serde(default = "yes")]
     stream: bool,
 }
@@ -39,19 +39,19 @@ fn yes() -> bool {
     true
 }
 
-/// The answer to `stream: false`.
+/// The response to a request with `stream: false`.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ChatAnswer {
     content: String,
     session_id: String,
     work_id: String,
     stop_reason: String,
-    /// The messages of this work, as they stand in the session's file.
+    /// The messages of this work, as stored in the session's file.
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
 }
 
-/// Says something and follows the work: an SSE stream of frames, or one JSON object.
+/// Sends a message and follows the work: an SSE stream of frames, or one JSON object.
 #[utoipa::path(post, path = "/api/chat", request_body = ChatRequest, tag = "chat",
     responses((status = 200, description = "SSE of Frame; with stream:false a ChatAnswer", body = ChatAnswer),
               (status = 400, body = crate::api::error::ErrorBody),

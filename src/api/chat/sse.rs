@@ -1,4 +1,4 @@
-//! Server-sent events as bytes (WHATWG HTML, "Server-sent events"): the one place that writes them.
+//! Encodes server-sent events (WHATWG HTML, "Server-sent events"). No other module does.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::engine::EventId;
 
-/// A comment line so often keeps proxies and browsers from giving up; it carries no id.
+/// Interval of heartbeat comments in an idle stream. They keep proxies and browsers from closing it, and carry no id.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// One event. JSON has no line breaks of its own, so its data is one line.
+/// Encodes one event. JSON contains no raw line breaks, so the data is one line.
 pub fn event(name: &str, id: Option<&EventId>, data: &impl Serialize) -> Vec<u8> {
     let mut bytes = format!("event: {name}\ndata: ").into_bytes();
     serde_json::to_writer(&mut bytes, data).expect("frames have string keys and finite numbers, so they are JSON");
@@ -27,7 +27,7 @@ pub fn event(name: &str, id: Option<&EventId>, data: &impl Serialize) -> Vec<u8>
     bytes
 }
 
-/// Sends events until there are no more, and heartbeats while there are none.
+/// Returns a response that sends the events until there are no more, with heartbeats while there are none.
 pub fn respond(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut beat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -42,9 +42,9 @@ mod tests {
     use axum::body::to_bytes;
     use futures_util::stream;
 
-    /// A client that came back with an id of a heartbeat would miss what happened before it.
+    /// A heartbeat with an id would make a client that reconnects with it miss earlier events.
     #[tokio::test(start_paused = true)]
-    async fn a_heartbeat_keeps_a_stream_open_and_has_no_id() {
+    async fn heartbeat_has_no_id() {
         let said = |number| {
             let id = EventId { boot: "b".to_owned(), number };
             Bytes::from(event("said", Some(&id), &"two\nlines"))

@@ -1,5 +1,5 @@
 'use strict'
-// A page to try the API: reads the OpenAPI document, makes a form of every operation, shows answers and streams.
+// A page to try the API: reads the OpenAPI document, builds a form for each operation, and shows responses and streams.
 const place = document.getElementById('operations')
 const el = (tag, props = {}, ...children) => {
   const node = Object.assign(document.createElement(tag), props)
@@ -28,7 +28,7 @@ async function show(response, out, stop) {
     if (done || stop.signal.aborted) break
     text += decoder.decode(value, { stream: true })
     let shown = text
-    try { shown = JSON.stringify(JSON.parse(text), null, 2) } catch { /* not (yet) JSON: shown as it comes */ }
+    try { shown = JSON.stringify(JSON.parse(text), null, 2) } catch { /* not JSON (yet): show the raw text */ }
     out.textContent = `${response.status} ${response.statusText}\n\n${shown}`
   }
 }

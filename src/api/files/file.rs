@@ -1,4 +1,4 @@
-//! Files a person edits: read, save, list; and the skills.
+//! The files that a person edits: read, save and list them; and the list of skills.
 
 use axum::Json;
 use axum::extract::Query;
@@ -17,13 +17,13 @@ use crate::tokens::Counter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
-    /// Relative to the home, e.g. `memory/MEMORY.md`.
+    /// Path relative to the home, e.g. `memory/MEMORY.md`.
     pub(in crate::api) path: String,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct ListQuery {
-    /// `memory`, `workspace`, `skills` or `knowledge`.
+    /// The root to list: `memory`, `workspace`, `skills` or `knowledge`.
     root: String,
 }
 
@@ -31,9 +31,9 @@ pub struct ListQuery {
 pub struct FileContent {
     path: String,
     content: String,
-    /// Send it back in `If-Match` when saving.
+    /// Hash of the content. Send it in `If-Match` when you save the file.
     etag: String,
-    /// Bytes.
+    /// Size in bytes.
     size: usize,
     tokens: usize,
 }
@@ -56,17 +56,17 @@ pub struct Saved {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileEntry {
     path: String,
-    /// Bytes.
+    /// Size in bytes.
     size: u64,
-    /// Unix seconds.
+    /// Time of the last change, in Unix seconds.
     modified: f64,
-    /// Absent where the file is not text, or was not read.
+    /// Token count; null if the file is not text or was not read.
     pub(super) tokens: Option<usize>,
     etag: Option<String>,
-    /// Why it cannot be shown or edited.
+    /// Why the file cannot be shown or edited, in English; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// The error code that reading it would answer, where there is a `problem`.
+    /// The error code that reading the file would return; absent without `problem`.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem_code: Option<&'static str>,
 }
@@ -105,7 +105,7 @@ pub struct FileList {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SkillList {
     skills: Vec<Skill>,
-    /// The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside.
+    /// Files in skills/ whose current version is not trusted; reading one taints the conversation.
     untrusted: Vec<Untrusted>,
 }
 
@@ -132,8 +132,10 @@ pub async fn read(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json
     Ok(Json(content))
 }
 
-/// Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
-/// `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
+/// Saves a text file.
+///
+/// With `If-Match` and the hash that was read, a file that was changed in the meantime is not overwritten (412); with
+/// `If-None-Match: *`, only a new file is written. A file saved in skills/ becomes trusted.
 #[utoipa::path(post, path = "/api/files", tag = "files", request_body = SaveFile,
     params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header)),
     responses((status = 200, body = Saved), (status = 412, description = "changed on disk", body = ErrorBody)))]
@@ -153,8 +155,9 @@ pub async fn save(
     Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))
 }
 
-/// All files under one of the four folders, with their token counts: each is read. `/api/files/folder` is for what a person
-/// looks at, `/api/files/find` for some of many.
+/// Lists all files under one of the four roots, with their token counts.
+///
+/// Every file is read. Use `/api/files/folder` for one folder and `/api/files/find` to search by name.
 #[utoipa::path(get, path = "/api/files/list", tag = "files", params(ListQuery),
     responses((status = 200, body = FileList), (status = 400, body = ErrorBody)))]
 pub async fn list(caller: Caller, Query(query): Query<ListQuery>) -> Result<Json<FileList>, ApiError> {
@@ -177,7 +180,7 @@ pub(super) fn parse_root(name: &str) -> Result<Root, ApiError> {
     })
 }
 
-/// The skills, broken ones with their error.
+/// Lists the skills, including broken ones with their errors.
 #[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
 pub async fn skills(caller: Caller) -> Json<SkillList> {
     Json(SkillList { skills: caller.tenant().skills.list(), untrusted: caller.tenant().skills.untrusted() })

@@ -12,47 +12,49 @@ use crate::engine::blocking;
 use crate::store::{self, Home};
 use crate::tokens::Counter;
 
-/// So many files are found at most.
+/// Maximum number of files in a result.
 const MAX_FOUND: usize = 200;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FindQuery {
-    /// Words of the path, in any order; upper and lower case are the same. Without any, every file is wanted.
+    /// Words of the path, in any order, case-insensitive. If absent, all files match.
     #[serde(default)]
     words: String,
-    /// `memory`, `workspace`, `skills` or `knowledge`; all of them where it is absent.
+    /// `memory`, `workspace`, `skills` or `knowledge`; all of them if absent.
     root: Option<String>,
-    /// From 1 to 200, which it is where it is absent.
+    /// Maximum number of files, 1 to 200; 200 if absent.
     limit: Option<usize>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FolderEntry {
     path: String,
-    /// Of all text files in it, at any depth; absent where they were too many to be counted.
+    /// Tokens of all text files in the folder, at any depth; null if there are too many to count.
     tokens: Option<usize>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FolderContent {
     path: String,
-    /// By name.
+    /// Sorted by name.
     folders: Vec<FolderEntry>,
-    /// By name.
+    /// Sorted by name.
     files: Vec<FileEntry>,
-    /// How many more folders and files there are: 5,000 of each are listed.
+    /// Number of folders and files that are not listed, because at most 5,000 of each are.
     left_out: usize,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FoundFiles {
-    /// By path, root by root.
+    /// Sorted by path within each root.
     files: Vec<FileEntry>,
-    /// There may be more: the limit was reached, or not every folder was looked at.
+    /// Whether more files may match: the limit was reached, or not every folder was searched.
     more: bool,
 }
 
-/// What stands directly in a folder. Tokens are counted of the first 1,000 files, up to 8 MB of them.
+/// Lists the direct content of a folder.
+///
+/// Tokens are counted in the first 1,000 files, up to 8 MB.
 #[utoipa::path(get, path = "/api/files/folder", tag = "files", params(FileQuery),
     responses((status = 200, body = FolderContent), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn folder(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<FolderContent>, ApiError> {
@@ -62,7 +64,7 @@ pub async fn folder(caller: Caller, Query(query): Query<FileQuery>) -> Result<Js
     let content = blocking(move || {
         let store::FolderContent { folders, files, left_out } = home.list_folder(&path)?;
         let mut reader = BoundedReader::new(&home, &tokens);
-        // First what is in sight.
+        // Spend the limits on the listed files before the files of subfolders.
         let files = files.into_iter().map(|file| reader.entry(file)).collect();
         let folders =
             folders.iter().map(|folder| FolderEntry { path: folder.to_string(), tokens: reader.tokens_below(folder) });
@@ -72,7 +74,7 @@ pub async fn folder(caller: Caller, Query(query): Query<FileQuery>) -> Result<Js
     Ok(Json(content))
 }
 
-/// Files by words of their paths.
+/// Finds files by words of their paths.
 #[utoipa::path(get, path = "/api/files/find", tag = "files", params(FindQuery),
     responses((status = 200, body = FoundFiles), (status = 400, body = ErrorBody)))]
 pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json<FoundFiles>, ApiError> {
@@ -105,13 +107,13 @@ pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json
     Ok(Json(found))
 }
 
-/// Reads files to count their tokens, as many as one answer can wait for.
+/// Reads files to count their tokens, within limits for one response.
 struct BoundedReader<'a> {
     home: &'a Home,
     tokens: &'a Counter,
     files_left: usize,
     bytes_left: u64,
-    /// How many files and folders below the listed ones may still be looked at.
+    /// Number of files and folders below the listed ones that may still be visited.
     entries_left: usize,
 }
 
@@ -124,7 +126,7 @@ impl<'a> BoundedReader<'a> {
         if self.may_read(&file) { FileEntry::read(self.home, self.tokens, &file) } else { FileEntry::unread(&file) }
     }
 
-    /// `None` when they are more than may be read.
+    /// Counts the tokens of all text files below a folder; `None` if a limit is reached.
     fn tokens_below(&mut self, folder: &Place) -> Option<usize> {
         if self.entries_left == 0 {
             return None;

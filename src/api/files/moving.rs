@@ -27,17 +27,19 @@ pub struct Renamed {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TrashedFile {
     path: String,
-    /// What brings it back.
+    /// The name under which the file can be restored.
     trash: String,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct RestoreFile {
-    /// As the deletion answered it.
+    /// The name that the deletion returned.
     trash: String,
 }
 
-/// Gives a file another name or folder. Nothing is overwritten: a path that is taken is refused (409 `exists`).
+/// Renames or moves a file.
+///
+/// Nothing is overwritten: if the new path exists, the request is refused (409 `exists`).
 #[utoipa::path(post, path = "/api/files/rename", tag = "files", request_body = RenameFile,
     params(("If-Match" = Option<String>, Header)),
     responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
@@ -54,7 +56,7 @@ pub async fn rename(
     Ok(Json(Renamed { path: path.to_string(), etag }))
 }
 
-/// Moves a file to `storage/trash/`, which keeps the last 200.
+/// Moves a file to `storage/trash/`, which keeps the last 200 deleted files.
 #[utoipa::path(delete, path = "/api/files", tag = "files", params(FileQuery, ("If-Match" = Option<String>, Header)),
     responses((status = 200, body = TrashedFile), (status = 404, body = ErrorBody),
               (status = 412, description = "changed on disk", body = ErrorBody)))]
@@ -69,7 +71,9 @@ pub async fn delete(
     Ok(Json(TrashedFile { path: path.to_string(), trash }))
 }
 
-/// Brings a deleted file back to where it was; 409 `exists` when there is another by now.
+/// Restores a deleted file to its old path.
+///
+/// If another file is at that path, the request is refused (409 `exists`).
 #[utoipa::path(post, path = "/api/files/restore", tag = "files", request_body = RestoreFile,
     responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub async fn restore(

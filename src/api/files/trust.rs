@@ -1,4 +1,4 @@
-//! Which versions of the skills' files a person has trusted.
+//! Shows which versions of the skills' files a person has trusted, and trusts one.
 
 use axum::Json;
 use axum::extract::Query;
@@ -16,20 +16,20 @@ use crate::store::{TrustedBy, etag, is_too_deep};
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TrustStatus {
     path: String,
-    /// Of the file as it is now.
+    /// Hash of the file's current content.
     etag: String,
-    /// Whether this version of it is trusted.
+    /// Whether the current version is trusted.
     trusted: bool,
-    /// The version that was trusted last.
+    /// The version that was trusted last; null if none was.
     last: Option<TrustedLast>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TrustedLast {
-    /// Unix seconds.
+    /// When it was trusted, in Unix seconds.
     at: f64,
     by: TrustedBy,
-    /// Absent where it was not kept.
+    /// Its text; null if it was not kept.
     text: Option<String>,
 }
 
@@ -37,11 +37,11 @@ pub struct TrustedLast {
 #[serde(deny_unknown_fields)]
 pub struct TrustVersion {
     path: String,
-    /// Of the version that the person has looked at.
+    /// Hash of the version that the person has looked at.
     etag: String,
 }
 
-/// Whether a file of a skill is trusted as it is now, and what was trusted before.
+/// Returns whether the current version of a skill's file is trusted, and which version was trusted last.
 #[utoipa::path(get, path = "/api/skills/trust", tag = "files", params(FileQuery),
     responses((status = 200, body = TrustStatus), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<TrustStatus>, ApiError> {
@@ -57,8 +57,9 @@ pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<
     Ok(Json(trust))
 }
 
-/// Trusts exactly this version of a file in skills/. Only with the secret that the page was given; 412 when the file is
-/// another by now.
+/// Trusts exactly this version of a file in skills/.
+///
+/// Requires the page's secret. Returns 412 if the file has changed in the meantime.
 #[utoipa::path(post, path = "/api/skills/trust", tag = "files", request_body = TrustVersion,
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = TrustStatus), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),

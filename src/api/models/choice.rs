@@ -1,4 +1,4 @@
-//! Which model a session asks, and whether it thinks.
+//! The choice of the model that a session uses, and whether it thinks.
 
 use axum::Json;
 use axum::extract::Path;
@@ -16,8 +16,9 @@ pub struct ModelChoice {
     chosen: Chosen,
 }
 
-/// Chooses the model that answers this session from its next message on, and whether it thinks. What is left out goes back to
-/// what the server and the model do by themselves.
+/// Chooses the model that answers this session from its next message on, and whether it thinks.
+///
+/// An absent field resets that choice to the default of the server or of the model.
 #[utoipa::path(put, path = "/api/sessions/{id}/model", tag = "sessions", request_body = Chosen,
     params(("id" = String, Path)),
     responses((status = 200, body = ModelChoice),

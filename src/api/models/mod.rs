@@ -1,4 +1,4 @@
-//! The choice of a model and the connection to a provider.
+//! The choice of a model, and the connection to a provider.
 
 pub mod choice;
 pub mod provider;

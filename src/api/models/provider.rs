@@ -1,4 +1,4 @@
-//! Connecting a provider from the page: its key is tried, goes into the home's `.env`, and is shown to nobody again.
+//! Connects a provider from the page: tests its key, stores it in the home's `.env`, and never returns it.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -17,9 +17,9 @@ use crate::provider::{Endpoint, Profile, ProfileKind, list_models};
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderAddress {
-    /// Of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
+    /// Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
     base_url: String,
-    /// May be left out for a server of one's own.
+    /// The key. May be absent for a server that needs none.
     #[schema(value_type = Option<String>)]
     api_key: Option<SecretString>,
 }
@@ -35,14 +35,16 @@ pub struct ProviderChoice {
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ProviderModels {
-    /// What may be chosen, as the provider names it.
+    /// The models that can be chosen, by the provider's names.
     models: Vec<String>,
 }
 
-/// The longest key and model name, in bytes.
+/// Maximum length of a key and of a model name, in bytes.
 const LONGEST: usize = 500;
 
-/// Tries an address and a key: asks the provider for its models, for at most ten seconds. Nothing is kept.
+/// Tests an address and a key: asks the provider for its models, for at most ten seconds.
+///
+/// Nothing is stored. Requires the page's secret.
 #[utoipa::path(post, path = "/api/provider/check", tag = "status", request_body = ProviderAddress,
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = ProviderModels), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -58,7 +60,9 @@ pub async fn check(
     Ok(Json(ProviderModels { models }))
 }
 
-/// Writes address, key and model into the home's `.env`, which only its owner can read, and uses them from now on.
+/// Stores address, key and model in the home's `.env`, which only its owner can read, and uses them at once.
+///
+/// Requires the page's secret.
 #[utoipa::path(put, path = "/api/provider", tag = "status", request_body = ProviderChoice,
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = ModelStatus), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -76,7 +80,7 @@ pub async fn connect(
     }
     let endpoint = endpoint(&base_url, api_key.as_ref(), &model)?;
     let names = Names::of(&endpoint);
-    // An empty one counts as none.
+    // An empty variable counts as unset.
     let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
     let taken = names.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
     if let Some(name) = taken {
@@ -98,7 +102,7 @@ pub async fn connect(
             (names.model, Some(chosen.model.as_str())),
         ];
         if names.key != DEEPSEEK.key {
-            // It would go first.
+            // A DeepSeek key in `.env` would take precedence.
             variables.push((DEEPSEEK.key, None));
         }
         home.set_variables(&variables)?;
@@ -121,7 +125,7 @@ pub async fn connect(
     Ok(Json(models.status()))
 }
 
-/// The variables of one provider.
+/// The environment variables of one provider.
 struct Names {
     key: &'static str,
     address: &'static str,
@@ -141,7 +145,7 @@ impl Names {
     }
 }
 
-/// What is wrong with a body is said without quoting it: there is a key in it.
+/// Reports a malformed body without quoting it, because it may contain a key.
 fn unshown(_: JsonRejection) -> ApiError {
     ApiError::bad_request("bad_json", "send base_url, api_key where there is one, and nothing else but the model")
 }

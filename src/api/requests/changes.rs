@@ -1,5 +1,5 @@
-//! How a request differs from the one before it: what changed and by whom, and how far the two begin alike, which is what
-//! a provider's cache of prompts goes by.
+//! Compares a request with the one before it: what changed and by whom, and how long their common prefix is, which
+//! decides what a provider's prompt cache can reuse.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,31 +10,33 @@ use similar::TextDiff;
 use crate::api::requests::sent::{Opened, Origin, Piece};
 use crate::domain::{ChangedBy, SentPart};
 
-/// Then a difference is shown that is right, and longer than it could be.
+/// Time limit of a diff. After it, the diff is still correct, but may be longer than necessary.
 const DIFF_TIME: Duration = Duration::from_millis(200);
-/// The longest difference of one file that is sent, in characters.
+/// Maximum length of one file's diff in the response, in characters.
 const DIFF_MOST: usize = 20_000;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Difference {
-    /// The name of the request before.
+    /// Name of the previous request.
     before: String,
-    /// How much both begin with, in the order of the pieces.
+    /// Length of the common prefix of both requests, in bytes, in the order of the pieces; `kept_tokens` is the same in
+    /// tokens.
     kept_bytes: usize,
     kept_tokens: usize,
-    /// Where they part; null when this request only goes on where the one before ended.
+    /// The first difference; null if this request only continues the previous one.
     parted: Option<FirstDifference>,
     changes: Vec<RequestChange>,
 }
 
-/// The first place that differs.
+/// The first position at which two requests differ.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FirstDifference {
-    /// Counted among this request's pieces, from 0; their number where the one before went on and this one does not.
+    /// 0-based index of this request's piece; the number of pieces if the previous request continues after this one
+    /// ends.
     piece: usize,
-    /// The byte inside that piece.
+    /// Byte offset in that piece.
     byte: usize,
-    /// The line of the piece's file.
+    /// 1-based line of the piece's file; null if the piece has no file.
     line: Option<u32>,
 }
 
@@ -44,33 +46,33 @@ pub enum ChangeKind {
     Added,
     Removed,
     Changed,
-    /// The same text at another place, because of what changed before it.
+    /// The same text at another position, because of a change before it.
     Moved,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RequestChange {
     how: ChangeKind,
-    /// Null for the model and other settings of the request.
+    /// Null for the model and the other settings of the request.
     origin: Option<Origin>,
     label: String,
     file: Option<String>,
-    /// Pieces it stands for: several messages are one change.
+    /// Number of pieces in this change: several messages are one change.
     count: usize,
-    /// Bytes more than before; negative where it is less.
+    /// Difference in bytes; negative if the request became shorter.
     bytes: i64,
-    /// Who wrote the file's version that this request holds; null where this server did not see it.
+    /// Who wrote the version of the file in this request; null if this server did not see the write.
     by: Option<ChangedBy>,
     /// When the file was changed, in Unix seconds.
     at: Option<f64>,
-    /// Line by line, as a unified difference.
+    /// The change as a unified diff by lines; null for messages and for moved pieces.
     diff: Option<String>,
 }
 
 pub(in crate::api) fn compare(name: &str, (before, now): (&Opened<'_>, &Opened<'_>), pieces: &[Piece]) -> Difference {
     let old = before.pieces();
     let mut changes = settings(before, now);
-    // Another model has another cache.
+    // Every model has its own prompt cache.
     let same_model = before.request.model == now.request.model && before.request.provider == now.request.provider;
     let parted = if same_model { part(&old, pieces) } else { Some(FirstDifference { piece: 0, byte: 0, line: None }) };
     let (kept_bytes, kept_tokens) = kept(pieces, parted.as_ref(), now);
@@ -80,7 +82,7 @@ pub(in crate::api) fn compare(name: &str, (before, now): (&Opened<'_>, &Opened<'
     Difference { before: name.to_owned(), kept_bytes, kept_tokens, parted, changes }
 }
 
-/// What is left out says nothing to a model.
+/// Yields the pieces that have text, with their indexes. A piece without text is not part of what the model reads.
 fn said(pieces: &[Piece]) -> impl Iterator<Item = (usize, &str)> {
     pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.text.as_deref().filter(|t| !t.is_empty())?)))
 }
@@ -126,7 +128,7 @@ fn change(how: ChangeKind, label: &str) -> RequestChange {
     }
 }
 
-/// Model, provider, and the fields of the body beside messages and tools.
+/// Compares provider, model and the other fields of the body except messages and tools.
 fn settings(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
     let (old, new) = (&before.request, &now.request);
     let shown = |request: &crate::domain::SentRequest| {
@@ -165,7 +167,7 @@ fn tools(before: &Opened<'_>, now: &Opened<'_>) -> Option<RequestChange> {
     Some(RequestChange { origin: Some(Origin::Tools), bytes, diff: Some(diff(&old, &new)), ..change(how, "") })
 }
 
-/// Parts of the system prompt, by their label and file.
+/// Compares the parts of the system prompt, matched by label and file.
 fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
     let key = |part: &SentPart| (part.label.clone(), part.file.clone());
     let place = |parts: &[SentPart], of: &Opened<'_>| {
@@ -215,7 +217,7 @@ fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
     changes
 }
 
-/// Messages that came or went, counted by where they come from.
+/// Lists added and removed messages, counted by origin.
 fn messages(old: &[Piece], new: &[Piece]) -> Vec<RequestChange> {
     let is_message = |piece: &&Piece| !matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text);
     let tally = |pieces: &[Piece]| {
@@ -230,7 +232,7 @@ fn messages(old: &[Piece], new: &[Piece]) -> Vec<RequestChange> {
     changes
 }
 
-/// The messages of `pieces` that `others` does not hold.
+/// Returns the messages of `pieces` that are not among `others`.
 fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -> Vec<RequestChange> {
     let mut changes: Vec<RequestChange> = Vec::new();
     for piece in pieces {

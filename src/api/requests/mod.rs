@@ -1,4 +1,4 @@
-//! What is or was sent to the model: prompts, kept requests, token counts.
+//! What is or was sent to the model: prompts, stored requests, token counts.
 
 pub mod changes;
 pub mod prompt;

@@ -18,7 +18,7 @@ use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct PromptQuery {
-    /// A session whose history belongs into the request; without it, the request of a new one.
+    /// The session whose history the request contains. If absent, the request of a new session is returned.
     session_id: Option<String>,
 }
 
@@ -26,19 +26,19 @@ pub struct PromptQuery {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct PromptPart {
     label: String,
-    /// Null for the text that RAG mode puts in memory's place.
+    /// Path of the file, relative to the home; null for the text that replaces memory in RAG mode.
     file: Option<String>,
-    /// In the prompt, label included.
+    /// Size in the prompt in bytes, including the label.
     bytes: usize,
-    /// Of the file's text.
+    /// Characters of the text taken from the file.
     characters: usize,
     tokens: usize,
     truncated: bool,
-    /// Why it is not there.
+    /// Why the part is missing; null if it is not.
     absent: Option<String>,
-    /// There is something in its place that cannot be read: until that is mended, nothing is sent to a model.
+    /// The file exists but cannot be read: no request is sent to a model until this is fixed.
     unreadable: bool,
-    /// Byte range in `system`.
+    /// First byte of the part in `system`; `end` is the byte after its last one.
     start: usize,
     end: usize,
 }
@@ -47,21 +47,22 @@ pub struct PromptPart {
 pub struct Prompt {
     system: String,
     parts: Vec<PromptPart>,
-    /// The tools' names, descriptions and schemas.
+    /// Size of the tools' names, descriptions and schemas as JSON, in bytes; `tools_tokens` is the same in tokens.
     tools_bytes: usize,
     tools_tokens: usize,
-    /// Of the whole body.
+    /// Size of the whole request body in bytes; `total_tokens` is the same in tokens, plus an estimate for pictures.
     total_bytes: usize,
     total_tokens: usize,
-    /// How many, without the system prompt.
+    /// Number of messages, without the system prompt.
     messages: usize,
-    /// Oldest messages that do not fit the context and are left out.
+    /// Number of oldest messages that were left out because they do not fit the context window.
     dropped: usize,
-    /// The body of the next request, without the new question. In RAG mode what is retrieved is added when it is asked.
+    /// The body of the next request, without the new question. In RAG mode, retrieved text is added when the question
+    /// is sent.
     request: Value,
 }
 
-/// The exact prompt of the next request.
+/// Returns the exact prompt of the next request.
 #[utoipa::path(get, path = "/api/prompt", tag = "prompt", params(PromptQuery),
     responses((status = 200, body = Prompt), (status = 404, body = ErrorBody)))]
 pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
@@ -73,9 +74,9 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
     Ok(Json(blocking(move || Ok(explain(&tenant, session.as_ref()))).await?))
 }
 
-/// The request that a run of this session would send now, with nothing retrieved.
+/// Returns the request that a run of this session would send next, without retrieved text.
 pub(in crate::api) fn next_request(tenant: &Tenant, session: Option<&Arc<Session>>) -> NextRequest {
-    // As a run does: a skill that has just been put there is in its next request.
+    // A run does the same: its next request lists a skill that was just added.
     refresh_before_request(tenant);
     let retrieved = tenant.home.settings().rag_mode;
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();

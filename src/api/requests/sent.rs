@@ -1,5 +1,5 @@
-//! What was sent to the model for an answer: each request in pieces by where they come from, and what differs from the
-//! request before it.
+//! What was sent to the model for an answer: each request in pieces by origin, and how it differs from the request
+//! before it.
 
 use axum::Json;
 use axum::extract::{Path, Query};
@@ -18,39 +18,39 @@ use crate::store::{Home, StoreError};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct RequestsQuery {
-    /// Only the requests of this work.
+    /// Return only the requests of this work.
     work_id: Option<String>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SentRequests {
-    /// In the order they were sent.
+    /// In the order in which they were sent.
     requests: Vec<SentSummary>,
 }
 
 /// A request that was sent to the model.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SentSummary {
-    /// Names it within its session.
+    /// Name of the request, unique in its session.
     name: String,
     work_id: String,
-    /// The exchange inside the work, from 0.
+    /// 0-based index of the exchange in its work.
     dialogue: u32,
-    /// Of the exchange, from 0: it was made again because it was too long or held a field that was refused.
+    /// 0-based attempt in the exchange. A request is repeated if it was too long or contained a field that was refused.
     attempt: u32,
-    /// Unix seconds.
+    /// When the request was sent, in Unix seconds.
     at: f64,
     provider: String,
     model: String,
-    /// Of the whole body.
+    /// Size of the whole body in bytes.
     bytes: usize,
-    /// Oldest messages that did not fit the context and were left out.
+    /// Number of oldest messages that were left out because they did not fit the context window.
     dropped: usize,
-    /// As the provider counted it; null while it has not answered.
+    /// Tokens as counted by the provider; null until it has answered.
     usage: Option<Usage>,
 }
 
-/// A request in pieces. A provider's cache of prompts sees them in this order: tools, system prompt, messages.
+/// A request in pieces: tools, system prompt, messages. This is the order in which a provider's prompt cache sees them.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SentDetail {
     #[serde(flatten)]
@@ -60,45 +60,47 @@ pub struct SentDetail {
     body: Option<Value>,
     total_tokens: usize,
     pieces: Vec<Piece>,
-    /// To the request of this session before it; null for the first one that is kept.
+    /// Difference from the previous request of this session; null for the oldest one that is stored.
     difference: Option<Difference>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The tools on offer.
+    /// The tools offered to the model.
     Tools,
     /// A file in the system prompt.
     File,
     /// Other text of the system prompt.
     Text,
     History,
-    /// What RAG mode found.
+    /// Text that RAG mode retrieved.
     Retrieval,
     Question,
-    /// Calls and results since the question.
+    /// Tool calls and results after the question.
     Work,
 }
 
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct Piece {
     pub origin: Origin,
-    /// The part's label; for a message its role.
+    /// The part's label; for a message, its role.
     pub label: String,
     pub file: Option<String>,
-    /// Of the file: first and last line that are in.
+    /// First and last line of the file that are included, 1-based; null if the piece has no file.
     pub lines: Option<(u32, u32)>,
     pub bytes: usize,
     pub tokens: usize,
     pub truncated: bool,
-    /// Why it was left out.
+    /// Why the part was left out; null if it was not.
     pub absent: Option<String>,
-    /// A message as its JSON, other pieces as they are; null when it is missing or damaged on disk.
+    /// A message as JSON, any other piece as plain text; null if it is missing or damaged on disk.
     pub text: Option<String>,
 }
 
-/// The requests that made a session's answers. The last 200 of a session are kept, under `sessions/requests/`.
+/// Lists the requests that were sent for a session's answers.
+///
+/// The last 200 requests of a session are stored, under `sessions/requests/`.
 #[utoipa::path(get, path = "/api/sessions/{id}/requests", tag = "prompt", params(("id" = String, Path), RequestsQuery),
     responses((status = 200, body = SentRequests)))]
 pub async fn requests(
@@ -119,7 +121,7 @@ pub async fn requests(
     Ok(Json(SentRequests { requests }))
 }
 
-/// One request: exactly what was sent, by where it comes from, and how it differs from the one before.
+/// Returns one request exactly as it was sent, in pieces by origin, and how it differs from the one before.
 #[utoipa::path(get, path = "/api/sessions/{id}/requests/{name}", tag = "prompt",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = SentDetail), (status = 404, body = ErrorBody)))]
@@ -134,7 +136,7 @@ pub async fn request(caller: Caller, Path((id, name)): Path<(String, String)>) -
     Ok(Json(detail))
 }
 
-/// What RAG mode found for a work, as the model was given it.
+/// Returns what RAG mode retrieved for a work, as the model received it.
 #[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/retrieved", tag = "retrieval",
     params(("id" = String, Path), ("work_id" = String, Path)),
     responses((status = 200, body = Search), (status = 404, body = ErrorBody)))]
@@ -153,11 +155,11 @@ pub async fn retrieved(caller: Caller, Path((id, work_id)): Path<(String, String
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RetrievedWork {
     work_id: String,
-    /// How many passages the model was given.
+    /// Number of passages that the model received.
     hits: usize,
 }
 
-/// Of the works of a session those for which memory was searched, as far as that is kept.
+/// Returns the works of a session for which a search of memory is stored.
 pub(in crate::api) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
     let works = home.records().found_works(id).into_iter();
     works.map(|(work, hits)| RetrievedWork { work_id: work.to_string(), hits }).collect()
@@ -178,7 +180,7 @@ fn summary(name: &str, request: &SentRequest) -> SentSummary {
     }
 }
 
-/// A request with its texts at hand.
+/// A stored request with access to its texts.
 pub(in crate::api) struct Opened<'a> {
     pub tenant: &'a Tenant,
     pub session: &'a SessionId,
@@ -194,7 +196,7 @@ impl Opened<'_> {
         self.tenant.runtime.tokens.count_cached(text)
     }
 
-    /// In the order in which a provider's cache sees them.
+    /// Returns the pieces in the order in which a provider's prompt cache sees them.
     pub fn pieces(&self) -> Vec<Piece> {
         let tools = self.request.tools.iter().map(|hash| self.piece(Origin::Tools, "", self.text(hash)));
         let system = self.request.system.iter().map(|part| self.part(part));

@@ -22,7 +22,7 @@ pub struct SessionTokens {
     system_tokens: usize,
     message_tokens: usize,
     total_tokens: usize,
-    /// Of the model that would answer; 0 when there is none.
+    /// Context window, in tokens, of the model that would answer; 0 if there is none.
     context_window: u32,
 }
 
@@ -33,37 +33,39 @@ pub struct FilePaths {
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileTokens {
-    /// By path; null where a file is missing or not text.
+    /// Token count by path; null if the file is missing or not text.
     tokens: BTreeMap<String, Option<usize>>,
     total_tokens: usize,
 }
 
-/// The most files counted in one request.
+/// Maximum number of files in one request.
 const MAX_PATHS: usize = 1000;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct FileText {
-    /// Where the text would stand.
+    /// Path of the file that would have this text.
     path: String,
     text: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TextTokens {
-    /// Of the whole text.
+    /// Tokens of the whole text.
     tokens: usize,
     characters: usize,
-    /// What it costs in each request; 0 where it is in none.
+    /// Tokens that the text adds to each request; 0 if it is not part of each request.
     prompt_tokens: usize,
-    /// How it gets to the model.
+    /// How the file reaches the model.
     share: Share,
-    /// The most characters of a file that go into a request.
+    /// Maximum characters of a file in a request.
     limit: usize,
-    /// The text is longer: what comes after the limit is not sent.
+    /// Whether the text is longer than `limit`, so that its rest is not sent.
     truncated: bool,
 }
 
-/// What a text would cost as the content of a file: counted as it would be sent, and saved nowhere.
+/// Counts the tokens of a text as if it were the content of a file.
+///
+/// Counts what would be sent. Nothing is saved.
 #[utoipa::path(post, path = "/api/tokens/text", tag = "tokens", request_body = FileText,
     responses((status = 200, body = TextTokens), (status = 400, body = ErrorBody)))]
 pub async fn text_tokens(
@@ -90,7 +92,7 @@ pub async fn text_tokens(
     Ok(Json(counted))
 }
 
-/// What the session's next request holds: the system prompt, and the messages.
+/// Counts the tokens of the session's next request: system prompt and messages.
 #[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),
     responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody)))]
 pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
@@ -132,7 +134,9 @@ pub(in crate::api) fn counted(tenant: &Tenant, session: &Arc<Session>) -> Counte
     Counted { system: count(&next.system.text), messages: next.request.messages.iter().map(tokens).sum() }
 }
 
-/// Counts files.
+/// Counts the tokens of files.
+///
+/// Takes at most 1,000 paths.
 #[utoipa::path(post, path = "/api/tokens/files", tag = "tokens", request_body = FilePaths,
     responses((status = 200, body = FileTokens), (status = 400, body = ErrorBody)))]
 pub async fn file_tokens(

@@ -1,4 +1,5 @@
-//! Searching memory/ and knowledge/ with everything that decided the answer, and the folders' retrieval tests.
+//! Searches memory/ and knowledge/, returning everything that determined the result, and runs the folders' retrieval
+//! tests.
 
 use std::sync::Arc;
 
@@ -27,15 +28,15 @@ pub struct SearchQuery {
     query: String,
     /// `knowledge` (default) or `memory`.
     folder: Option<String>,
-    /// How many hits; 3 when absent, 100 at most.
+    /// Number of hits; 3 if absent, at most 100.
     k: Option<usize>,
-    /// How many candidates in all come back: those beyond `k` as near misses.
+    /// Total number of results: those beyond `k` are near misses. If absent, there are 3 near misses. At most 100.
     candidates: Option<usize>,
-    /// Overrules the server's choice, 0 to 1.
+    /// Weight of the vector scores, 0 to 1. If absent, the server's choice.
     vector_weight: Option<f64>,
 }
 
-/// Searches a folder; nothing is sent to a chat model.
+/// Searches a folder. Nothing is sent to a chat model.
 #[utoipa::path(get, path = "/api/retrieval/search", tag = "retrieval", params(SearchQuery),
     responses((status = 200, body = Search), (status = 400, body = ErrorBody)))]
 pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
@@ -64,27 +65,27 @@ pub struct FolderStatus {
     folder: String,
     files: usize,
     chunks: u32,
-    /// Chunks that have their vector.
+    /// Number of chunks that have a vector.
     embedded: u32,
     state: IndexState,
-    /// Files while building, chunks while embedding.
+    /// Progress: files while the index is built, chunks while vectors are computed. `total` has the same unit.
     done: u32,
     total: u32,
     unreadable: Vec<Unreadable>,
-    /// Files that are not indexed because there are more than 20,000; counted up to 100,000.
+    /// Number of files that are not indexed because there are more than 20,000; counted up to 100,000.
     left_out: usize,
     bytes_on_disk: u64,
 }
 
-/// A file that is listed and cannot be searched.
+/// A file that is listed but cannot be searched.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Unreadable {
     path: String,
-    /// In English.
+    /// The reason, as an English sentence.
     reason: String,
-    /// Names the reason.
+    /// Stable code of the reason.
     code: String,
-    /// What the system said, where the reason quotes it.
+    /// The system's error message, if the reason quotes one; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }
@@ -97,7 +98,7 @@ pub struct EmbeddingModel {
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dimension: Option<u32>,
-    /// Why there is none, and what to do.
+    /// Why there is no model, and what to do; absent if there is one or none was needed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }
@@ -105,14 +106,14 @@ pub struct EmbeddingModel {
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EmbeddingState {
-    /// No question needed it yet.
+    /// Not loaded yet, because no question has needed it.
     Unloaded,
     Ready,
     Absent,
     Failed,
 }
 
-/// What is indexed, what is not and why, and which embedding model there is.
+/// Returns what is indexed, what is not and why, and which embedding model is used.
 #[utoipa::path(get, path = "/api/retrieval/status", tag = "retrieval", responses((status = 200, body = RetrievalStatus)))]
 pub async fn status(caller: Caller) -> Result<Json<RetrievalStatus>, ApiError> {
     let tenant = caller.tenant();
@@ -168,7 +169,7 @@ fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderSt
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ChunksQuery {
-    /// A file of memory/ or knowledge/, e.g. `knowledge/a.md`.
+    /// Path of a file in memory/ or knowledge/, e.g. `knowledge/a.md`.
     path: String,
 }
 
@@ -181,23 +182,23 @@ pub struct FileChunks {
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileChunk {
-    /// The same for the same text under the same heading of the same file.
+    /// Stable id: the same for the same text under the same heading of the same file.
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     heading: Option<String>,
-    /// Absent where the file is no text (PDF, HTML).
+    /// First and last line, 1-based; absent if the file is not text (PDF, HTML).
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<(u32, u32)>,
-    /// First byte and the one after the last.
+    /// First byte, and the byte after the last one.
     range: (usize, usize),
-    /// Words, characters of scripts without blanks, and other signs.
+    /// Number of words, of characters in scripts without spaces, and of other symbols.
     tokens: u32,
     text: String,
-    /// Whether it has its vector.
+    /// Whether the chunk has a vector.
     embedded: bool,
 }
 
-/// How a file is cut into chunks.
+/// Returns the chunks of a file.
 #[utoipa::path(get, path = "/api/retrieval/chunks", tag = "retrieval", params(ChunksQuery),
     responses((status = 200, body = FileChunks), (status = 404, body = ErrorBody)))]
 pub async fn chunks(caller: Caller, Query(asked): Query<ChunksQuery>) -> Result<Json<FileChunks>, ApiError> {
@@ -232,7 +233,7 @@ pub struct TestsQuery {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RetrievalTests {
     folder: String,
-    /// The file the tests are in.
+    /// Path of the file that contains the tests.
     path: String,
     cases: Vec<TestCase>,
     problems: Vec<Problem>,
@@ -240,7 +241,7 @@ pub struct RetrievalTests {
     last: Option<TestReport>,
 }
 
-/// The retrieval tests of a folder (its tests.jsonl) and their last report.
+/// Returns the retrieval tests of a folder (its tests.jsonl) and their last report.
 #[utoipa::path(get, path = "/api/retrieval/tests", tag = "retrieval", params(TestsQuery),
     responses((status = 200, body = RetrievalTests)))]
 pub async fn tests(caller: Caller, Query(asked): Query<TestsQuery>) -> Result<Json<RetrievalTests>, ApiError> {
@@ -256,11 +257,11 @@ pub async fn tests(caller: Caller, Query(asked): Query<TestsQuery>) -> Result<Js
 pub struct RunTests {
     /// `knowledge` or `memory`.
     folder: String,
-    /// 3 when absent.
+    /// Number of hits for each test; 3 if absent, at most 100.
     k: Option<usize>,
 }
 
-/// Runs a folder's retrieval tests and compares with the run before.
+/// Runs a folder's retrieval tests and compares the result with the previous run.
 #[utoipa::path(post, path = "/api/retrieval/tests", tag = "retrieval", request_body = RunTests,
     responses((status = 200, body = TestReport), (status = 400, body = ErrorBody)))]
 pub async fn run_tests(

@@ -1,3 +1,3 @@
-//! Search in memory and knowledge, and its tests.
+//! Search in memory and knowledge, and its retrieval tests.
 
 pub mod library;

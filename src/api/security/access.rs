@@ -1,4 +1,4 @@
-//! Who may ask: which names this server answers to, and the token that a bind beyond loopback needs.
+//! Access control: the host names that this server answers to, and the token required when it binds beyond loopback.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,49 +14,49 @@ use tokio_util::sync::CancellationToken;
 use crate::api::security::login_limiter::LoginLimiter;
 use crate::clock;
 
-/// How long the one-time link works.
+/// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
 
-/// What somebody offers to be let in.
+/// A credential that a client presents.
 #[derive(Clone, Copy, Debug)]
 pub enum Credentials<'a> {
     Token(&'a str),
     Code(&'a str),
 }
 
-/// The rules for one bound server.
+/// The access rules and sign-ins of one bound server.
 #[derive(Debug)]
 pub struct Access {
-    /// Lower-case `host:port` names that a request may use, as `Host` and inside `Origin`.
+    /// Lower-case `host:port` names that a request may have in `Host` and `Origin`.
     hosts: Vec<String>,
     port: u16,
     token: Option<SecretString>,
-    /// The digest of the one-time code that was not used yet, and until when it may be.
+    /// Digest of the one-time code and its expiry; `None` after its use.
     code: Mutex<Option<([u8; 32], Instant)>>,
     limiter: LoginLimiter,
-    /// By the digests of their cookies: browsers that were seen signed in since the start.
+    /// Browsers seen signed in since the start, by the digests of their cookies.
     browsers: Mutex<BTreeMap<CookieDigest, Browser>>,
 }
 
-/// Names a cookie without holding it.
+/// SHA-256 of a cookie: identifies it without storing it.
 pub type CookieDigest = [u8; 32];
 
 /// A browser that has signed in.
 #[derive(Debug)]
 struct Browser {
-    /// Cancelled when it signs out, which ends its streams.
+    /// Cancelled when the browser signs out; ends its streams.
     signed_out: CancellationToken,
-    /// The second after which its cookie opens nothing anyway.
+    /// Unix second after which its cookie has expired in any case.
     until: u64,
 }
 
-/// How long a browser stays signed in, in seconds: 30 days.
+/// Lifetime of a sign-in, in seconds: 30 days.
 pub const COOKIE_LIFE: u64 = 30 * 24 * 3600;
-/// How far the clock may have gone back since a cookie was made, in seconds.
+/// How far the clock may have been set back since a cookie was made, in seconds.
 const CLOCK_SLACK: u64 = 300;
 
 impl Access {
-    /// The names of `bound`, and those in `names` (host names without a port) at its port.
+    /// Accepts the names of `bound`, and those in `names` (host names without a port) at its port.
     pub fn new(bound: SocketAddr, names: &[String], token: Option<SecretString>) -> Self {
         let port = bound.port();
         let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).to_vec();
@@ -83,19 +83,19 @@ impl Access {
         self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
 
-    /// Only plain `http` origins of our own names; `null` never.
+    /// Accepts only plain `http` origins with one of this server's names; never `null`.
     pub fn is_our_origin(&self, origin: &str) -> bool {
         origin.strip_prefix("http://").is_some_and(|host| self.is_our_host(host))
     }
 
-    /// With a code that signs one browser in, once, within ten minutes.
+    /// Sets a code that signs one browser in, once, within ten minutes.
     pub fn with_code(mut self, code: &str) -> Self {
         self.code = Mutex::new(Some((Sha256::digest(code).into(), Instant::now() + CODE_LIFE)));
         self
     }
 
-    /// The name of the cookie of a browser that has signed in. Browsers send a host's cookies to all its ports: each server
-    /// has a name of its own.
+    /// Returns the name of the sign-in cookie. It contains the port, because browsers send a host's cookies to all its
+    /// ports.
     pub fn cookie_name(&self) -> String {
         format!("miniclaw_session_{}", self.port)
     }
@@ -104,10 +104,10 @@ impl Access {
         self.token.is_some()
     }
 
-    /// Whether the source may offer a token or code now, and whether it is right. A wrong one counts.
+    /// Checks a token or code. A wrong one counts as a failure of its source.
     ///
     /// # Errors
-    /// The seconds to wait, when there were too many wrong ones.
+    /// Returns the seconds to wait if the source has failed too often.
     pub fn accepts(&self, given: Credentials<'_>, source: IpAddr) -> Result<bool, u64> {
         let Some(token) = &self.token else { return Ok(true) };
         let now = Instant::now();
@@ -124,7 +124,7 @@ impl Access {
 
     fn takes(&self, given: &str, now: Instant) -> bool {
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a code that works the same is compared, with what nobody can give.
+        // If there is no valid code, compare with a digest that no input has, so that the time is the same.
         let (known, works) = code.map_or(([0; 32], false), |(known, until)| (known, now < until));
         let same: bool = known.ct_eq(&digest(given)).into();
         let right = works & same;
@@ -134,8 +134,9 @@ impl Access {
         right
     }
 
-    /// The value of a new cookie: a name, the second it was made in, and the proof that who has the token made it for this
-    /// port. The token is not in it, and a server that starts again with the same token and port knows it.
+    /// Returns the value of a new cookie: a random name, the second it was made, and an HMAC that proves that the
+    /// holder of the token made it for this port. It does not contain the token, and is still valid after a restart
+    /// with the same token and port.
     pub fn new_cookie(&self) -> Option<String> {
         self.cookie_of(seconds())
     }
@@ -146,8 +147,8 @@ impl Access {
         Some(format!("{made}.{proof}"))
     }
 
-    /// Who has this cookie, if it is one that opens something. No guess counts here: the proof has 256 bits, and an old cookie
-    /// is no attack. No cookie at all is checked as an empty one is.
+    /// Returns the digest of the cookie if it is valid. Failures are not limited here: the proof has 256 bits, and an
+    /// expired cookie is not an attack. An empty value takes as long to check as any other.
     pub fn knows_cookie(&self, value: &str) -> Option<CookieDigest> {
         self.knows_cookie_at(value, seconds()).then(|| digest(value))
     }
@@ -161,15 +162,15 @@ impl Access {
         fresh & proven & !signed_out
     }
 
-    /// From now on, until the server stops, the cookie opens nothing, and what it opened ends. One that opens nothing anyway
-    /// is not kept.
+    /// Invalidates a cookie until the server stops, and ends its streams. A cookie that is not valid is not stored.
     pub fn sign_out(&self, value: &str) {
         if let Some(cookie) = self.knows_cookie(value) {
             self.until_signed_out(cookie).cancel();
         }
     }
 
-    /// Cancelled when the browser of this cookie, which [`Access::knows_cookie`] gave, signs out.
+    /// Returns a token that is cancelled when the browser with this cookie, obtained from [`Access::knows_cookie`],
+    /// signs out.
     pub fn until_signed_out(&self, cookie: CookieDigest) -> CancellationToken {
         let now = seconds();
         let mut browsers = self.browsers();
@@ -183,7 +184,7 @@ impl Access {
         self.browsers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// HMAC-SHA-256 of what a cookie says of itself, keyed by the token, in hexadecimal.
+    /// Returns the HMAC-SHA-256 of the port and a cookie's name and time, keyed by the token, in hexadecimal.
     fn proof(&self, made: &str) -> Option<String> {
         let token = self.token.as_ref()?.expose_secret();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC takes a key of any length");
@@ -196,17 +197,18 @@ fn digest(text: &str) -> CookieDigest {
     Sha256::digest(text).into()
 }
 
-/// Unix time.
+/// Returns the Unix time in seconds.
 fn seconds() -> u64 {
     clock::now() as u64
 }
 
-/// Takes the same time wherever they differ; the time depends on how long the given text is, and on nothing of the secret.
+/// Compares in a time that depends on the length of `given` and on nothing of the secret.
 fn equal(secret: &str, given: &str) -> bool {
     digest(secret).ct_eq(&digest(given)).into()
 }
 
-/// What the page is given and no tool can read: who has it may answer for the person. New at each start of the server.
+/// The secret that is sent to the page and that no tool can read: its holder may answer for the person. New at each
+/// start of the server.
 #[derive(Clone, Debug)]
 pub struct PageSecret(SecretString);
 
@@ -219,7 +221,7 @@ impl PageSecret {
         equal(self.0.expose_secret(), given)
     }
 
-    /// For the page alone.
+    /// Returns the secret as text, for the page only.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_names_at_our_own_port_are_ours() {
+    fn only_own_hosts_at_own_port_are_accepted() {
         let access = Access::new("127.0.0.1:8002".parse().unwrap(), &["Desk.lan".to_owned()], None);
         for ours in ["127.0.0.1:8002", "localhost:8002", "LOCALHOST:8002", "[::1]:8002", "desk.lan:8002"] {
             assert!(access.is_our_host(ours), "{ours}");
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_compared_whole() {
+    fn token_is_compared_whole() {
         let (access, source) = (locked("abcdef"), IpAddr::from([127, 0, 0, 1]));
         for (given, right) in [("abcdef", true), ("abcde", false), ("", false), ("abcdefg", false), ("abcdef", true)] {
             assert_eq!(access.accepts(Credentials::Token(given), source), Ok(right), "{given}");
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_works_once_and_not_in_place_of_the_token() {
+    fn login_code_works_once_and_is_no_token() {
         let (access, source) = (locked("abcdef").with_code("1234"), IpAddr::from([127, 0, 0, 1]));
         for given in
             [Credentials::Token("1234"), Credentials::Code("abcdef"), Credentials::Code("12345"), Credentials::Code("")]

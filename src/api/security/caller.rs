@@ -1,5 +1,5 @@
-//! Who asks, their tenant and what they may: the argument by which every handler reaches data. A handler cannot forget to
-//! check, because without a caller it has nothing to read.
+//! The caller: who sent a request, their tenant, and what they may do. A handler reaches data only through this
+//! argument, so it cannot forget to check.
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use crate::api::error::ApiError;
 use crate::api::security::access::CookieDigest;
 use crate::engine::{Engine, Tenant, TenantId};
 
-/// Proves that a request comes from the page: only the page was given this secret.
+/// The header that proves that a request comes from the page: only the page has its secret.
 pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
 
-/// Who the guard found out is asking. Requests without a credential to a server that needs one have none.
+/// The caller's identity as established by the guard. Absent from a request without a credential to a server that needs
+/// one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     pub tenant: TenantId,
-    /// Of a browser that has signed in; `None` for a token, and where no credential is needed.
+    /// Digest of the cookie of a signed-in browser; `None` for a bearer token, and if no credential is needed.
     pub cookie: Option<CookieDigest>,
 }
 
 pub struct Caller {
     /// The sessions of the caller's tenant.
     pub engine: Arc<Engine>,
-    /// Ends streams when the server stops.
+    /// Cancelled when the server stops; ends streams.
     stopping: CancellationToken,
-    /// Ends streams when the caller signs out.
+    /// Cancelled when the caller signs out; ends streams.
     signed_out: Option<CancellationToken>,
     is_page: bool,
 }
@@ -39,7 +40,7 @@ impl Caller {
         self.engine.tenant()
     }
 
-    /// Done when nothing more may be sent to the caller: the server stops, or the browser has signed out.
+    /// Resolves when nothing more may be sent to the caller: the server stops, or the browser has signed out.
     pub fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         let (stopping, signed_out) = (self.stopping.clone(), self.signed_out.clone().unwrap_or_default());
         async move {
@@ -50,10 +51,11 @@ impl Caller {
         }
     }
 
-    /// Decisions of a person (approvals, trust, keys) count only from the page, which no command of the agent can read.
+    /// Requires that the request comes from the page, whose secret no command of the agent can read. Decisions of a
+    /// person (approvals, trust, keys) need this.
     ///
     /// # Errors
-    /// `no_secret` where the request does not carry the page's secret.
+    /// Returns `no_secret` if the request does not carry the page's secret.
     pub fn require_page(&self) -> Result<(), ApiError> {
         if self.is_page {
             return Ok(());

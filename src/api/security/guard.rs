@@ -1,5 +1,5 @@
-//! Every request passes here first: `Host`, `Origin`, `Sec-Fetch-Site`, content type, token; and every answer leaves with
-//! the security headers. Stops DNS rebinding and cross-site requests (W1–W3).
+//! The middleware for every request: checks `Host`, `Origin`, `Sec-Fetch-Site`, content type and token, and adds the
+//! security headers to every response. Stops DNS rebinding and cross-site requests (W1–W3).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -32,7 +32,7 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
     harden(answer)
 }
 
-/// Whether a request may go on, and who asks. A public path without a credential is nobody's.
+/// Checks a request and returns the caller's identity; `None` for a public path, if the server needs a token.
 fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     let refused = |code, message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, code, message));
     let headers = request.headers();
@@ -65,12 +65,12 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     if is_public(request) { Ok(None) } else { authorised(app, request).map(Some) }
 }
 
-/// Whoever may come in is the one person of this server.
+/// Returns the identity of the owner: this server serves one person.
 fn owner(cookie: Option<CookieDigest>) -> Identity {
     Identity { tenant: TenantId::owner(), cookie }
 }
 
-/// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
+/// Checks the bearer token, if there is one, otherwise the cookie of a signed-in browser.
 fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
@@ -86,7 +86,7 @@ fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
     identity.ok_or_else(ApiError::signed_out)
 }
 
-/// Where the connection comes from. What a request says about that (X-Forwarded-For) is anyone's word.
+/// Returns the peer address of the connection. `X-Forwarded-For` is ignored, because any client can set it.
 fn source(request: &Request) -> IpAddr {
     let known = request.extensions().get::<ConnectInfo<SocketAddr>>();
     known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
@@ -96,7 +96,8 @@ fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get(FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none")
 }
 
-/// Somebody followed a link to the UI: harmless, since a GET changes nothing and the page cannot be framed.
+/// Whether the request is a navigation to the UI, for instance by a link on another site. It is harmless: a GET changes
+/// nothing, and the page cannot be framed.
 fn is_page_visit(request: &Request) -> bool {
     *request.method() == Method::GET
         && request.headers().get(FETCH_MODE).is_some_and(|mode| mode == "navigate")
@@ -108,12 +109,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// What can be had without a credential. Everything else needs one, whether there is such a route or not: a new route is closed
+/// What is reachable without a credential. Every other path needs one, whether it exists or not: a new route is closed
 /// until it is listed here.
 enum Public {
     /// `GET` and `HEAD` of this path.
     Page(&'static str),
-    /// `GET` and `HEAD` of every path below.
+    /// `GET` and `HEAD` of every path with this prefix.
     PagesBelow(&'static str),
     /// `POST` to this path.
     Action(&'static str),
@@ -122,7 +123,7 @@ enum Public {
 const PUBLIC: &[Public] = &[
     Public::Page("/health"),
     Public::Action("/api/login"),
-    // The page and its files, which hold no data, and the addresses that the page has.
+    // The page and its files, which contain no data, and the paths that the page uses as its own.
     Public::Page("/"),
     Public::Page("/index.html"),
     Public::Page("/boot.js"),
@@ -143,22 +144,22 @@ fn is_public(request: &Request) -> bool {
     })
 }
 
-/// Whether the page that asks may use the API.
+/// Whether the page may use the API.
 pub(in crate::api) fn may_use(app: &App, headers: &HeaderMap) -> bool {
     !app.access.needs_token() || known_cookie(app, headers).is_some()
 }
 
-/// The cookie of a browser that has signed in.
+/// Returns the digest of a signed-in browser's cookie.
 fn known_cookie(app: &App, headers: &HeaderMap) -> Option<CookieDigest> {
     let mut ours = cookies(app, headers).peekable();
     if ours.peek().is_none() {
-        // As long as for a wrong one.
+        // Takes the same time as a wrong cookie.
         return app.access.knows_cookie("");
     }
     ours.find_map(|value| app.access.knows_cookie(value))
 }
 
-/// The values of this server's cookie that a request carries, right or wrong.
+/// Returns the values of this server's cookie in a request, valid or not.
 pub(super) fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let name = app.access.cookie_name();
@@ -166,7 +167,8 @@ pub(super) fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<It
     pairs.filter_map(move |pair| pair.trim().strip_prefix(&name)?.strip_prefix('='))
 }
 
-/// Headers of every answer. The UI's page replaces the policy by its own, which adds a nonce for styles.
+/// Adds the security headers to a response. The UI's page sets its own content security policy, with a nonce for
+/// styles.
 fn harden(mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_page_are_public_and_unlisted_paths_are_not() {
+    fn page_files_are_public_and_unlisted_paths_are_not() {
         for file in web::files() {
             assert!(is_public(&request(Method::GET, &format!("/{file}"))), "{file}");
         }

@@ -1,4 +1,4 @@
-//! Signing in and out: a browser trades the token for a cookie, and gives the cookie back.
+//! Signing in and out: exchanges the token for a cookie, and invalidates the cookie.
 
 use std::net::SocketAddr;
 
@@ -16,9 +16,9 @@ use crate::api::error::{ApiError, ErrorBody};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Login {
-    /// The server's token …
+    /// The server's token. Give either this or `code`.
     token: Option<String>,
-    /// … or the code of its one-time link.
+    /// The code of the one-time link.
     code: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct SignedIn {
     signed_in: bool,
 }
 
-/// Trades the token, or the code of the one-time link, for a cookie that only this browser sends.
+/// Signs a browser in: exchanges the token, or the code of the one-time link, for a cookie.
 #[utoipa::path(post, path = "/api/login", tag = "status", request_body = Login,
     responses((status = 200, body = SignedIn), (status = 401, body = ErrorBody), (status = 429, body = ErrorBody)))]
 pub async fn login(
@@ -58,7 +58,7 @@ pub async fn login(
     Ok(([(header::SET_COOKIE, cookie)], Json(SignedIn { signed_in: true })))
 }
 
-/// Ends the session of this browser: its cookie is void until the server is started again, and the browser forgets it.
+/// Signs this browser out: invalidates its cookie until the server is restarted, and deletes it from the browser.
 #[utoipa::path(post, path = "/api/logout", tag = "status", responses((status = 204), (status = 401, body = ErrorBody)))]
 pub async fn logout(State(app): State<App>, _: Caller, headers: HeaderMap) -> (StatusCode, [(HeaderName, String); 1]) {
     guard::cookies(&app, &headers).for_each(|cookie| app.access.sign_out(cookie));

@@ -1,22 +1,22 @@
-//! Limits failed logins by source address with a token bucket. Loopback is no exception: other users of this machine and every
-//! page in a browser reach it.
+//! Limits failed logins by source address with a token bucket. Loopback is limited too: other users of this machine and
+//! every page in a browser can reach it.
 //!
-//! Only failures count, and a source is checked before its credential is, so that a client with the right token is never
-//! limited. The limiters of the known crates (`governor`) count every check, which is why this one is our own.
+//! Only failures count, and the source is checked before its credential, so a client with the right token is never
+//! limited. Existing crates (`governor`) count every check and do not fit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failures that are allowed at once.
+/// Number of failures allowed at once.
 const BURST: u32 = 20;
-/// After them, one more is allowed each time this has passed.
+/// Time after which one more failure is allowed.
 const REFILL: Duration = Duration::from_secs(15);
-/// Sources that are remembered. A forgotten source has a full bucket again.
+/// Maximum number of sources remembered. A forgotten source has a full bucket again.
 const SOURCES: usize = 4096;
 
-/// The bucket of each source that failed lately.
+/// The buckets of the sources that failed recently.
 #[derive(Debug, Default)]
 pub struct LoginLimiter {
     by_source: Mutex<HashMap<IpAddr, Bucket>>,
@@ -24,15 +24,16 @@ pub struct LoginLimiter {
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// When the bucket is full again, if no other failure comes.
+    /// When the bucket is full again, if there is no further failure.
     until: Instant,
 }
 
 impl LoginLimiter {
-    /// Whether the source may try now; else how many seconds it has to wait.
+    /// Checks whether the source may try now.
     ///
     /// # Errors
-    /// When it has used up its limiter. Then even the right token is refused: an answer would tell that it is the right one.
+    /// Returns the seconds to wait if the source's bucket is empty. Even the right token is refused then: accepting it
+    /// would reveal that it is right.
     pub fn check(&self, source: IpAddr, now: Instant) -> Result<(), u64> {
         let buckets = self.by_source.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bucket) = buckets.get(&one_owner(source)) else { return Ok(()) };
@@ -59,7 +60,7 @@ impl LoginLimiter {
     }
 }
 
-/// An owner of one IPv6 address has the 2⁶⁴ addresses beside it too.
+/// Maps an IPv6 address to its /64, because the owner of one address has the 2⁶⁴ addresses beside it too.
 fn one_owner(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,4 +1,4 @@
-//! Who may ask: the guard of every request, credentials and the limit on wrong ones.
+//! Access control: the guard of every request, credentials, and the limit on failed logins.
 
 pub mod access;
 pub mod caller;

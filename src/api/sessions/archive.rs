@@ -1,4 +1,4 @@
-//! Archived sessions: out of the list, but not deleted.
+//! Archived sessions: removed from the list, but not deleted.
 
 use axum::Json;
 use axum::extract::Path;
@@ -12,7 +12,7 @@ use crate::domain::SessionId;
 pub struct ArchivedSessions {
     /// Ids of all archived sessions.
     archived: Vec<String>,
-    /// The same, by the name that earlier versions used.
+    /// The same as `archived`, under its earlier name.
     #[schema(deprecated)]
     put_away: Vec<String>,
 }
@@ -23,14 +23,14 @@ impl ArchivedSessions {
     }
 }
 
-/// Takes a session out of the list without deleting it. The next message in it unarchives it.
+/// Archives a session: removes it from the list without deleting it. The next message in it unarchives it.
 #[utoipa::path(put, path = "/api/sessions/{id}/archived", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = ArchivedSessions), (status = 404, body = ErrorBody)))]
 pub async fn archive(caller: Caller, Path(id): Path<String>) -> Result<Json<ArchivedSessions>, ApiError> {
     Ok(ArchivedSessions::of(caller.engine.archive(&SessionId::parse(&id)?).await?))
 }
 
-/// Puts an archived session back into the list.
+/// Unarchives a session: puts it back into the list.
 #[utoipa::path(delete, path = "/api/sessions/{id}/archived", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = ArchivedSessions)))]
 pub async fn unarchive(caller: Caller, Path(id): Path<String>) -> Result<Json<ArchivedSessions>, ApiError> {

@@ -1,4 +1,4 @@
-//! Compacted messages: a summary stands for them in the conversation, and they can be read and restored.
+//! Compacted messages: a summary replaces them in the conversation; they can still be read and restored.
 
 use axum::Json;
 use axum::extract::Path;
@@ -15,22 +15,22 @@ use crate::store::CompactedMessages;
 pub struct CompactedParts {
     /// Oldest first.
     compacted: Vec<CompactedPart>,
-    /// The same, by the name that earlier versions used.
+    /// The same as `compacted`, under its earlier name.
     #[schema(deprecated)]
     archives: Vec<CompactedPart>,
 }
 
-/// Messages that a summary stands for, or stood.
+/// Messages that a summary replaces, or replaced before they were restored.
 #[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct CompactedPart {
     #[serde(flatten)]
     file: CompactedMessages,
-    /// What stands for them; absent where it is not recorded.
+    /// The summary that replaces them; absent if it is not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    /// Whether they are in the conversation again.
+    /// Whether they were restored to the conversation.
     restored: bool,
-    /// Why they cannot be restored now; absent where they can.
+    /// Why they cannot be restored, as an English sentence; absent if they can.
     #[serde(skip_serializing_if = "Option::is_none")]
     stays: Option<String>,
 }
@@ -54,12 +54,12 @@ impl CompactedPart {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct CompactedContent {
     name: String,
-    /// Messages as the session had them.
+    /// The messages as the session had them.
     #[schema(value_type = Vec<crate::domain::Message>)]
     messages: Vec<Value>,
 }
 
-/// The compacted parts of a session.
+/// Lists the compacted parts of a session.
 #[utoipa::path(get, path = "/api/sessions/{id}/compacted", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = CompactedParts)))]
 pub async fn compacted_parts(caller: Caller, Path(id): Path<String>) -> Result<Json<CompactedParts>, ApiError> {
@@ -75,7 +75,7 @@ pub async fn compacted_parts(caller: Caller, Path(id): Path<String>) -> Result<J
     Ok(Json(CompactedParts { archives: parts.clone(), compacted: parts }))
 }
 
-/// The messages of a compacted part.
+/// Returns the messages of a compacted part.
 #[utoipa::path(get, path = "/api/sessions/{id}/compacted/{name}", tag = "sessions",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = CompactedContent), (status = 404, body = ErrorBody)))]

@@ -14,56 +14,56 @@ use crate::api::security::caller::Caller;
 use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
 use crate::engine::{Plan, Proposal, blocking};
 
-/// The longest summary that is accepted, in characters. The model's own have at most 500.
+/// Maximum length of an accepted summary, in characters. The model's own have at most 500.
 const LONGEST: usize = 8000;
-/// More things than this are counted, not listed.
+/// Maximum number of mentions listed; the rest is only counted.
 const MOST_MENTIONS: usize = 300;
 
-/// What a compression would take away now.
+/// What a compression would remove from the conversation.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct CompressionPlan {
     session_id: String,
-    /// Names this state of the conversation: a summary is made and accepted for it and for no other.
+    /// Hash of this state of the conversation: a summary is made and accepted for it and for no other.
     hash: String,
-    /// The messages that would be compacted, as the session has them.
+    /// The messages that would be compacted.
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
-    /// How many would stay.
+    /// Number of messages that would stay.
     remaining_count: usize,
-    /// Tokens of the next request as it is now …
+    /// Tokens of the next request as it is.
     tokens_before: usize,
-    /// … and without these messages, before any summary of them.
+    /// Tokens of the next request without these messages and without any summary of them.
     tokens_without: usize,
-    /// What they name, found by its shape: file paths, addresses, ids, numbers, questions. What tools answered is not looked
-    /// through.
+    /// What the messages mention, found by its form: file paths, addresses, ids, numbers, questions. The results of
+    /// tools are not searched.
     mentions: Vec<Mention>,
-    /// How many more there are than are listed.
+    /// Number of mentions that are not listed.
     more_mentions: usize,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct PreviewRequest {
-    /// Of the plan.
+    /// The `hash` of the plan.
     hash: String,
 }
 
-/// A summary that was made to be looked at. Nothing has changed.
+/// A proposed summary. The session is unchanged.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ProposedSummary {
     session_id: String,
     hash: String,
     summary: String,
     tokens_before: usize,
-    /// Of the next request, were this summary accepted as it is.
+    /// Tokens of the next request if this summary were accepted unchanged.
     tokens_after: usize,
 }
 
-/// Without fields: the model makes the summary, and it counts at once.
+/// If empty, the model makes the summary, which takes effect at once.
 #[derive(Default, Deserialize, utoipa::ToSchema)]
 pub struct CompressRequest {
-    /// What shall stand for the messages, in a person's own words if they like.
+    /// The summary that replaces the messages; a person may have written or edited it. At most 8,000 characters.
     summary: Option<String>,
-    /// Of the plan that the summary was made for. Required with `summary`.
+    /// The `hash` of the plan that the summary was made for. Required with `summary`.
     hash: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct Compressed {
     archived_count: usize,
     remaining_count: usize,
     summary: String,
-    /// The name of the file with the compacted messages; present where a summary was accepted.
+    /// Name of the file with the compacted messages; absent if the request contained no summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     archive: Option<String>,
 }
@@ -84,7 +84,7 @@ pub struct RestoredMessages {
     restored_count: usize,
 }
 
-/// What a compression would take away. Asks no model and changes nothing.
+/// Returns what a compression would remove from the conversation. Asks no model and changes nothing.
 #[utoipa::path(get, path = "/api/sessions/{id}/compress", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = CompressionPlan),
               (status = 400, description = "too_short: there is too little to compress", body = ErrorBody),
@@ -115,7 +115,9 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     Ok(Json(told.await?))
 }
 
-/// Has the model propose a summary. Nothing changes by it; who leaves before it is there stops the model.
+/// Has the model propose a summary.
+///
+/// Changes nothing. If the client disconnects, the model request is cancelled.
 #[utoipa::path(post, path = "/api/sessions/{id}/compress/preview", tag = "sessions", request_body = PreviewRequest,
     params(("id" = String, Path)),
     responses((status = 200, body = ProposedSummary), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -147,8 +149,9 @@ pub async fn preview(
     Ok(Json(told.await?))
 }
 
-/// Compacts the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
-/// the given hash, or one that the model makes now.
+/// Compacts the first half of the messages, at least four, and replaces them by a summary.
+///
+/// The summary is the given one, for the conversation with the given hash, or one that the model makes.
 #[utoipa::path(post, path = "/api/sessions/{id}/compress", tag = "sessions", request_body = CompressRequest,
     params(("id" = String, Path)),
     responses((status = 200, body = Compressed), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -176,7 +179,7 @@ pub async fn compress(caller: Caller, Path(id): Path<String>, body: Bytes) -> Re
     }))
 }
 
-/// What a person has accepted; `None` where the body says nothing.
+/// Parses an accepted summary; `None` if the body is empty.
 fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
@@ -204,7 +207,7 @@ fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
     Ok(Some(Proposal { hash, summary }))
 }
 
-/// Puts compacted messages back where they stood, and removes their summary.
+/// Restores compacted messages to their place and removes their summary.
 #[utoipa::path(post, path = "/api/sessions/{id}/compacted/{name}/restore", tag = "sessions",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = RestoredMessages), (status = 404, body = ErrorBody),

@@ -1,4 +1,4 @@
-//! Searching the titles and messages of all sessions.
+//! Searches the titles and messages of all sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::domain::find::SearchTerms;
 use crate::domain::{Role, Session, SessionId};
 use crate::engine::EngineError;
 
-/// Sessions answered with, and messages of each.
+/// Maximum number of sessions in a response, and of messages of each.
 const SESSIONS: usize = 40;
 const MESSAGES: usize = 4;
-/// The longest query, in characters.
+/// Maximum length of a query, in characters.
 const LONGEST: usize = 200;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SearchSessionsQuery {
-    /// Words; all of them must stand in a title or in one message.
+    /// Words; all of them must occur in the title or in one message.
     q: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FoundSessions {
-    /// Those whose title fits first, then the newest.
+    /// Sessions with matching titles first, then by the time of their last change, newest first.
     sessions: Vec<FoundSession>,
-    /// More fit than are shown.
+    /// Whether more sessions match than are returned.
     more: bool,
 }
 
@@ -39,30 +39,30 @@ pub struct FoundSession {
     id: String,
     title: String,
     updated_at: f64,
-    /// The words stand in the title.
+    /// Whether the title contains all words.
     in_title: bool,
-    /// How many messages hold the words.
+    /// Number of messages that contain all words.
     found: usize,
-    /// The first of them.
+    /// The first of these messages, at most four.
     messages: Vec<FoundMessage>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FoundMessage {
-    /// `m` and the message's number, from 0, where it has no id.
+    /// The message's id; if it has none, `m` and its 0-based index.
     message_id: String,
     role: Role,
-    /// The tool in whose call the words stand, when it is not in what was said.
+    /// The tool whose call contains the words; absent if the message's own text or an attachment does.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// The file that was sent along, when they stand in it.
+    /// Name of the attachment that contains the words; absent if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     attachment: Option<String>,
-    /// One line around the first word.
+    /// One line of text around the first word.
     excerpt: String,
 }
 
-/// Sessions in whose title or messages all words stand.
+/// Finds sessions whose title or messages contain all words.
 #[utoipa::path(get, path = "/api/sessions/search", tag = "sessions", params(SearchSessionsQuery),
     responses((status = 200, body = FoundSessions), (status = 400, body = ErrorBody)))]
 pub async fn find(caller: Caller, Query(looked): Query<SearchSessionsQuery>) -> Result<Json<FoundSessions>, ApiError> {
@@ -88,13 +88,13 @@ pub async fn find(caller: Caller, Query(looked): Query<SearchSessionsQuery>) -> 
     Ok(Json(FoundSessions { sessions: found, more }))
 }
 
-/// Sessions at work: what they have said lately is not in their files yet.
+/// Returns the sessions with a run under way, from memory: their latest messages are not in their files yet.
 async fn running(caller: &Caller) -> Result<HashMap<SessionId, Arc<Session>>, ApiError> {
     let mut sessions = HashMap::new();
     for id in caller.tenant().runs.list() {
         match caller.engine.view(&id).await {
             Ok(view) => drop(sessions.insert(id, view.session)),
-            // Deleted in this moment.
+            // The session was just deleted.
             Err(EngineError::NoSession(_)) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! Sessions: list, search, change, compact, move, archive, delete.
+//! Sessions: list, search, change, compact, transfer, archive, delete.
 
 pub mod archive;
 pub mod compacted;

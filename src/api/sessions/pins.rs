@@ -15,12 +15,12 @@ pub struct Pinned {
     pinned: Vec<String>,
 }
 
-/// Puts a session before the others.
+/// Pins a session, so that it is listed before the others.
 #[utoipa::path(put, path = "/api/sessions/{id}/pin", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Pinned), (status = 404, body = ErrorBody)))]
 pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
-    // Only what there is can be pinned.
+    // Fails if there is no such session.
     caller.engine.view(&id).await?;
     let tenant = caller.tenant();
     let pinned = tenant.log.enlist(tenant.claim, &id, MarkedSessions::Pinned).await?;
@@ -28,7 +28,7 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
     Ok(Json(Pinned { pinned }))
 }
 
-/// Puts a session back among the others.
+/// Unpins a session.
 #[utoipa::path(delete, path = "/api/sessions/{id}/pin", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Pinned)))]
 pub async fn unpin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {

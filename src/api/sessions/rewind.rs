@@ -1,4 +1,4 @@
-//! Going back to a message, and switching between the branches that begin there.
+//! Rewinding to a message, and switching between the branches that start there.
 
 use axum::Json;
 use axum::extract::Path;
@@ -11,9 +11,9 @@ use crate::domain::{Session, SessionId};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct RewindRequest {
-    /// The message that is put aside, with all that follow.
+    /// Id of a message of the person. It and all following messages are put aside as a branch.
     message_id: String,
-    /// The branch that takes its place; without one the conversation ends before the message.
+    /// The branch to restore, by the id of its first message. If absent, the conversation ends before `message_id`.
     to: Option<String>,
 }
 
@@ -22,20 +22,20 @@ pub struct Rewound {
     session_id: String,
 }
 
-/// A way the conversation has gone that is put aside.
+/// A branch: messages that an edit or a retry replaced.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct BranchPoint {
-    /// Its first message.
+    /// Id of its first message, which names the branch.
     message_id: String,
-    /// The message it follows; absent where it is the first.
+    /// Id of the message it follows; absent if it is the start of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
-    /// Unix seconds.
+    /// Time of its first message, in Unix seconds; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<f64>,
 }
 
-/// Puts a message and all that follow aside, and another branch in their place.
+/// Replaces a message and all that follow by another branch, or by nothing.
 #[utoipa::path(post, path = "/api/sessions/{id}/rewind", tag = "sessions", request_body = RewindRequest,
     params(("id" = String, Path)), responses((status = 200, body = Rewound), (status = 404, body = ErrorBody),
     (status = 409, body = ErrorBody)))]

@@ -1,4 +1,4 @@
-//! Sessions: list, make, rename, delete, bring back, read, say, stop, title.
+//! Sessions: list, create, rename, delete, restore, read, send a message, stop, title.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::store;
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SessionSummary {
     id: String,
-    /// Empty until it has one.
+    /// Empty until the session has a title.
     title: String,
-    /// How its first message begins, for as long as it has no title.
+    /// Beginning of its first message; absent if it has a title or no message.
     #[serde(skip_serializing_if = "String::is_empty")]
     begins: String,
     created_at: f64,
     updated_at: f64,
     message_count: usize,
-    /// What its works took in and gave out, as providers counted; 0 where they did not.
+    /// Input and output tokens of its works, as counted by the providers; 0 if they did not count.
     tokens: u64,
     state: SessionState,
 }
@@ -43,21 +43,21 @@ pub struct SessionSummary {
 pub enum SessionState {
     Idle,
     Running,
-    /// At work, and waiting for a person's approval.
+    /// A run is under way and waits for a person's approval.
     Approval,
-    /// Its last work failed.
+    /// The last work failed.
     Error,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SessionList {
-    /// Newest first.
+    /// Most recent first.
     sessions: Vec<SessionSummary>,
-    /// Ids of those that stand before the others, in the order they were pinned.
+    /// Ids of the pinned sessions, in the order in which they were pinned.
     pinned: Vec<String>,
-    /// Ids of the archived ones: they stand apart until the next message in them.
+    /// Ids of the archived sessions, which clients list separately.
     archived: Vec<String>,
-    /// The same, by the name that earlier versions used.
+    /// The same as `archived`, under its earlier name.
     #[schema(deprecated)]
     put_away: Vec<String>,
 }
@@ -83,7 +83,7 @@ pub struct Deleted {
 pub struct Messages {
     session_id: String,
     title: String,
-    /// The system prompt as it would be sent now comes first.
+    /// The messages; the first one is the system prompt as it would be sent next.
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,28 +98,28 @@ pub struct History {
     messages: Vec<Arc<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressed_context: Option<String>,
-    /// Everything up to here is in `messages`: follow from here on.
+    /// Id of the last event contained in this response: follow the events after it.
     last_event_id: String,
     running: Option<RunningWork>,
-    /// What was chosen for what is said from now on.
+    /// The model choice for the next message; absent if nothing was chosen.
     #[serde(skip_serializing_if = "Chosen::is_nothing")]
     chosen: Chosen,
-    /// Which model each work was given to.
+    /// The model of each work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     works: Vec<WorkModel>,
-    /// Why works failed; the sentence stands with their last message.
+    /// The errors of failed works; their sentences are in the last messages of the works.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
-    /// Ways the conversation has gone before.
+    /// The branches of the conversation: messages that an edit or a retry replaced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
-    /// Works for which memory was searched; what was found is at `works/{work_id}/retrieved`.
+    /// Works for which memory was searched; the results are at `works/{work_id}/retrieved`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retrieved: Vec<RetrievedWork>,
-    /// Where it was branched off.
+    /// The session and message it was branched off from; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<Parent>,
-    /// Where it has text from that strangers may have written.
+    /// The sources of untrusted text that the conversation has read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     taint: Vec<Taint>,
 }
@@ -131,17 +131,17 @@ pub struct RunningWork {
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct MessageRequest {
-    /// May be empty where files are sent.
+    /// The text of the message. May be empty if there are attachments.
     message: String,
-    /// Text files to go along with it.
+    /// Text files and pictures sent with the message.
     #[serde(default)]
     attachments: Vec<Attached>,
-    /// The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
-    /// 1 to 64 letters, digits, `-`, `_` or `.`.
+    /// Idempotency key: a repeated request with the same key returns the first result and sends nothing, also after a
+    /// restart. It becomes the message's id. 1 to 64 letters, digits, `-`, `_` or `.`.
     idempotency_key: Option<String>,
 }
 
-/// A key that can stand in a file and in an address.
+/// Checks that an idempotency key can be used in a file and in a URL.
 fn usable(key: String) -> Result<String, ApiError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=64).contains(&key.len()) && key.chars().all(fits) {
@@ -154,7 +154,7 @@ fn usable(key: String) -> Result<String, ApiError> {
 pub struct MessageReceipt {
     session_id: String,
     work_id: String,
-    /// The work's events come after this id.
+    /// The events of the work come after this id.
     after: String,
 }
 
@@ -169,12 +169,12 @@ pub struct Titled {
     title: String,
 }
 
-/// All sessions, newest first.
+/// Lists all sessions, newest first.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     let mut sessions = caller.engine.list().await?;
     let busy = Busy::of(&caller);
-    // The file of a session that works for the first time says nothing yet.
+    // The file of a session in its first work has no messages yet, so read them from memory.
     for summary in sessions.iter_mut().filter(|it| it.title.is_empty() && it.message_count == 0 && busy.holds(&it.id)) {
         if let Ok(id) = SessionId::parse(&summary.id)
             && let Ok(view) = caller.engine.view(&id).await
@@ -189,7 +189,7 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     Ok(Json(SessionList { sessions, pinned, put_away: archived.clone(), archived }))
 }
 
-/// A new session.
+/// Creates a session.
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = NewSession,
     responses((status = 200, body = SessionSummary)))]
 pub async fn create(
@@ -201,7 +201,7 @@ pub async fn create(
     Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
-/// Gives a session another title.
+/// Renames a session.
 #[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = Rename, params(("id" = String, Path)),
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn rename(
@@ -215,7 +215,7 @@ pub async fn rename(
     Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
-/// Moves a session to `sessions/archive/deleted/`.
+/// Deletes a session: moves it to `sessions/archive/deleted/`, from where it can be restored.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Deleted), (status = 404, body = ErrorBody)))]
 pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Deleted>, ApiError> {
@@ -224,7 +224,7 @@ pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Delet
     Ok(Json(Deleted { deleted: true, id: id.to_string() }))
 }
 
-/// Brings a deleted session back.
+/// Restores a deleted session.
 #[utoipa::path(post, path = "/api/sessions/{id}/restore", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
@@ -232,7 +232,7 @@ pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Sess
     Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
-/// The raw messages, with the system prompt first.
+/// Returns the raw messages, with the system prompt first.
 #[utoipa::path(get, path = "/api/sessions/{id}/messages", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Messages), (status = 404, body = ErrorBody)))]
 pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
@@ -254,7 +254,7 @@ pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Mes
     }))
 }
 
-/// The conversation, tool calls included, as far as it has come.
+/// Returns the conversation so far, including tool calls.
 #[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = History), (status = 404, body = ErrorBody)))]
 pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
@@ -279,7 +279,9 @@ pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<Hist
     }))
 }
 
-/// Says something and answers at once; the work is observed through the event streams.
+/// Sends a message and returns at once.
+///
+/// Follow the work through the event streams.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = MessageRequest, params(("id" = String, Path)),
     responses((status = 202, body = MessageReceipt), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
               (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -301,7 +303,7 @@ pub async fn say(
     Ok((StatusCode::ACCEPTED, Json(said)))
 }
 
-/// Stops what runs; what was said so far is kept.
+/// Stops the work under way. The text so far is kept.
 #[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path)),
     responses((status = 200, body = Interrupted), (status = 404, body = ErrorBody)))]
 pub async fn interrupt(caller: Caller, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
@@ -309,7 +311,7 @@ pub async fn interrupt(caller: Caller, Path(id): Path<String>) -> Result<Json<In
     Ok(Json(Interrupted { interrupted }))
 }
 
-/// Has the model make a title.
+/// Has the model generate a title.
 #[utoipa::path(post, path = "/api/sessions/{id}/generate-title", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Titled), (status = 404, body = ErrorBody)))]
 pub async fn generate_title(caller: Caller, Path(id): Path<String>) -> Result<Json<Titled>, ApiError> {
@@ -318,7 +320,7 @@ pub async fn generate_title(caller: Caller, Path(id): Path<String>) -> Result<Js
     Ok(Json(Titled { session_id: id.to_string(), title }))
 }
 
-/// The ids of the sessions that are at work and of those that wait for a person, looked up once a request.
+/// Ids of the sessions with a run under way and of those that wait for a person, read once for each request.
 pub(in crate::api) struct Busy {
     running: HashSet<String>,
     asking: HashSet<String>,
@@ -358,7 +360,7 @@ pub(in crate::api) fn shown(busy: &Busy, summary: store::SessionSummary) -> Sess
     }
 }
 
-/// A title on one line, of at most 200 characters.
+/// Normalises a title to one line and checks that it has at most 200 characters.
 fn title(text: &str) -> Result<String, ApiError> {
     let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.chars().count() > 200 {

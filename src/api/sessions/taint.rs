@@ -1,4 +1,4 @@
-//! The sources of untrusted text in a conversation, and clearing them.
+//! The taint of a conversation, and clearing it.
 
 use axum::Json;
 use axum::extract::Path;
@@ -11,12 +11,13 @@ use crate::domain::SessionId;
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TaintCleared {
     session_id: String,
-    /// `false`: there was nothing to clear.
+    /// `false` if there was nothing to clear.
     cleared: bool,
 }
 
-/// Lets go of all sources of text from outside that the conversation has read. Only with the secret that the page was given;
-/// 409 while the conversation is at work.
+/// Clears the taint of a conversation: all sources of untrusted text that it has read.
+///
+/// Requires the page's secret. Returns 409 while a run is under way.
 #[utoipa::path(delete, path = "/api/sessions/{id}/taint", tag = "sessions",
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = TaintCleared), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),

@@ -20,9 +20,9 @@ use crate::domain::written::markdown;
 use crate::domain::{NewPicture, Session, SessionId, without_claims};
 use crate::engine::{BranchEnd, blocking};
 
-/// The field that holds compacted messages in an exported session, by the name of their file.
+/// Field of an exported session with its compacted messages, by file name.
 const ARCHIVES: &str = "archives";
-/// And the one that holds pictures: their bytes in base64, by their hashes.
+/// Field of an exported session with its pictures: bytes in base64, by hash.
 const PICTURES: &str = "pictures";
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -35,9 +35,9 @@ pub struct ExportQuery {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// To read.
+    /// Markdown, for reading.
     Md,
-    /// To import: the session's file, with its compacted messages and its pictures.
+    /// JSON, for import: the session's file with its compacted messages and its pictures.
     Json,
 }
 
@@ -50,13 +50,13 @@ pub struct BranchOff {
 #[derive(Clone, Copy, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CutAt {
-    /// The message stays behind.
+    /// The new session ends before the message.
     Before,
-    /// The message comes along.
+    /// The new session includes the message.
     After,
 }
 
-/// A session as a file.
+/// Exports a session as a file.
 #[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "sessions", params(("id" = String, Path), ExportQuery),
     responses((status = 200, body = String, content_type = "text/markdown"), (status = 404, body = ErrorBody)))]
 pub async fn export(
@@ -95,7 +95,9 @@ async fn with_compacted(caller: &Caller, id: &SessionId, session: &Session) -> R
     Ok(text)
 }
 
-/// Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself.
+/// Imports an exported session under a new id.
+///
+/// All messages are kept. Nothing in it runs by itself.
 #[utoipa::path(post, path = "/api/sessions/import", tag = "sessions", request_body = Value,
     responses((status = 200, body = SessionSummary), (status = 400, body = ErrorBody)))]
 pub async fn import(
@@ -121,7 +123,7 @@ pub async fn import(
     Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
-/// A picture that is damaged is missing afterwards, and the session says so where it stood.
+/// Decodes the pictures. Damaged or too large ones are dropped; the session shows a note in their place.
 fn decoded(pictures: BTreeMap<String, String>) -> Vec<NewPicture> {
     let decoded = pictures.into_iter().filter_map(|(hash, text)| {
         let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() <= MOST_PICTURE_BYTES)?;
@@ -130,20 +132,20 @@ fn decoded(pictures: BTreeMap<String, String>) -> Vec<NewPicture> {
     decoded.collect()
 }
 
-/// Where a session was branched off. The conversation, or the message, may be gone by now.
+/// The session and message that a session was branched off from. Either may have been deleted since.
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Parent {
     session_id: String,
     message_id: String,
 }
 
-/// What [`Engine::branch`](crate::engine::Engine::branch) made a session remember; an id that leads nowhere is none.
+/// Returns the parent that [`Engine::branch`](crate::engine::Engine::branch) recorded; `None` if its id is invalid.
 pub(in crate::api) fn parent(session: &Session) -> Option<Parent> {
     let parent: Parent = serde_json::from_value(session.extra.get("parent")?.clone()).ok()?;
     SessionId::parse(&parent.session_id).ok().map(|_| parent)
 }
 
-/// A new session with the past of this one up to a message.
+/// Creates a session with the messages of this one up to a message.
 #[utoipa::path(post, path = "/api/sessions/{id}/branch", tag = "sessions", request_body = BranchOff,
     params(("id" = String, Path)), responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn branch(

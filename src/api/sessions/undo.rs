@@ -1,4 +1,4 @@
-//! Undoing what the agent changed in files.
+//! Undoing changes that the agent made to files.
 
 use axum::Json;
 use axum::extract::Path;
@@ -14,11 +14,11 @@ use crate::tools::files::{PlannedUndo, UndoEffect};
 pub struct OperationUndone {
     call_id: String,
     path: String,
-    /// `false`: what had been undone was done again.
+    /// `true` if the change was undone, `false` if it was redone.
     undone: bool,
 }
 
-/// Brings the file that an operation changed back to what it was; the same again does the change again.
+/// Undoes the changes that an operation made to files. The same request again redoes them.
 #[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("call_id" = String, Path)),
     responses((status = 200, body = OperationUndone), (status = 404, body = ErrorBody),
@@ -34,26 +34,26 @@ pub async fn undo(
 /// What undoing the changes of a work would do to files.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct UndoPreview {
-    /// In the order they were first changed; those that are undone already are left out.
+    /// In the order in which they were first changed, without changes that are already undone.
     files: Vec<FileUndo>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileUndo {
     path: String,
-    /// The operations that changed it, oldest first. The last one is undone first.
+    /// Ids of the operations that changed it, oldest first. They are undone in reverse order.
     calls: Vec<String>,
-    /// From what it is now to what it would be, as a unified diff; absent where it would stay as it is, because it is something
-    /// else by now.
+    /// Unified diff from the current content to the restored one; absent if the undo would be refused, because this
+    /// file, or another one of the same operations, has changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
-    /// Lines that would come.
+    /// Number of lines that the undo adds.
     added: usize,
-    /// Lines that would go.
+    /// Number of lines that the undo removes.
     removed: usize,
 }
 
-/// What undoing all that a work changed would do. Nothing is changed by asking.
+/// Previews undoing all changes of a work. Changes nothing.
 #[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("work_id" = String, Path)),
     responses((status = 200, body = UndoPreview), (status = 404, body = ErrorBody),

@@ -1,27 +1,27 @@
-//! What a history says about works, beside their messages.
+//! What a history contains about works, besides their messages.
 
 use serde::Serialize;
 
 use crate::domain::{ErrorFields, Outcome, Session};
 
-/// Who was asked.
+/// The model that a work was given to.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct WorkModel {
     work_id: String,
-    /// As the provider calls it.
+    /// The provider's name of the model.
     model: String,
-    /// The model that did not answer, where `model` was asked in its place.
+    /// The model that did not answer, if `model` was asked instead of it; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
 }
 
-/// Why a work failed, for a page that says it in its own language.
+/// Why a work failed, with a code so that a page can show the error in another language.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Failure {
     work_id: String,
     code: String,
     retryable: bool,
-    /// What the sentence speaks of, by name.
+    /// Values that the error's sentence contains, by name.
     #[serde(skip_serializing_if = "ErrorFields::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
     about: ErrorFields,

@@ -17,7 +17,7 @@ use crate::store::Quarantined;
 pub struct Health {
     status: HealthWord,
     version: String,
-    /// Files that did not parse and were moved aside since the start; empty where the server needs a token.
+    /// Files that could not be parsed and were quarantined since the start; empty if the server needs a token.
     quarantine: Vec<Quarantined>,
 }
 
@@ -25,31 +25,31 @@ pub struct Health {
 #[serde(rename_all = "lowercase")]
 pub enum HealthWord {
     Ok,
-    /// Something was damaged or refused; the rest works.
+    /// A file was quarantined; the rest works.
     Degraded,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Status {
     version: String,
-    /// Names this start of the server; ids of events begin with it.
+    /// Random id of this start of the server; event ids begin with it.
     boot_id: String,
     home: String,
     started_at: f64,
-    /// Whether a browser must sign in, so that it can sign out.
+    /// Whether the server needs a token, so that a browser can sign out.
     needs_token: bool,
-    /// Sessions in memory.
+    /// Number of sessions in memory.
     live_sessions: usize,
-    /// Sessions with a run under way.
+    /// Ids of the sessions with a run under way.
     running: Vec<String>,
     rag_mode: bool,
     model: ModelStatus,
     tools: Vec<ToolInfo>,
     sandbox: SandboxInfo,
     skills: usize,
-    /// What a person should look at.
+    /// Warnings about the configuration and the home, as English sentences.
     problems: Vec<String>,
-    /// Files that did not parse and were moved aside since the start.
+    /// Files that could not be parsed and were quarantined since the start.
     quarantine: Vec<Quarantined>,
 }
 
@@ -62,27 +62,27 @@ pub struct ToolInfo {
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Models {
-    /// The one that answers where a session has chosen none.
+    /// The default model, for sessions that have chosen none.
     current: ModelStatus,
-    /// Its id among those available.
+    /// Its id in `available`; null if there is no model.
     default_id: Option<String>,
     available: Vec<ModelCandidate>,
 }
 
-/// Whether it works. Needs no token and tells no content.
+/// Health check. Needs no token and reveals no content.
 #[utoipa::path(get, path = "/health", tag = "status", responses((status = 200, body = Health)))]
 pub async fn health(State(app): State<App>) -> Json<Health> {
     let mut quarantine: Vec<Quarantined> =
         app.tenants.in_memory().iter().flat_map(|engine| engine.tenant().home.quarantined()).collect();
     let status = if quarantine.is_empty() { HealthWord::Ok } else { HealthWord::Degraded };
     if app.access.needs_token() {
-        // Names and reasons are for those who have signed in: GET /api/status.
+        // Names and reasons are for signed-in clients only: GET /api/status.
         quarantine.clear();
     }
     Json(Health { status, version: env!("CARGO_PKG_VERSION").to_owned(), quarantine })
 }
 
-/// What is configured and what is going on.
+/// Returns the configuration and the current activity.
 #[utoipa::path(get, path = "/api/status", tag = "status", responses((status = 200, body = Status)))]
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Status>, ApiError> {
     let tenant = caller.tenant();
@@ -121,7 +121,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
     }))
 }
 
-/// The model that answers, and the ones that could.
+/// Returns the default model and all models that can be chosen.
 #[utoipa::path(get, path = "/api/models", tag = "status", responses((status = 200, body = Models)))]
 pub async fn models(caller: Caller) -> Json<Models> {
     let models = &caller.tenant().models;

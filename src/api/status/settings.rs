@@ -1,4 +1,4 @@
-//! Settings that a person switches on and off in the page.
+//! Settings that a person switches in the page.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -13,7 +13,7 @@ pub struct RagMode {
     enabled: bool,
 }
 
-/// Whether memory is retrieved for each question instead of being in the prompt.
+/// Returns whether RAG mode is on: memory is retrieved for each question instead of being part of the prompt.
 #[utoipa::path(get, path = "/api/config/rag-mode", tag = "settings", responses((status = 200, body = RagMode)))]
 pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
     let home = caller.tenant().home.clone();
@@ -21,7 +21,7 @@ pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
     Ok(Json(RagMode { enabled }))
 }
 
-/// Switches it; kept in config.json.
+/// Switches RAG mode. The setting is stored in config.json.
 #[utoipa::path(put, path = "/api/config/rag-mode", tag = "settings", request_body = RagMode,
     responses((status = 200, body = RagMode)))]
 pub async fn set_rag_mode(

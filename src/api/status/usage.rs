@@ -14,29 +14,30 @@ use crate::engine::blocking;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct UsageQuery {
-    /// Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440.
+    /// The reader's offset from UTC in minutes, positive east of UTC, -1440 to 1440. Days begin at the reader's
+    /// midnight. Default: 0.
     #[serde(default)]
     offset_minutes: i32,
 }
 
 #[derive(Default, Serialize, utoipa::ToSchema)]
 pub struct UsageOf {
-    /// A day as `2026-11-22`, or a model as its provider calls it.
+    /// A day as `2026-11-22`, or the provider's name of a model.
     name: String,
-    /// Messages of a person that were worked on.
+    /// Number of works.
     works: u64,
     usage: Usage,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct UsageReport {
-    /// Days on which something was asked, the earliest first.
+    /// Days with at least one work, earliest first.
     days: Vec<UsageOf>,
-    /// The one that took most first.
+    /// Most tokens first.
     models: Vec<UsageOf>,
 }
 
-/// Tokens that providers counted for the works of all sessions. What was deleted is not in it.
+/// Returns the tokens that providers counted for the works of all sessions, except deleted ones.
 #[utoipa::path(get, path = "/api/usage", tag = "status", params(UsageQuery),
     responses((status = 200, body = UsageReport), (status = 400, body = ErrorBody)))]
 pub async fn usage(caller: Caller, Query(zone): Query<UsageQuery>) -> Result<Json<UsageReport>, ApiError> {

@@ -1,4 +1,5 @@
-//! Answers to questions of a run. Only the session's task decides, so there is one answer, whoever asks for another.
+//! Answers to a run's questions. Only the session's task decides, so every question gets exactly one answer, even if
+//! several clients respond.
 
 use tokio::time::Instant;
 
@@ -12,7 +13,7 @@ use crate::tools::policy::is_persona;
 use crate::tools::{Case, ToolContext, Verdict};
 
 impl Actor {
-    /// Records what a person said, if it still counts.
+    /// Records a person's answer, if the question is still open.
     pub(super) async fn answer(
         &mut self,
         id: &str,
@@ -56,7 +57,7 @@ impl Actor {
         Err(known.map_or(AnswerRefused::Unknown, |answered| AnswerRefused::Already(word(answered.decision))))
     }
 
-    /// What the person's own arguments are bound to.
+    /// Checks the person's own arguments and returns the hash that the answer is bound to.
     async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, AnswerRefused> {
         let tools = self.tenant.tools(&self.ledger.session);
         let context = ToolContext { session: &approval.session_id, call_id: &approval.call_id };
@@ -88,7 +89,7 @@ impl Actor {
         Ok(self.tenant.tree.remember(self.tenant.claim, rule).await?)
     }
 
-    /// Records an answer, and tells the run and everybody.
+    /// Records an answer, updates the list of pending approvals, and sends the answer to the run.
     async fn decide(&mut self, approval: &Approval, answer: Answer) -> Result<(), EngineError> {
         let event = Event::ApprovalAnswered {
             work_id: approval.work_id.clone(),
@@ -99,7 +100,7 @@ impl Actor {
         self.ledger.fact(event.clone()).await?;
         self.noted(&event);
         if let Some(running) = &self.running {
-            // A run that has ended waits for nothing.
+            // A run that has ended does not receive it.
             let _ = running.answers.send(event);
         }
         Ok(())
@@ -113,7 +114,7 @@ impl Actor {
         }
     }
 
-    /// Nobody needs to answer what the run has asked: it stops.
+    /// Cancels the run's open questions, because the run is being stopped.
     pub(super) async fn cancel_questions(&mut self) {
         let Some(work_id) = self.running.as_ref().map(|running| running.work_id.clone()) else { return };
         let waiting: Vec<Approval> = self.ledger.session.unanswered(&work_id).into_iter().cloned().collect();
@@ -124,7 +125,7 @@ impl Actor {
         }
     }
 
-    /// Keeps the list of what waits in step with what was recorded.
+    /// Updates the timers and the list of pending approvals after a question or an answer was recorded.
     pub(super) fn noted(&mut self, event: &Event) {
         match event {
             Event::ApprovalAsked { approval, .. } => {

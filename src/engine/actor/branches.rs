@@ -1,11 +1,11 @@
-//! Goes back to a message; what followed it is kept as a branch.
+//! Rewinds a session to a message; what followed is kept as a branch.
 
 use super::Actor;
 use crate::domain::Event;
 use crate::engine::EngineError;
 
 impl Actor {
-    /// Puts everything from a message on aside, and brings the branch `to` back in its place.
+    /// Puts a message and all that follow aside as a branch, and restores the branch `to` in their place.
     pub(super) async fn rewind(&mut self, from: String, to: Option<String>) -> Result<(), EngineError> {
         if self.is_busy() {
             return Err(EngineError::Busy);

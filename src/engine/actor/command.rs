@@ -1,4 +1,4 @@
-//! The commands that a session's task takes, and its replies.
+//! The commands that a session's task accepts, and their replies.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
 use crate::tools::files::Undone;
 
-/// Asks of a session. Each is answered once.
+/// Commands to a session. Each gets one reply.
 pub enum Command {
     Say {
         prompt: UserPrompt,
@@ -20,25 +20,25 @@ pub enum Command {
     Interrupt {
         reply: Reply<bool>,
     },
-    /// A person's answer to a question; `hash` is that of what they were shown.
+    /// A person's answer to a question; `hash` is that of the approval they saw.
     Answer {
         id: String,
         hash: String,
         wish: ApprovalResponse,
         reply: Reply<Answer>,
     },
-    /// Undoes the change of a file that a call made, or does it again.
+    /// Undoes the changes that a call made to files, or redoes them.
     Undo {
         call_id: String,
         reply: Reply<Undone>,
     },
-    /// Puts a message and all that follow aside, and the branch `to` in their place.
+    /// Puts a message and all that follow aside as a branch, and restores the branch `to` in their place.
     Rewind {
         from: String,
         to: Option<String>,
         reply: Reply<()>,
     },
-    /// Lets go of the sources of text from outside.
+    /// Clears the taint.
     ClearTaint {
         reply: Reply<bool>,
     },
@@ -46,7 +46,7 @@ pub enum Command {
         title: String,
         reply: Reply<()>,
     },
-    /// Chooses a model, and whether it thinks, for what is said from now on.
+    /// Chooses a model, and whether it thinks, from the next message on.
     Choose {
         chosen: Chosen,
         reply: Reply<()>,
@@ -54,12 +54,12 @@ pub enum Command {
     Retitle {
         reply: Reply<String>,
     },
-    /// Compacts the older half under a summary that a person has accepted, or one that the model makes now.
+    /// Compacts the older half under an accepted summary, or under one that the model makes.
     Compress {
         accepted: Option<Proposal>,
         reply: Reply<Compression>,
     },
-    /// Puts compacted messages back.
+    /// Restores compacted messages.
     BringBack {
         archive: String,
         reply: Reply<usize>,
@@ -67,7 +67,7 @@ pub enum Command {
     View {
         reply: Reply<View>,
     },
-    /// Stops what runs and ends the task, everything on disk.
+    /// Stops the run and ends the task after everything is on disk.
     Close {
         closing: Closing,
         reply: Reply<()>,
@@ -77,14 +77,14 @@ pub enum Command {
 /// Why a session is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// The server stops: what waits for a person waits on.
+    /// The server is stopping: questions stay open until the next start.
     Server,
     Deleted,
 }
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// A work has begun; its events come after `after`.
+/// A work has begun. Its events have numbers greater than `after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkStarted {
     pub work_id: WorkId,
@@ -97,11 +97,11 @@ pub struct Compression {
     pub compacted: usize,
     pub remaining: usize,
     pub summary: String,
-    /// The file's name under `sessions/archive/`.
+    /// Name of the file under `sessions/archive/`.
     pub archive: String,
 }
 
-/// A session as it is now, and the number of the last publication that made it so.
+/// A session's current state, and the number of its last publication.
 #[derive(Clone)]
 pub struct View {
     pub session: Arc<Session>,

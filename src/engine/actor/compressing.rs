@@ -1,4 +1,4 @@
-//! Compacts the older half of a conversation to a summary, and restores it.
+//! Compacts the older half of a conversation into a summary, and restores it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::engine::{EngineError, Proposal, blocking};
 use crate::store::CompactedFile;
 
 impl Actor {
-    /// Compacts the older half in the background; until then nothing else may be said.
+    /// Compacts the older half in the background. Until then, prompts are refused.
     pub(super) fn compress(&mut self, accepted: Option<Proposal>, reply: Reply<Compression>) {
         let count = match self.compressible(accepted.as_ref()) {
             Ok(count) => count,
@@ -30,12 +30,12 @@ impl Actor {
                 Ok((summary, compact(&tenant, &id, older).await?))
             };
             let made = made.await;
-            // If the session was closed meanwhile, the file holds a copy and the session is as it was.
+            // If the session was closed in the meantime, it is unchanged and the file is a mere copy.
             let _ = to.send(SideRequest::Summary { count, made, reply }).await;
         });
     }
 
-    /// How many messages would go.
+    /// Returns how many messages a compression would remove.
     fn compressible(&self, accepted: Option<&Proposal>) -> Result<usize, EngineError> {
         self.ledger.writable()?;
         if self.is_busy() {
@@ -62,7 +62,7 @@ impl Actor {
         Ok(Compression { compacted: count, remaining: self.ledger.session.messages.len(), summary, archive })
     }
 
-    /// Puts compacted messages back where they stood. The fact holds them, so it is done whole or not at all.
+    /// Restores compacted messages to their place. One fact holds all of them, so either all are restored or none.
     pub(super) async fn bring_back(&mut self, archive: &str) -> Result<usize, EngineError> {
         self.ledger.writable()?;
         if self.is_busy() {
@@ -90,7 +90,7 @@ impl Actor {
         Ok(count)
     }
 
-    /// Messages must stay as they are.
+    /// Whether the messages must not change.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some() || self.compressing || !self.said.is_empty()
     }

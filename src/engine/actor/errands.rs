@@ -1,4 +1,4 @@
-//! What a session's task does beside runs: titles and undo.
+//! What a session's task does besides runs: titles, undo, model choice and taint.
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
@@ -63,7 +63,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Has the model make a title, in the background.
+    /// Has the model make a title in the background.
     pub(super) fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
         if settles.is_some() {
             self.untitled.clone_from(&settles);
@@ -72,13 +72,13 @@ impl Actor {
         tokio::spawn(async move {
             let title = make_title(&tenant, &session).await;
             drop(session);
-            // The session may have been closed meanwhile; then nobody needs a title.
+            // If the session was closed in the meantime, nobody needs the title.
             let _ = to.send(SideRequest::Title { title, settles, reply }).await;
         });
     }
 
     pub(super) async fn titled(&mut self, title: String, settles: Option<WorkId>, reply: Option<Reply<String>>) {
-        // A person's own title, given meanwhile, stays.
+        // A title that a person has set in the meantime wins.
         let wanted = reply.is_some() || self.ledger.session.title.is_empty();
         let mut kept = Ok(());
         if wanted && !title.is_empty() {
@@ -89,7 +89,7 @@ impl Actor {
             self.ledger.publish(PublishedItem::Settled(work_id));
         }
         if let Some(reply) = reply {
-            // The asker may have gone; the title is kept.
+            // The requester may have disconnected; the title is kept.
             let _ = reply.send(kept.map(|()| title));
         }
     }

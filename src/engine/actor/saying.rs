@@ -1,4 +1,4 @@
-//! Prompts: each is run at once, or after the run that it interrupts.
+//! Prompts: each runs at once, or after the run that it interrupts.
 
 use super::{Actor, KEYS, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;
@@ -8,7 +8,7 @@ use crate::engine::work::RunStart;
 use crate::engine::{EngineError, Tenant};
 
 impl Actor {
-    /// Begins a work; what is under way is interrupted first, and this is run next.
+    /// Starts a work. A run under way is interrupted first, and the work starts after it.
     pub(super) async fn say(&mut self, mut said: QueuedPrompt) {
         if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
             return tell(said.replies, Ok(started));
@@ -27,7 +27,8 @@ impl Actor {
         }
     }
 
-    /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
+    /// Starts the next queued prompt. If more are queued behind it, its run is interrupted at once, as a later prompt
+    /// always does.
     pub(super) async fn go_on(&mut self) {
         while let Some(QueuedPrompt { prompt, key, replies }) = self.said.pop_front() {
             tell(replies, self.begin(prompt, key).await);
@@ -46,7 +47,7 @@ impl Actor {
         let work_id = WorkId::new(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
-            // The key stands in the session's file as the message's id, so that it is known after a restart too.
+            // The key becomes the message's id in the session's file, so it is known after a restart too.
             message_id: key.clone().unwrap_or_else(clock::new_id),
             content: prompt.text,
             attachments: prompt.attachments,
@@ -64,13 +65,13 @@ impl Actor {
         Ok(started)
     }
 
-    /// A picture is on disk before a message names it, and none is said to a model that would not see it.
+    /// Stores a prompt's pictures before a message refers to them. Refuses them if the model cannot see pictures.
     async fn keep_pictures(&self, prompt: &UserPrompt) -> Result<(), EngineError> {
         if prompt.attachments.iter().all(|file| file.picture.is_none()) {
             return Ok(());
         }
         let model = self.tenant.models.status_of(&self.ledger.session.chosen);
-        // Where there is no model at all, the run says so.
+        // If there is no model at all, the run reports that.
         if !model.vision && model.state != ModelState::None {
             return Err(EngineError::CannotSee(model.label));
         }
@@ -78,7 +79,7 @@ impl Actor {
         Ok(log.keep_pictures(*claim, &self.ledger.id, prompt.pictures.clone()).await?)
     }
 
-    /// What began with this idempotency key.
+    /// Returns the work that began with this idempotency key.
     fn said_before(&self, key: &str) -> Option<WorkStarted> {
         if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
             return Some(started.clone());
@@ -93,7 +94,7 @@ fn tell(replies: Vec<Reply<WorkStarted>>, started: Result<WorkStarted, EngineErr
     let first = replies.next();
     for reply in replies {
         let again = started.as_ref().map(Clone::clone).map_err(|error| EngineError::Refused(error.to_string()));
-        // Who asked may have gone; what was done stays done.
+        // The requester may have disconnected; the work has begun all the same.
         let _ = reply.send(again);
     }
     if let Some(first) = first {

@@ -1,5 +1,5 @@
-//! The latest publications of one session, for subscribers that come back. A streamed answer is a few bytes a piece: its
-//! pieces are kept as one text and where each of them ended, and become the same publications again when they are asked for.
+//! The latest publications of one session, for subscribers that reconnect. The pieces of a streamed answer are a few
+//! bytes each, so they are stored as one text with their ends, and turned into the same publications again on demand.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Publication, PublishedItem};
 use crate::domain::{Event, SessionId, WorkId};
 
-/// Bytes of text in one run, so that dropping the oldest publications frees memory soon.
+/// Maximum bytes of text in one run, so that dropping the oldest publications frees memory soon.
 const LONGEST_RUN: usize = 64 << 10;
 
 #[derive(Default)]
@@ -18,12 +18,12 @@ enum Kept {
     Run(TextRun),
 }
 
-/// Pieces of text or thinking of one segment, each beginning where the one before ended.
+/// Consecutive pieces of text or thinking of one segment, each starting where the previous one ends.
 struct TextRun {
     session: SessionId,
     work_id: WorkId,
     kind: TextKind,
-    /// Where in the segment the text begins, in bytes.
+    /// Byte offset in the segment at which the text starts.
     at: usize,
     text: String,
     pieces: Vec<Piece>,
@@ -37,12 +37,12 @@ enum TextKind {
 
 struct Piece {
     number: u64,
-    /// In the run's text, in bytes.
+    /// Byte offset in the run's text.
     end: u32,
 }
 
 impl Recent {
-    /// Keeps a publication; answers about how many bytes that takes.
+    /// Adds a publication. Returns approximately how many bytes keeping it takes.
     pub fn push(&mut self, published: &Arc<Publication>) -> usize {
         let Some(piece) = TextRun::of(published) else {
             self.0.push_back(Kept::One(published.clone()));
@@ -61,12 +61,12 @@ impl Recent {
         }
     }
 
-    /// Drops what was published up to this number, but a run only as a whole. Answers the last number dropped, if any was.
+    /// Drops the publications up to this number, but a run only as a whole. Returns the last number dropped, if any.
     pub fn drop_until(&mut self, number: u64) -> Option<u64> {
         let gone = self.0.partition_point(|kept| kept.last_number() <= number);
         let newest = self.0.drain(..gone).next_back().map(|kept| kept.last_number());
         if newest.is_some() {
-            // A burst leaves an empty queue that is large.
+            // A burst leaves a large empty buffer.
             self.0.shrink_to(2 * self.0.len());
         }
         newest
@@ -80,7 +80,7 @@ impl Recent {
         self.0 = VecDeque::new();
     }
 
-    /// What was published after this number, in its order.
+    /// Returns the publications after this number, in order.
     pub fn after(&self, number: u64) -> Vec<Arc<Publication>> {
         let start = self.0.partition_point(|kept| kept.last_number() <= number);
         let mut found = Vec::new();
@@ -104,7 +104,7 @@ impl Kept {
 }
 
 impl TextRun {
-    /// A run of one piece, if this is a piece of text that is worth joining.
+    /// Returns a run of one piece, if this is a piece of text that can be joined.
     fn of(published: &Publication) -> Option<Self> {
         let PublishedItem::Event(event) = &published.what else { return None };
         let (work_id, at, text, kind) = match event {
@@ -138,7 +138,7 @@ impl TextRun {
         (first..self.pieces.len()).map(|index| self.publication(index))
     }
 
-    /// The piece as it was published.
+    /// Returns a piece as it was published.
     fn publication(&self, index: usize) -> Publication {
         let start = index.checked_sub(1).map_or(0, |before| self.pieces[before].end as usize);
         let Piece { number, end } = self.pieces[index];
@@ -160,7 +160,7 @@ mod tests {
         Arc::new(Publication::new(number, Some(&SessionId::parse("s").unwrap()), PublishedItem::Event(event)))
     }
 
-    /// Pieces of up to two works, in which segments begin anew, thinking and titles come between, and numbers have gaps.
+    /// Pieces of up to two works, with restarted segments, thinking and titles in between, and gaps in the numbers.
     fn events() -> impl Strategy<Value = Vec<Arc<Publication>>> {
         let step = (0..12_u8, "\\PC{0,5}", 1..4_u64);
         prop::collection::vec(step, 0..80).prop_map(|steps| {
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replay_equals_what_was_published(events in events(), from in 0..200_u64, cut in 0..200_u64) {
+        fn replay_equals_published_events(events in events(), from in 0..200_u64, cut in 0..200_u64) {
             let mut recent = Recent::default();
             for event in &events {
                 recent.push(event);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn streamed_answer_weighs_little_more_than_its_text() {
+    fn streamed_answer_weighs_little_more_than_text() {
         let mut recent = Recent::default();
         let weight: usize = (0..1000)
             .map(|n| {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_dropped_as_they_grow_old() {
+    fn oldest_runs_are_dropped_first() {
         let mut recent = Recent::default();
         let text = "x".repeat(1000);
         for n in 0..1000 {

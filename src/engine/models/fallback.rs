@@ -1,4 +1,4 @@
-//! The fallback model, for when the chosen one does not answer.
+//! The fallback model, used when the chosen one does not answer.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use super::{Models, NoProgress, thinking};
 use crate::domain::Chosen;
 use crate::provider::Client;
 
-/// What stands for the embedded model where a model is named.
+/// The name of the embedded model in the configuration.
 pub const EMBEDDED: &str = "local";
 
 impl Models {
-    /// Who is asked in the place of `asked`, with the session's choice of thinking. `None` where nobody is named, the named
-    /// one is not there or does not start, or it is the same; and never somebody elsewhere for a model of this machine,
-    /// which may have been chosen so that nothing leaves it.
+    /// Returns the client to ask in place of `asked`, with the session's choice of thinking. `None` if no fallback is
+    /// configured, it does not exist or start, or it is the same model. A local model never falls back to a remote one,
+    /// because it may have been chosen so that no data leaves the machine.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
         let wanted = self.catalogue.fallback()?;
         let remote = self.catalogue.remote().into_iter();

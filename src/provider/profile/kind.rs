@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// Who answers.
+/// The kind of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileKind {
@@ -39,7 +39,7 @@ impl ProfileKind {
         Self::Other,
     ];
 
-    /// For files.
+    /// Returns the name used in files.
     pub fn word(self) -> &'static str {
         match self {
             Self::DeepSeek => "deepseek",
@@ -57,7 +57,7 @@ impl ProfileKind {
         }
     }
 
-    /// For people.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::DeepSeek => "DeepSeek",
@@ -75,7 +75,7 @@ impl ProfileKind {
         }
     }
 
-    /// The environment variable that customarily holds the key; `None` where no key is needed.
+    /// Returns the environment variable that usually holds the key; `None` if no key is needed.
     pub fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::DeepSeek => Some("DEEPSEEK_API_KEY"),
@@ -88,7 +88,7 @@ impl ProfileKind {
         }
     }
 
-    /// Where it is found when nothing else is said; `None` where there is no such place.
+    /// Returns the default address; `None` if there is none.
     pub fn default_base_url(self) -> Option<&'static str> {
         match self {
             Self::DeepSeek => Some("https://api.deepseek.com"),
@@ -105,7 +105,8 @@ impl ProfileKind {
         }
     }
 
-    /// By host; servers that run anywhere are known by the port they use on this machine.
+    /// Recognises a provider by its host, and a self-hosted server by its default port: Ollama's on any host, the
+    /// others' on loopback.
     pub fn from_url(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
         let under = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
@@ -131,7 +132,7 @@ impl ProfileKind {
     }
 }
 
-/// Whether the address is this machine.
+/// Whether the host is a loopback address.
 pub(in crate::provider) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost") || name.ends_with(".localhost"),
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_found_from_its_address() {
+    fn provider_is_recognised_by_url() {
         for each in ProfileKind::ALL {
             if let Some(url) = each.default_base_url() {
                 assert_eq!(kind(url), each, "{url}");
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(kind("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"), ProfileKind::Qwen);
         assert_eq!(kind("http://localhost:1234/v1"), ProfileKind::LmStudio);
         assert_eq!(kind("http://nas:11434/v1"), ProfileKind::Ollama);
-        // A name that only contains a provider's name is someone else.
+        // A host that only contains a provider's domain is not that provider.
         assert_eq!(kind("https://api.deepseek.com.evil.example/v1"), ProfileKind::Other);
         assert_eq!(kind("https://notdeepseek.com/v1"), ProfileKind::Other);
         assert_eq!(kind("http://10.0.0.5:8080/v1"), ProfileKind::Other);

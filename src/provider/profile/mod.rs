@@ -1,5 +1,5 @@
-//! What differs between providers, as data. The values follow each provider's own API reference as of late 2026; where a
-//! document and practice disagree, the value is the one that no server refuses.
+//! The differences between providers, as data. The values follow each provider's own API reference as of late 2026;
+//! where a reference and practice disagree, the value is the one that no server refuses.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ mod models;
 pub use kind::ProfileKind;
 pub(super) use kind::is_loopback;
 
-/// Whether the model shall think before it writes.
+/// Whether the model should think before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thinking {
-    /// Nothing is sent: the model's own default.
+    /// Sends nothing: the model's own default applies.
     #[default]
     Auto,
     On,
     Off,
 }
 
-/// How thinking is asked for.
+/// How a request turns thinking on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// There is none: the model decides.
+    /// There is no such field: the model decides.
     None,
     /// `"thinking": {"type": "enabled"|"disabled"}`
     ThinkingType,
@@ -35,14 +35,14 @@ pub enum Switch {
     EnableThinking,
     /// `"chat_template_kwargs": {"enable_thinking": true|false}`
     TemplateArgument,
-    /// `"reasoning_effort"`, with the word that means “on” and the word that comes nearest to “off”.
+    /// `"reasoning_effort"`, with the value that means “on” and the value that comes nearest to “off”.
     Effort { on: &'static str, off: &'static str },
     /// `"reasoning": {"enabled": true|false}`
     ReasoningEnabled,
 }
 
 impl Switch {
-    /// The field and value for a choice; `None` where nothing is to be sent.
+    /// Returns the field and value for a choice; `None` if nothing is sent.
     pub fn field(self, choice: Thinking) -> Option<(&'static str, Value)> {
         let on = match choice {
             Thinking::Auto => return None,
@@ -64,52 +64,52 @@ impl Switch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     Never,
-    /// Those of every exchange in which tools were called, under this field name. A message with calls always carries
-    /// the field, if need be empty: DeepSeek and Moonshot refuse such a message without it.
+    /// Those of every exchange with tool calls, under this field name. A message with calls always has the field, even
+    /// if it is empty: DeepSeek and Moonshot refuse such a message without it.
     WithCalls(&'static str),
 }
 
-/// One provider's ways, for one of its models.
+/// The API differences of one provider, for one of its models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub kind: ProfileKind,
-    /// What the person chose; may be changed after the profile was made.
+    /// The person's choice; may be changed after the profile is created.
     pub thinking: Thinking,
     pub switch: Switch,
     /// `max_tokens` or `max_completion_tokens`.
     pub max_tokens_field: &'static str,
-    /// Most tokens of answer the model gives; a larger wish is lowered to it.
+    /// Maximum output tokens of the model; a larger requested limit is lowered to it.
     pub output_ceiling: Option<u32>,
-    /// Whether `stream_options: {"include_usage": true}` is accepted. Where it is not, usage comes unasked.
+    /// Whether `stream_options: {"include_usage": true}` is accepted. If not, the provider sends usage anyway.
     pub stream_options: bool,
-    /// Sampling parameters that are refused or fixed whatever the model does.
+    /// Sampling parameters that are refused or fixed, whether or not the model thinks.
     pub refused: &'static [&'static str],
     /// Sampling parameters that have no effect while the model thinks.
     pub refused_thinking: &'static [&'static str],
     pub temperature_ceiling: f32,
-    /// Sent with tools as `parallel_tool_calls`, where the server's own default is not `true`.
+    /// Value of `parallel_tool_calls`, sent with tools if the server's own default is not `true`.
     pub parallel_tool_calls: Option<bool>,
     pub echo: Echo,
     /// Fields sent with every request.
     pub extra: &'static [(&'static str, bool)],
     /// Fields sent with every request that has tools.
     pub extra_with_tools: &'static [(&'static str, bool)],
-    /// The effort that must be stated with tools, whatever was chosen.
+    /// The effort that requests with tools must state, whatever the person chose.
     pub effort_with_tools: Option<&'static str>,
-    /// Whether `<think>…</think>` at the start of the content is a thought.
+    /// Whether `<think>…</think>` at the start of the content is extracted as a thought.
     pub think_tags: bool,
-    /// Whether the model is known to see pictures: a person said so, or the server did.
+    /// Whether the model is known to accept pictures, from the configuration or from the server.
     pub vision: bool,
-    /// How long the provider may take until it begins to answer.
+    /// Timeout until the response headers arrive.
     pub first_byte: Duration,
-    /// How long the answer may stand still.
+    /// Timeout without progress of the answer.
     pub idle: Duration,
 }
 
 const SAMPLING: &[&str] = &["temperature", "top_p", "presence_penalty", "frequency_penalty"];
 
 impl Profile {
-    /// The profile of whoever answers at `url`.
+    /// Returns the profile of the provider at `url`.
     pub fn from_url(url: &Url, model: &str) -> Self {
         Self::new(ProfileKind::from_url(url), model)
     }
@@ -160,7 +160,7 @@ impl Profile {
             ProfileKind::Local => Self {
                 switch: Switch::TemplateArgument,
                 extra: &[("return_progress", true)],
-                // It tells how far it is while it reads, and counts as idle only when that stands still.
+                // The server reports progress while it reads, and counts as idle only if that progress stops.
                 idle: Duration::from_secs(90),
                 ..self_hosted(base)
             },
@@ -168,8 +168,8 @@ impl Profile {
         }
     }
 
-    /// Tokens that prompt and answer may have together; 32,768 where nothing better is known. A server on one's own
-    /// machine sets its window itself, so its model's name says nothing about it.
+    /// Returns the maximum tokens of prompt and answer together; 32,768 if unknown. A self-hosted server sets its
+    /// window itself, so the name of its model does not determine it.
     pub fn context_window(&self, model: &str) -> u32 {
         const UNKNOWN: u32 = 32_768;
         match self.kind {
@@ -188,19 +188,20 @@ impl Profile {
         }
     }
 
-    /// Whether the model can be told to think or not to.
+    /// Whether requests can turn the model's thinking on or off.
     pub fn has_switch(&self) -> bool {
         self.switch != Switch::None
     }
 
-    /// Whether the sampling parameter may be sent now.
+    /// Whether the sampling parameter may be sent with the current choice of thinking.
     pub fn accepts(&self, parameter: &str) -> bool {
         let thinks = self.thinking != Thinking::Off;
         !(self.refused.contains(&parameter) || thinks && self.refused_thinking.contains(&parameter))
     }
 }
 
-/// Loading a model and reading a long prompt on a CPU take minutes in which nothing is sent.
+/// Returns the profile of a self-hosted server. Its timeouts are long: loading a model and reading a long prompt on a
+/// CPU take minutes during which nothing is sent.
 fn self_hosted(base: Profile) -> Profile {
     Profile {
         output_ceiling: None,
@@ -211,8 +212,8 @@ fn self_hosted(base: Profile) -> Profile {
     }
 }
 
-/// `deepseek-reasoner` cannot be switched; the others can. Thoughts of exchanges with calls must be sent back
-/// (api-docs.deepseek.com, “Thinking Mode”).
+/// `deepseek-reasoner` has no thinking switch; the other models have one. Thoughts of exchanges with calls must be sent
+/// back (api-docs.deepseek.com, “Thinking Mode”).
 fn deepseek(base: Profile, model: &str) -> Profile {
     let reasoner = model.contains("reasoner");
     Profile {
@@ -225,9 +226,9 @@ fn deepseek(base: Profile, model: &str) -> Profile {
     }
 }
 
-/// Reasoning models take no sampling parameters and may be silent for minutes: their thoughts are not streamed. From
-/// gpt-5.2 on, this API takes tools only from a model that is told not to reason, even if nothing else was said
-/// (openai/openai-openapi issue 541).
+/// Reasoning models accept no sampling parameters and may send nothing for minutes: their thoughts are not streamed.
+/// Since gpt-5.2, this API accepts tools only if the request turns reasoning off explicitly (openai/openai-openapi
+/// issue 541).
 fn openai(base: Profile, model: &str) -> Profile {
     let o_series = ["o1", "o3", "o4"].iter().any(|prefix| model.starts_with(prefix));
     let gpt5 = model.starts_with("gpt-5") && !model.contains("chat");
@@ -253,12 +254,12 @@ fn openai(base: Profile, model: &str) -> Profile {
     }
 }
 
-/// `stream_options` is not among GLM's parameters: usage comes with the last chunk. Arguments are streamed only when
-/// asked for, and only by the models since 4.6.
+/// GLM has no `stream_options`: usage comes with the last chunk. Arguments are streamed only on request, and only by
+/// the models since 4.6.
 fn glm(base: Profile, model: &str) -> Profile {
     let streams_calls = ["glm-4.6", "glm-4.7", "glm-5"].iter().any(|prefix| model.starts_with(prefix));
     let thinks = streams_calls || model.starts_with("glm-4.5");
-    // glm-5.3 cannot but think, and refuses to be told otherwise.
+    // glm-5.3 always thinks, and refuses a request to turn thinking off.
     let switchable = thinks && !model.starts_with("glm-5.3");
     Profile {
         switch: if switchable { Switch::ThinkingType } else { Switch::None },
@@ -270,8 +271,8 @@ fn glm(base: Profile, model: &str) -> Profile {
     }
 }
 
-/// Kimi models since 2.5 fix their sampling; all but 2.5 and 2.6 cannot stop thinking (platform.kimi.ai, “Model
-/// Parameter Reference”).
+/// Kimi models since 2.5 have fixed sampling parameters; only 2.5 and 2.6 can turn thinking off (platform.kimi.ai,
+/// “Model Parameter Reference”).
 fn moonshot(base: Profile, model: &str) -> Profile {
     let kimi = model.starts_with("kimi");
     let fixed = kimi && !model.starts_with("kimi-k2-") && !model.starts_with("kimi-latest");
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn sampling_is_left_out_where_it_is_refused() {
+    fn unsupported_sampling_is_omitted() {
         let accepts = |kind, model: &str| Profile::new(kind, model).accepts("temperature");
         assert!(!accepts(ProfileKind::OpenAi, "o3"));
         assert!(!accepts(ProfileKind::OpenAi, "gpt-5.4"));

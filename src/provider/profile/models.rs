@@ -1,7 +1,7 @@
-//! Limits of known models, by the beginning of their names. The first row that fits counts, so longer names come first.
-//! A missing row costs only precision: an unknown window is taken to be small, an unknown ceiling to be none.
+//! Limits of known models, by prefix of their names. The first match counts, so longer prefixes come first. A missing
+//! row costs only precision: an unknown window is assumed to be small, and an unknown ceiling to be none.
 
-/// (beginning of the name, context window in tokens, most output tokens or 0 for no ceiling below the window)
+/// (prefix of the name, context window in tokens, maximum output tokens or 0 for no ceiling below the window)
 const MODELS: &[(&str, u32, u32)] = &[
     ("deepseek-v4", 1_000_000, 384_000),
     ("deepseek-reasoner", 131_072, 65_536),
@@ -43,7 +43,7 @@ const MODELS: &[(&str, u32, u32)] = &[
     ("gemini", 1_048_576, 65_536),
 ];
 
-/// Lower case, without a vendor's prefix: `moonshotai/Kimi-K2.6` is `kimi-k2.6`.
+/// Returns the name in lower case without a vendor's prefix: `moonshotai/Kimi-K2.6` becomes `kimi-k2.6`.
 pub(super) fn plain_name(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_row_hides_a_longer_one_after_it() {
+    fn no_row_shadows_a_longer_prefix() {
         for (at, (prefix, _, _)) in MODELS.iter().enumerate() {
             let hidden = MODELS[at + 1..].iter().find(|(later, _, _)| later.starts_with(prefix));
             assert_eq!(hidden, None, "{prefix} comes before a longer name");

@@ -1,8 +1,8 @@
-//! A provider that plays a script, over real HTTP: for tests, demonstrations and benchmarks.
+//! A mock provider that plays a script over real HTTP, for tests, demonstrations and benchmarks.
 //!
-//! `POST /v1/chat/completions` (with or without `/v1`) plays the next reply, `GET /requests` gives the bodies of all
-//! requests so far as a JSON array, `POST /gates/{name}` opens a gate, `GET /v1/models` names one model. A script is
-//! described at [`Script`].
+//! `POST /v1/chat/completions` (with or without `/v1`) plays the next reply, `GET /requests` returns the bodies of all
+//! requests so far as a JSON array, `POST /gates/{name}` opens a gate, `GET /v1/models` lists one model. [`Script`]
+//! describes the format of a script.
 
 mod play;
 mod script;
@@ -41,7 +41,7 @@ pub async fn start(script: Script) -> std::io::Result<Running> {
     Ok(Running { base_url, stage, task })
 }
 
-/// A script being served; dropping it stops the server.
+/// A running mock provider; dropping it stops the server.
 pub struct Running {
     /// Ends in `/v1`.
     pub base_url: Url,
@@ -50,17 +50,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// The bodies of all chat requests so far, in the order of their arrival.
+    /// Returns the bodies of all chat requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Value> {
         self.stage.scene().requests.clone()
     }
 
-    /// Lets every reply pass that waits at the gate of this name, now or later.
+    /// Opens the gate of this name for every reply that waits at it, now or later.
     pub fn open_gate(&self, name: &str) {
         self.stage.open_gate(name);
     }
 
-    /// How many TCP connections were made so far.
+    /// Returns how many TCP connections were made so far.
     pub fn connections(&self) -> usize {
         self.stage.scene().connections
     }
@@ -72,7 +72,7 @@ impl Drop for Running {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Stage {
     scene: Mutex<Scene>,
 }
@@ -100,7 +100,7 @@ impl Stage {
         self.scene.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the request and takes the next reply that fits it.
+    /// Records the request and takes the next reply that matches it.
     fn next_reply(&self, request: Value) -> Option<Arc<Reply>> {
         let said = last_user_text(&request);
         let mut scene = self.scene();
@@ -125,7 +125,7 @@ async fn run(stage: Arc<Stage>, listener: TcpListener) -> std::io::Result<()> {
     let counter = stage.clone();
     let listener = listener.tap_io(move |connection| {
         counter.scene().connections += 1;
-        // Without it a small step would wait for the acknowledgement of the step before.
+        // Without TCP_NODELAY, a small step would wait for the acknowledgement of the previous one.
         let _ = connection.set_nodelay(true);
     });
     let router = Router::new()

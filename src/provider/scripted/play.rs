@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Stage;
 use super::script::{Reply, ScriptedCall, Step, Tokens};
 
-/// Plays the steps before the body, then answers with a body that plays the rest.
+/// Plays the steps before the body, then returns a response whose body plays the rest.
 pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
     let mut status = StatusCode::OK;
     let mut headers = Vec::new();
@@ -59,15 +59,15 @@ async fn pass_gate(stage: &Stage, name: &str) {
     let _ = gate.wait_for(|open| *open).await;
 }
 
-/// Where in the reply a body is.
+/// The position of a response body in its reply.
 struct Player {
     reply: Arc<Reply>,
     stage: Arc<Stage>,
     at: usize,
     usage: Option<Value>,
-    /// How many tool calls were sent: the index of the next.
+    /// Number of tool calls sent, which is the index of the next.
     calls: u64,
-    /// The tokens of the current step that were sent, and since when.
+    /// Number of tokens sent in the current step, and the time when it started.
     tokens: Option<(u32, Instant)>,
 }
 
@@ -76,7 +76,7 @@ fn body(player: Player) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
         let mut player = player?;
         match player.next().await? {
             Ok(bytes) => Some((Ok(bytes), Some(player))),
-            // An error makes the server break the connection off.
+            // An error makes the server break the connection.
             Err(error) => Some((Err(error), None)),
         }
     })
@@ -105,7 +105,7 @@ impl Player {
                 Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
                 Step::Gate(name) => pass_gate(&self.stage, name).await,
                 Step::Close(true) => {
-                    // Lets the server send what it still holds.
+                    // Lets the server send what it has buffered.
                     tokio::task::yield_now().await;
                     return Some(Err(std::io::Error::other("the script closes the connection")));
                 }
@@ -121,7 +121,7 @@ impl Player {
             return None;
         }
         if let Some(rate) = tokens.per_second.filter(|rate| *rate > 0.0) {
-            // From the beginning and not from the token before, so that the rate holds.
+            // Relative to the start of the step and not to the previous token, so that the rate holds.
             sleep_until(since + Duration::from_secs_f64(f64::from(sent) / rate)).await;
         }
         self.tokens = Some((sent + 1, since));
@@ -157,7 +157,7 @@ fn delta(delta: Value) -> Bytes {
     Bytes::from(event(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})))
 }
 
-/// One event in the form of a chat completion chunk.
+/// Formats one event as a chat completion chunk.
 fn event(mut chunk: Value) -> String {
     chunk["id"] = json!("chatcmpl-scripted");
     chunk["object"] = json!("chat.completion.chunk");

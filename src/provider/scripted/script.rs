@@ -1,4 +1,4 @@
-//! What a script can say, and how its file is read.
+//! The format of a script, and its parser.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,13 @@ use serde_json::Value;
 ///       - close: true                      # breaks the connection off
 /// ```
 ///
-/// A `sleep_ms` or `gate` before the first body step holds back the head of the response too.
+/// A `sleep_ms` or `gate` before the first body step delays the response headers too.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     pub(super) replies: Vec<Reply>,
 }
 
-/// What is wrong with a script, and where.
+/// An error in a script, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ScriptError(String);
@@ -89,7 +89,7 @@ fn default_token() -> String {
 }
 
 impl Tokens {
-    /// The token of this number.
+    /// Returns the token with this 0-based number.
     pub fn token(&self, number: u32) -> String {
         match self.pieces.len() {
             0 => self.text.replace("{n}", &number.to_string()),
@@ -99,14 +99,14 @@ impl Tokens {
 }
 
 impl Script {
-    /// Reads YAML, of which JSON is a part.
+    /// Parses YAML, of which JSON is a subset.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let value: Value = serde_yaml::from_str(text)
             .map_err(|error| ScriptError(format!("not readable as YAML or JSON: {error}")))?;
         Self::from_value(&value)
     }
 
-    /// The same from a value, as `serde_json::json!` makes it.
+    /// Reads a script from a value, e.g. one made by `serde_json::json!`.
     pub fn from_value(value: &Value) -> Result<Self, ScriptError> {
         let replies = match value.get("replies") {
             Some(Value::Array(replies)) => replies,
@@ -116,7 +116,7 @@ impl Script {
         Ok(Self { replies: replies.collect::<Result<_, _>>()? })
     }
 
-    /// One reply after the other, each a list of steps.
+    /// Creates a script from replies, each a list of steps.
     pub fn of_steps<const N: usize>(replies: [Value; N]) -> Result<Self, ScriptError> {
         let replies: Vec<Value> = replies.into_iter().map(|steps| serde_json::json!({"steps": steps})).collect();
         Self::from_value(&serde_json::json!({"replies": replies}))
@@ -170,7 +170,7 @@ impl Step {
         matches!(self, Self::Status(_) | Self::Headers(_))
     }
 
-    /// Whether the head of the response must be out before it.
+    /// Whether the response headers must be sent before this step.
     pub fn is_body(&self) -> bool {
         match self {
             Self::Status(_) | Self::Headers(_) | Self::SleepMs(_) | Self::Gate(_) | Self::Usage(_) => false,
@@ -185,7 +185,7 @@ impl Step {
     }
 }
 
-/// The text of the last message with the role `user`; empty where there is none.
+/// Returns the text of the last message with the role `user`; empty if there is none.
 pub(super) fn last_user_text(request: &Value) -> String {
     let mut messages = request.get("messages").and_then(Value::as_array).into_iter().flatten();
     let content = messages
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_numbered_or_given_in_turn() {
+    fn tokens_are_numbered_or_listed() {
         let tokens = |text: &str| serde_yaml::from_str::<Tokens>(text).unwrap();
         let said = |tokens: Tokens| (0..tokens.count).map(|n| tokens.token(n)).collect::<String>();
         assert_eq!(said(tokens("{count: 3, text: 't{n} '}")), "t0 t1 t2 ");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_yaml_or_json() {
+    fn script_is_yaml_or_json() {
         let yaml =
             "replies:\n  - match: hi\n    steps:\n      - status: 200\n      - text: Hel\n      - finish: stop\n";
         let json = r#"{"replies":[{"match":"hi","steps":[{"status":200},{"text":"Hel"},{"finish":"stop"}]}]}"#;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_reply_and_the_step() {
+    fn script_errors_name_reply_and_step() {
         assert_eq!(fault("nothing"), "a script is a mapping with a list \"replies\"");
         assert_eq!(
             fault(r#"{"replies":[{"steps":[]},{"step":[]}]}"#),

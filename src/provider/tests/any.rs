@@ -1,4 +1,4 @@
-//! Streams that no provider was seen to send, and any other might.
+//! Property tests with arbitrary streams, as some unknown provider might send them.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::provider::assemble::{Assembler, ReadFlow};
 use crate::provider::sse::Decoder;
 use crate::provider::think::Splitter;
 
-/// JSON as it stands in a chunk's place: mostly right, sometimes of another type.
+/// JSON for a field of a chunk: mostly text, sometimes of another type.
 fn any_json() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => "[a-z<>/ é]{0,8}".prop_map(Value::from),
@@ -53,7 +53,7 @@ fn any_event() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_stream_is_an_answer_in_order_or_one_error(
+    fn any_stream_yields_ordered_answer_or_one_error(
         events in prop::collection::vec(any_event(), 0..12),
         cut in any::<prop::sample::Index>(),
         whole in any::<bool>(),

@@ -1,4 +1,4 @@
-//! The request as each provider gets it.
+//! Tests of the request body for each provider.
 
 use super::*;
 use crate::domain::{Effect, ToolSpec};
@@ -9,7 +9,7 @@ fn client(kind: ProfileKind, model: &str, thinking: Thinking) -> Client {
     Client::new(Endpoint { profile, model: model.into(), ..endpoint(kind, &url) }).unwrap()
 }
 
-/// Two exchanges: one with calls, one without.
+/// Three exchanges: one with calls, one without, and a last message that is not answered yet.
 fn conversation() -> ModelRequest {
     let call = |id: &str, arguments: &str| CallRequest {
         id: id.into(),
@@ -48,7 +48,7 @@ fn conversation() -> ModelRequest {
     }
 }
 
-/// The messages of `conversation`, with its thoughts under `field` where they are wanted.
+/// Returns the messages of `conversation` as JSON, with its thoughts under `field` if that is set.
 fn messages(field: Option<&str>) -> Value {
     let mut messages = json!([
         {"role": "system", "content": "Be kind."},
@@ -78,7 +78,7 @@ fn messages(field: Option<&str>) -> Value {
     messages
 }
 
-/// The whole body: what is the same for all, and `fields` on top.
+/// Returns the whole body: the common part, extended with `fields`.
 fn expected(model: &str, echo: Option<&str>, fields: Value) -> Value {
     let mut body = json!({
         "model": model,
@@ -94,7 +94,7 @@ fn expected(model: &str, echo: Option<&str>, fields: Value) -> Value {
 }
 
 #[test]
-fn every_profile_sends_what_its_provider_takes() {
+fn every_profile_sends_supported_fields() {
     use ProfileKind as K;
     use Thinking::{Auto, Off, On};
     let usage = || json!({"include_usage": true});
@@ -256,14 +256,14 @@ fn unset_options_are_not_sent() {
 }
 
 #[test]
-fn wishes_are_kept_within_what_is_possible() {
+fn requested_limits_are_clamped() {
     let wish = ModelRequest { temperature: Some(1.7), max_tokens: Some(0), ..ask("hi") };
     let body = client(ProfileKind::Glm, "glm-4.7", Thinking::Auto).body(&wish);
     assert_eq!((&body["temperature"], &body["max_tokens"]), (&json!(1.0), &json!(1)));
 }
 
 #[test]
-fn the_same_request_is_the_same_bytes() {
+fn equal_requests_serialise_equally() {
     // Providers cache prompts by their bytes.
     let client = client(ProfileKind::DeepSeek, "deepseek-v4-flash", Thinking::Auto);
     assert_eq!(client.body(&conversation()).to_string(), client.body(&conversation()).to_string());

@@ -1,4 +1,4 @@
-//! The embeddings client against servers over real HTTP. Waiting happens in virtual time, except where a thread blocks.
+//! Tests of the embeddings client over real HTTP. Waits use virtual time, except where a thread blocks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,14 +16,14 @@ use crate::provider::embeddings::Service;
 /// What the server does with a request.
 #[derive(Clone)]
 enum Reply {
-    /// Vectors `[length of the text, 1]`, as the request wants them.
+    /// Vectors `[length of the text, 1]`, in the requested format.
     Vectors,
-    /// The same as arrays, whatever the request wants.
+    /// The same as arrays, whatever format was requested.
     Arrays,
     Status(u16, &'static str, Option<&'static str>),
     Document(Value),
     Text(String),
-    /// The head of an answer and then the end of the connection.
+    /// Response headers and part of a body, then the end of the connection.
     Dropped,
     Silence,
 }
@@ -34,7 +34,7 @@ struct Stage {
     requests: Mutex<Vec<(HeaderMap, Value)>>,
 }
 
-/// Plays the replies in order, and then answers with vectors.
+/// A server that plays the replies in order, and then answers with vectors.
 struct Played {
     url: Url,
     stage: Arc<Stage>,
@@ -70,7 +70,7 @@ async fn answer(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Strin
         }
         Reply::Dropped => {
             let pieces = [Ok("{\"data\":"), Err(std::io::Error::other("the connection closes"))];
-            // Lets the server send the head before it breaks off.
+            // Lets the server send the headers before the connection breaks.
             let pieces = futures_util::stream::iter(pieces).then(async |piece| {
                 tokio::task::yield_now().await;
                 piece
@@ -81,7 +81,7 @@ async fn answer(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Strin
     }
 }
 
-/// The last text's vector comes first: the order is in the index.
+/// Returns the vectors in reverse order: only their indexes give the order of the texts.
 fn vectors(request: &Value, base64: bool) -> Value {
     let texts = request["input"].as_array().unwrap();
     let item = |(index, text): (usize, &Value)| {
@@ -112,7 +112,7 @@ fn texts(lengths: impl IntoIterator<Item = usize>) -> Vec<String> {
     lengths.into_iter().map(|length| "x".repeat(length)).collect()
 }
 
-/// The vectors that the server makes of texts of these lengths, of length 1.
+/// Returns the server's vectors for texts of these lengths, normalized to length 1.
 fn expected(lengths: impl IntoIterator<Item = usize>) -> Vec<Vec<f32>> {
     let unit = |length: usize| {
         let scale = 1.0 / ((length * length + 1) as f64).sqrt();
@@ -130,7 +130,7 @@ async fn embed(
 }
 
 #[tokio::test]
-async fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
+async fn vectors_keep_text_order_and_unit_length() {
     let server = played([]).await;
     let service = server.service();
     assert_eq!(embed(&service, EmbeddingInput::Passage, [3, 1, 2]).await, Ok(expected([3, 1, 2])));
@@ -155,7 +155,7 @@ async fn base64_is_optional() {
 }
 
 #[tokio::test]
-async fn batches_shrink_when_the_service_refuses_them() {
+async fn refused_batches_shrink() {
     let server = played([]).await;
     assert_eq!(embed(&server.service(), EmbeddingInput::Passage, 1..=150).await, Ok(expected(1..=150)));
     let counts = |requests: Vec<Value>| -> Vec<usize> {
@@ -177,7 +177,7 @@ async fn batches_shrink_when_the_service_refuses_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_and_faults_are_waited_out() {
+async fn rate_limits_and_server_errors_are_retried() {
     let server = played([
         Reply::Status(429, "slow down", Some("7")),
         Reply::Status(503, "busy", None),
@@ -188,7 +188,7 @@ async fn limits_and_faults_are_waited_out() {
     let begun = Instant::now();
     assert_eq!(embed(&server.service(), EmbeddingInput::Passage, [1, 2]).await, Ok(expected([1, 2])));
     let took = begun.elapsed().as_secs_f64();
-    // 7 s as told, then about 3 and 9.
+    // 7 s from `Retry-After`, then about 3 s and 9 s of backoff.
     assert!((7.0 + 12.0 * 0.8..7.0 + 12.0 * 1.2 + 0.5).contains(&took), "{took}");
     assert_eq!(server.requests().len(), 4);
 
@@ -214,7 +214,7 @@ async fn slow_service_delays_one_question_only() {
             "after a minute it is asked again"
         );
     }
-    // An answer to others ends the pause.
+    // A successful request for passages ends the pause.
     let server = played([Reply::Status(429, "later", Some("30"))]).await;
     let service = server.service();
     assert!(embed(&service, EmbeddingInput::Query, [1]).await.is_err());
@@ -270,7 +270,7 @@ async fn malformed_vectors_are_refused() {
 }
 
 #[tokio::test]
-async fn the_dimension_may_not_change() {
+async fn dimension_must_not_change() {
     let other = json!({"data": [{"embedding": [1.0, 2.0, 3.0]}]});
     let server = played([Reply::Vectors, Reply::Document(other)]).await;
     let service = server.service();
@@ -280,7 +280,7 @@ async fn the_dimension_may_not_change() {
 }
 
 #[tokio::test]
-async fn a_blocking_thread_gets_vectors_and_the_dimension() {
+async fn blocking_thread_gets_vectors_and_dimension() {
     let server = played([]).await;
     let endpoint = endpoint(ProfileKind::Other, &server.url);
     let runtime = tokio::runtime::Handle::current();
@@ -297,7 +297,7 @@ async fn a_blocking_thread_gets_vectors_and_the_dimension() {
 }
 
 #[tokio::test]
-async fn errors_say_what_to_do_and_hold_no_key() {
+async fn errors_state_remedy_without_key() {
     let words = "Incorrect API key provided: sk-canary-7f3a9c51.";
     for (reply, waits) in [
         (Reply::Status(401, words, None), false),

@@ -1,4 +1,4 @@
-//! The client against the scripted provider, over real HTTP.
+//! Tests of the client against the scripted provider, over real HTTP.
 
 mod any;
 mod bodies;
@@ -17,7 +17,7 @@ use url::Url;
 use super::scripted::{Running, Script, start};
 use super::*;
 
-/// A key that must never be seen anywhere.
+/// A key that must never appear in any output.
 const CANARY: &str = "sk-canary-7f3a9c51";
 
 fn endpoint(kind: ProfileKind, base_url: &Url) -> Endpoint {
@@ -35,7 +35,7 @@ fn ask(words: &str) -> ModelRequest {
     ModelRequest { messages: vec![ChatMessage::User(words.into())], ..Default::default() }
 }
 
-/// A server that plays one list of steps for each request, and a client for it.
+/// Starts a server that plays one list of steps for each request, and creates a client for it.
 async fn scripted<const N: usize>(replies: [Value; N]) -> (Running, Client) {
     scripted_as(ProfileKind::Other, replies).await
 }
@@ -46,7 +46,7 @@ async fn scripted_as<const N: usize>(kind: ProfileKind, replies: [Value; N]) -> 
     (server, client)
 }
 
-/// All chunks of a turn, and its error.
+/// Returns all chunks of a turn, and its error.
 async fn run(client: &Client) -> (Vec<StreamChunk>, Option<ProviderError>) {
     collect(client.turn(&ask("hi"))).await
 }
@@ -70,7 +70,7 @@ async fn collect(mut turn: AnswerStream) -> (Vec<StreamChunk>, Option<ProviderEr
     (chunks, None)
 }
 
-/// The chunks without statuses, neighbouring texts joined.
+/// Returns the chunks without statuses, with adjacent texts joined.
 fn gist(chunks: Vec<StreamChunk>) -> Vec<StreamChunk> {
     let mut gist: Vec<StreamChunk> = Vec::new();
     for chunk in chunks {
@@ -115,7 +115,7 @@ fn arguments(index: u32, delta: &str) -> StreamChunk {
 }
 
 #[tokio::test]
-async fn an_answer_arrives_piece_by_piece() {
+async fn answer_streams_in_pieces() {
     let (server, client) = scripted([json!([
         {"thinking": "Hm."}, {"text": "Hel"}, {"text": "lo"},
         {"tool_call": {"id": "c1", "name": "read_file", "arguments": {"path": "a.md"}}},
@@ -143,11 +143,11 @@ async fn an_answer_arrives_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn a_chunk_is_handed_out_before_the_next_is_there() {
+async fn chunk_is_yielded_before_next_arrives() {
     let (server, client) = scripted([json!([{"text": "a"}, {"gate": "g"}, {"text": "b"}, {"finish": "stop"}])]).await;
     let mut turn = client.turn(&ask("hi"));
     assert_eq!(turn.next().await, Some(Ok(text("a"))));
-    // Giving up on `next` loses nothing.
+    // Cancelling `next` loses nothing.
     for _ in 0..3 {
         assert!(tokio::time::timeout(Duration::from_millis(5), turn.next()).await.is_err());
     }
@@ -168,12 +168,12 @@ async fn turn_is_lazy_and_drop_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn the_second_turn_uses_the_same_connection() {
+async fn second_turn_reuses_connection() {
     // The response ends a little after [DONE].
     let reply = || json!([{"text": "a"}, {"finish": "stop"}, {"sleep_ms": 20}]);
     let (server, client) = scripted([reply(), json!([{"status": 401}]), reply()]).await;
     assert_eq!(run(&client).await.1, None);
-    // It is read beside the turn.
+    // The client reads the end in the background.
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(run(&client).await.1.map(|error| error.code()), Some("auth"));
     assert_eq!(run(&client).await.1, None);
@@ -181,7 +181,7 @@ async fn the_second_turn_uses_the_same_connection() {
 }
 
 #[tokio::test]
-async fn complete_is_the_text_alone() {
+async fn complete_returns_only_text() {
     let (server, client) = scripted_as(
         ProfileKind::Qwen,
         [json!([{"thinking": "Hm"}, {"text": "A "}, {"text": "title"}, {"finish": "length"}])],
@@ -192,7 +192,7 @@ async fn complete_is_the_text_alone() {
 }
 
 #[tokio::test]
-async fn the_mock_matches_repeats_and_records() {
+async fn scripted_provider_matches_repeats_and_records() {
     let script = Script::from_value(&json!({"replies": [
         {"match": "weather", "repeat": true, "steps": [{"text": "rain"}, {"finish": "stop"}]},
         {"steps": [{"gate": "door"}, {"text": "once"}, {"finish": "stop"}]},
@@ -215,7 +215,7 @@ async fn the_mock_matches_repeats_and_records() {
     assert!(none.text().await.unwrap().contains("no reply left for the user message"));
 }
 
-/// Runs under virtual time: returns how long the turn took.
+/// Also returns how long the turn took, in virtual time.
 async fn timed(client: &Client) -> (Vec<StreamChunk>, Option<ProviderError>, Duration) {
     let begun = Instant::now();
     let (chunks, error) = run(client).await;
@@ -223,7 +223,7 @@ async fn timed(client: &Client) -> (Vec<StreamChunk>, Option<ProviderError>, Dur
 }
 
 #[test]
-fn a_turn_can_run_in_any_task() {
+fn turn_is_send() {
     fn sendable<T: Send>() {}
     fn shareable<T: Send + Sync>() {}
     sendable::<AnswerStream>();

@@ -1,4 +1,4 @@
-//! Streams as providers send them: whole, in any pieces, and cut at every byte.
+//! Tests with streams as providers send them: whole, in pieces of any size, and truncated at every byte.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ const OPENAI: &str = include_str!("../../../tests/fixtures/provider/openai.sse")
 const OLLAMA: &str = include_str!("../../../tests/fixtures/provider/ollama.sse");
 const OPENROUTER: &str = include_str!("../../../tests/fixtures/provider/openrouter.sse");
 
-/// What one response's pieces become, without a server. The response ends after the last piece.
+/// Runs `receive` on the pieces of one response, without a server. The response ends after the last piece.
 async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<StreamChunk>, Option<ProviderError>) {
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.into_iter().map(std::io::Result::Ok)));
     let response = reqwest::Response::from(axum::http::Response::new(body));
@@ -42,7 +42,7 @@ async fn whole(kind: ProfileKind, stream: &str) -> Vec<StreamChunk> {
 }
 
 #[tokio::test]
-async fn deepseek_thinks_and_calls_in_parallel() {
+async fn deepseek_thinking_and_parallel_calls_are_read() {
     assert_eq!(
         whole(ProfileKind::DeepSeek, DEEPSEEK).await,
         [
@@ -59,7 +59,7 @@ async fn deepseek_thinks_and_calls_in_parallel() {
 }
 
 #[tokio::test]
-async fn openai_sends_usage_after_the_end() {
+async fn openai_usage_after_end_is_read() {
     assert_eq!(
         whole(ProfileKind::OpenAi, OPENAI).await,
         [
@@ -73,7 +73,7 @@ async fn openai_sends_usage_after_the_end() {
 }
 
 #[tokio::test]
-async fn ollama_sends_a_call_whole() {
+async fn ollama_complete_call_is_read() {
     assert_eq!(
         whole(ProfileKind::Ollama, OLLAMA).await,
         [
@@ -87,7 +87,7 @@ async fn ollama_sends_a_call_whole() {
 }
 
 #[tokio::test]
-async fn openrouter_thinks_under_two_names_and_sends_comments() {
+async fn openrouter_thinking_names_and_comments_are_read() {
     assert_eq!(
         whole(ProfileKind::OpenRouter, OPENROUTER).await,
         [
@@ -114,7 +114,7 @@ async fn profile_extracts_thinking_from_content() {
 }
 
 #[tokio::test]
-async fn pieces_of_any_size_give_the_same_answer() {
+async fn answer_is_independent_of_chunk_size() {
     let client = client(ProfileKind::Ollama);
     for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
         let expected = whole(ProfileKind::Ollama, stream).await;
@@ -130,7 +130,7 @@ async fn pieces_of_any_size_give_the_same_answer() {
     }
 }
 
-/// Whether `part` is a beginning of `whole`, the last text or arguments being cut anywhere.
+/// Whether `part` is a prefix of `whole`; its last text or arguments may be truncated anywhere.
 fn is_beginning(part: &[StreamChunk], whole: &[StreamChunk]) -> bool {
     let Some((last, before)) = part.split_last() else { return true };
     let cut = match (last, whole.get(before.len())) {
@@ -147,7 +147,7 @@ fn is_beginning(part: &[StreamChunk], whole: &[StreamChunk]) -> bool {
 }
 
 #[tokio::test]
-async fn a_stream_cut_at_any_byte_keeps_its_text_and_is_interrupted() {
+async fn truncated_stream_keeps_text_and_is_interrupted() {
     let client = client(ProfileKind::Ollama);
     for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
         let expected = whole(ProfileKind::Ollama, stream).await;
@@ -175,7 +175,7 @@ async fn a_stream_cut_at_any_byte_keeps_its_text_and_is_interrupted() {
 }
 
 #[tokio::test]
-async fn cuts_over_http_are_interrupted_too() {
+async fn truncated_http_response_is_interrupted() {
     let events: Vec<&str> = DEEPSEEK.split_inclusive("\n\n").collect();
     for events in [&events[..4], &events[..6], &events[..8]] {
         let steps = json!([{"bytes": events.concat()}, {"bytes": "data: {\"choices\":[{\"del"}, {"close": true}]);

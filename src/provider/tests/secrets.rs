@@ -1,4 +1,4 @@
-//! The key goes to one host, in one header, and is seen nowhere else.
+//! Tests that the key goes to one host, in one header, and appears nowhere else.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 
 use super::*;
 
-/// A server that records where and with which headers it was asked, and answers as told.
+/// Starts a server that records the path and headers of each request, and answers with `status` and `location`.
 async fn recorder(status: u16, location: Option<&str>) -> (Url, Arc<Mutex<Vec<(String, HeaderMap)>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let record = seen.clone();
@@ -23,7 +23,7 @@ async fn recorder(status: u16, location: Option<&str>) -> (Url, Arc<Mutex<Vec<(S
 }
 
 #[tokio::test]
-async fn the_key_is_sent_as_a_bearer_token_and_only_when_there_is_one() {
+async fn key_is_sent_as_bearer_token_only_when_set() {
     let (url, seen) = recorder(400, None).await;
     let _ = run(&Client::new(endpoint(ProfileKind::Other, &url)).unwrap()).await;
     let none = Endpoint { api_key: Some(SecretString::from(" ")), ..endpoint(ProfileKind::Other, &url) };
@@ -35,7 +35,7 @@ async fn the_key_is_sent_as_a_bearer_token_and_only_when_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_told_and_never_followed() {
+async fn redirect_is_reported_and_not_followed() {
     for status in [301, 302, 307, 308] {
         let (other, seen) = recorder(200, None).await;
         let mut to = other.join("/v1/chat/completions?key=secret").unwrap();
@@ -55,7 +55,7 @@ async fn a_redirect_is_told_and_never_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_key_is_in_no_message_and_no_debug_output() {
+async fn key_is_in_no_message_or_debug_output() {
     let said = json!({"message": format!("Incorrect API key provided: {CANARY}."), "code": 400}).to_string();
     let raw = |status: u16, bytes: String| json!([{"status": status}, {"bytes": bytes}]);
     let replies = [
@@ -92,7 +92,7 @@ async fn the_key_is_in_no_message_and_no_debug_output() {
 }
 
 #[test]
-fn a_key_that_cannot_be_sent_is_named_by_its_setting() {
+fn unsendable_key_error_names_setting() {
     let url = Url::parse("https://api.deepseek.com").unwrap();
     let broken =
         Endpoint { api_key: Some(SecretString::from(format!("{CANARY}\nx"))), ..endpoint(ProfileKind::DeepSeek, &url) };

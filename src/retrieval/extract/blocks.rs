@@ -1,4 +1,4 @@
-//! The Markdown that is made of an office document, block by block.
+//! Builds the Markdown of an office document, block by block.
 
 use std::fmt::Write;
 
@@ -8,20 +8,20 @@ use super::{TEXT_LIMIT, Unreadable};
 pub enum Block {
     #[default]
     Paragraph,
-    /// From 1 on.
+    /// A heading with its level, 1-based.
     Heading(u8),
     Item,
 }
 
-/// Blocks as they come. A table within a table becomes text of the cell it stands in.
+/// Collects blocks in document order. A nested table becomes text of the cell that contains it.
 #[derive(Default)]
 pub struct Blocks {
     text: String,
-    /// How many tables are open.
+    /// Number of open tables.
     tables: usize,
-    /// Of the outermost table.
+    /// Number of rows written of the outermost table.
     rows: usize,
-    /// Of its current row, closed ones and then the open one.
+    /// The closed cells of its current row; `cell` is the open one.
     cells: Vec<String>,
     cell: String,
     last: Block,

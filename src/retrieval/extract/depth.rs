@@ -1,27 +1,27 @@
-//! Estimates in one pass, without a parser, how deep a page would make the converters recurse.
+//! Estimates in one pass, without a parser, how deep the HTML converters would recurse on a page.
 
-/// What may be done with the page.
+/// How a page may be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// At most [`NORMAL`] elements inside one another.
+    /// At most [`NORMAL`] nested elements.
     Normal,
-    /// Deeper than any page people write, or slow to write out, but not beyond a converter that does neither.
+    /// Deeper than any hand-written page, or slow to serialise: safe only for a converter that neither recurses nor serialises.
     Deep,
-    /// Made to break parsers.
+    /// Crafted to break parsers.
     Hostile,
 }
 
 const NORMAL: usize = 256;
 const DEEP: usize = 5_000;
-/// Formatting elements that are never closed are opened again in every following block: n of them cost n² nodes.
+/// Parsers reopen unclosed formatting elements in every following block, so n of them cost n² nodes.
 const UNCLOSED_FORMATS: usize = 256;
 
-/// The HTML serialiser looks at all of a text again for every character it escapes: length times number of those.
+/// Maximum length of a text times its escaped characters: the HTML serialiser rescans the whole text for each of them.
 const ESCAPING: usize = 1_000_000_000;
 
 const FORMATS: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
-/// Elements without an end tag, or whose end tag people leave out and parsers supply.
+/// Elements without an end tag, or whose end tag is optional and supplied by parsers.
 const UNCOUNTED: [&str; 33] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
     "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "caption", "option", "optgroup", "rt",
@@ -61,7 +61,7 @@ pub fn measure(html: &str) -> Depth {
             continue;
         }
         if closes {
-            // An end tag that closes nothing is passed over, as parsers do.
+            // Ignores an end tag without a start tag, as parsers do.
             if let Some(at) = open.iter().rposition(|opened| opened.eq_ignore_ascii_case(name)) {
                 open.truncate(at);
             }
@@ -69,7 +69,7 @@ pub fn measure(html: &str) -> Depth {
         }
         if let Some(raw) = ["script", "style", "textarea", "title"].iter().find(|raw| name.eq_ignore_ascii_case(raw)) {
             let end = find_end(tag, raw).unwrap_or(tag.len());
-            // The text of scripts and styles is dropped, never written out.
+            // The text of scripts and styles is dropped and never serialised.
             slow |= matches!(*raw, "textarea" | "title") && is_slow(&tag[..end]);
             rest = &tag[end..];
             continue;
@@ -84,12 +84,12 @@ pub fn measure(html: &str) -> Depth {
 }
 
 fn is_slow(text: &str) -> bool {
-    // Ampersands, and the first byte of a non-breaking space.
+    // Ampersands, and the first byte of a non-breaking space in UTF-8.
     let escaped = text.bytes().filter(|byte| matches!(byte, b'&' | 0xC2)).count();
     text.len().saturating_mul(escaped) > ESCAPING
 }
 
-/// Where `</name` stands, in any case of letters.
+/// Returns the position of the first `</name`, ignoring case.
 fn find_end(text: &str, name: &str) -> Option<usize> {
     text.match_indices("</").map(|(at, _)| at).find(|at| {
         text.as_bytes()
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_is_measured_without_being_fooled() {
+    fn nesting_depth_is_measured_exactly() {
         for (html, depth) in [
             ("<div>".repeat(100), Depth::Normal),
             ("<div>".repeat(300), Depth::Deep),

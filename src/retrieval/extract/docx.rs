@@ -1,5 +1,5 @@
-//! Word documents (Office Open XML): headings, paragraphs, lists, tables, foot- and endnotes. Left out is what a reader of the
-//! document does not see: deleted and hidden text, field codes, older formatting. Source: ECMA-376, part 1.
+//! Word documents (Office Open XML): headings, paragraphs, lists, tables, footnotes and endnotes. Omits everything a reader of
+//! the document does not see: deleted and hidden text, field codes, older formatting. Source: ECMA-376, part 1.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use super::blocks::{Block, Blocks};
 use super::xml::{Element, Step, walk};
 use super::zip::Archive;
 
-/// Text that stands a second time for older programs, has moved elsewhere, or says how things looked before a change.
+/// Elements that repeat text for older programs, contain text that was moved elsewhere, or describe earlier formatting.
 const SKIPPED: [&str; 8] =
     ["Fallback", "moveFrom", "pPrChange", "rPrChange", "tblPrChange", "trPrChange", "tcPrChange", "sectPrChange"];
-/// Styles are based on others; a chain longer than this is a circle.
+/// Maximum length of a chain of styles that are based on each other; a longer chain is a cycle.
 const LONGEST_CHAIN: usize = 16;
 
 pub fn markdown(bytes: &[u8]) -> Result<String, Unreadable> {
     let mut archive = Archive::open(bytes)?;
     let body = main_part(&archive).ok_or(Unreadable::Damaged)?;
     let styles = match archive.read("word/styles.xml")? {
-        // A document is readable without its styles.
+        // A document with damaged styles is still readable.
         Some(xml) => headings(&xml).unwrap_or_default(),
         None => HashMap::new(),
     };
@@ -33,7 +33,7 @@ pub fn markdown(bytes: &[u8]) -> Result<String, Unreadable> {
     blocks.finish()
 }
 
-/// Some programs number it.
+/// Returns the name of the main part, which some programs number.
 fn main_part(archive: &Archive) -> Option<String> {
     let is_main = |name: &String| {
         let number = name.strip_prefix("word/document").and_then(|rest| rest.strip_suffix(".xml"));
@@ -48,7 +48,7 @@ struct Style {
     based_on: Option<String>,
 }
 
-/// The level of each style that is one of headings, by its id, which differs between languages.
+/// Returns the level of each heading style by its id, which differs between languages.
 fn headings(xml: &[u8]) -> Result<HashMap<String, u8>, Unreadable> {
     let mut styles: HashMap<String, Style> = HashMap::new();
     let mut current: Option<(String, Style)> = None;
@@ -79,7 +79,7 @@ fn headings(xml: &[u8]) -> Result<HashMap<String, u8>, Unreadable> {
     Ok(styles.keys().filter_map(|id| Some((id.clone(), level(id)?))).collect())
 }
 
-/// Word keeps the English names of its own styles in every language.
+/// Returns the heading level of a built-in style. Word uses the English names of its built-in styles in every language.
 fn named(name: &str) -> Option<u8> {
     let name = name.to_ascii_lowercase();
     match name.strip_prefix("heading ") {
@@ -88,24 +88,24 @@ fn named(name: &str) -> Option<u8> {
     }
 }
 
-/// Level 9 is that of body text.
+/// Returns the heading level of an outline level. Outline levels are 0-based; level 9 is body text.
 fn outline_level(element: &Element) -> Option<u8> {
     let level: u8 = element.attribute("val")?.parse().ok()?;
     (level < 9).then_some(level + 1)
 }
 
-/// What has been read of a paragraph. They nest: a text box stands within one.
+/// The part of a paragraph read so far. Paragraphs can nest: a text box is inside a paragraph.
 #[derive(Default)]
 struct Paragraph {
     text: String,
     block: Block,
 }
 
-/// Where the walk is.
+/// The state of the walk.
 #[derive(Default)]
 struct TextPosition {
     paragraphs: Vec<Paragraph>,
-    /// How many elements of a skipped one are open.
+    /// Number of open elements within a skipped one, itself included.
     skipped: usize,
     in_run: bool,
     in_text: bool,
@@ -113,7 +113,7 @@ struct TextPosition {
     hidden: bool,
 }
 
-/// The paragraphs of a part, also of a PowerPoint slide, whose names for them are the same.
+/// Adds the paragraphs of a part to `blocks`. Also works for PowerPoint slides, which use the same element names.
 pub fn paragraphs(xml: &[u8], styles: &HashMap<String, u8>, blocks: &mut Blocks) -> Result<(), Unreadable> {
     let mut place = TextPosition::default();
     walk(xml, |step| match step {

@@ -1,8 +1,8 @@
-//! HTML as Markdown, and the text of pages that no parser should be given.
+//! Converts HTML to Markdown, and extracts the text of pages that are unsafe to parse.
 
 use super::{Depth, Unreadable, measure};
 
-/// Not text of the page.
+/// Elements whose content is not text of the page.
 const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
 
 pub fn markdown(page: &str) -> Result<String, Unreadable> {
@@ -14,7 +14,7 @@ pub fn markdown(page: &str) -> Result<String, Unreadable> {
     if text.trim().is_empty() { Err(Unreadable::NoText) } else { Ok(text) }
 }
 
-/// The text between the tags, for pages no parser should be given.
+/// Returns the text between the tags, for pages that are unsafe to parse.
 pub fn strip(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
@@ -34,7 +34,7 @@ pub fn strip(html: &str) -> String {
     tidy(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// No spaces at line ends, at most one empty line, nothing empty around.
+/// Removes trailing spaces from lines, collapses empty lines to one, and trims both ends.
 pub fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut empty = 0;

@@ -1,7 +1,7 @@
 //! Extracts searchable text from files.
 //!
-//! Text files are taken as they are. **Documents** (PDF, HTML, Word …) go through parsers that meet bytes from anywhere: they
-//! may recurse, loop or take any amount of memory. [`DocumentKind::read`] therefore runs only in a helper process with limits
+//! Text files are used as they are. **Documents** (PDF, HTML, Word …) go through parsers that process untrusted bytes: they may
+//! recurse, loop or allocate any amount of memory. [`DocumentKind::read`] therefore runs only in a helper process with limits
 //! (`extraction`), never in the server.
 
 mod blocks;
@@ -19,13 +19,13 @@ use crate::domain::RelPath;
 
 pub use depth::{Depth, measure};
 
-/// Grows when documents may be read that were not, or otherwise: what was marked unreadable before is tried again.
+/// Version of document extraction; increase it when readers change. Documents that an older version refused are retried.
 pub const VERSION: u32 = 1;
 
-/// The longest text of one document, in bytes.
+/// Maximum bytes of the text of one document.
 pub const TEXT_LIMIT: usize = 8 << 20;
 
-/// How the text of a document is built.
+/// How the text of a document is structured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Markdown,
@@ -38,12 +38,12 @@ pub enum Format {
 pub struct Document {
     pub format: Format,
     pub text: String,
-    /// Whether `text` is the file itself, so that lines of one are lines of the other.
+    /// Whether `text` is the file itself, so that line numbers are the same in both.
     pub is_file: bool,
 }
 
 impl Document {
-    /// A file that is text already.
+    /// Creates the document of a text file, with the format of its file name extension.
     pub fn of(path: &RelPath, text: impl Into<String>) -> Self {
         let format = match ending(path).as_str() {
             "md" | "markdown" | "mdx" => Format::Markdown,
@@ -52,13 +52,13 @@ impl Document {
         Self { format, text: text.into(), is_file: true }
     }
 
-    /// The Markdown that was made of a document.
+    /// Creates a document from Markdown that was extracted from a file.
     pub fn made(text: String) -> Self {
         Self { format: Format::Markdown, text, is_file: false }
     }
 }
 
-/// Why there is no text of a file. Kept in the index, so that the file is not read again before it changes.
+/// Why a file has no text. Stored in the index, so that the file is not read again until it changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Unreadable {
@@ -84,16 +84,16 @@ pub enum Unreadable {
     ArchiveLimit,
     #[error("It is larger than 10 MB. Split it.")]
     FileLimit,
-    /// The file itself cannot be opened, and what the system says about it.
+    /// The file itself cannot be opened; with the error message of the system.
     #[error("It cannot be opened: {0}.")]
     NotOpened(String),
-    /// No fault of the file: it is tried again.
+    /// Not the file's fault: reading is retried.
     #[error("Documents cannot be read now: {0}.")]
     NoReader(String),
 }
 
 impl Unreadable {
-    /// The name of the reason, for who says it in another language.
+    /// Returns the machine-readable name of the reason, for clients that translate it.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotUtf8 => "not_utf8",
@@ -112,7 +112,7 @@ impl Unreadable {
         }
     }
 
-    /// What the system said, where it is part of the reason.
+    /// Returns the error message of the system, if it is part of the reason.
     pub fn detail(&self) -> Option<&str> {
         match self {
             Self::NotOpened(detail) | Self::NoReader(detail) => Some(detail),
@@ -121,7 +121,7 @@ impl Unreadable {
     }
 }
 
-/// A document that a parser must read.
+/// A kind of document that needs a parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DocumentKind {
@@ -135,7 +135,7 @@ pub enum DocumentKind {
 impl DocumentKind {
     pub const ALL: [Self; 5] = [Self::Pdf, Self::Html, Self::Docx, Self::Odt, Self::Pptx];
 
-    /// By the ending of its name; `None` for files that are taken as text.
+    /// Returns the kind by the file name extension, or `None` for files that are read as text.
     pub fn of(path: &RelPath) -> Option<Self> {
         match ending(path).as_str() {
             "pdf" => Some(Self::Pdf),
@@ -147,11 +147,11 @@ impl DocumentKind {
         }
     }
 
-    /// Its text as Markdown. To be called in a helper process only: on some input it panics, never ends, overflows the stack
-    /// or takes all memory there is.
+    /// Returns its text as Markdown. Call this only in a helper process: on some input it panics, never returns, overflows the
+    /// stack or exhausts memory.
     ///
     /// # Errors
-    /// Why there is no text.
+    /// Returns the reason why there is no text.
     pub fn read(self, bytes: &[u8]) -> Result<String, Unreadable> {
         let text = match self {
             Self::Pdf => pdf::markdown(bytes),
@@ -164,10 +164,10 @@ impl DocumentKind {
     }
 }
 
-/// A file that is text already.
+/// Returns the document of a text file.
 ///
 /// # Errors
-/// When it is not.
+/// Returns an error if the bytes are not UTF-8 or contain zero bytes.
 pub fn text(path: &RelPath, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     text_of(bytes).map(|text| Document::of(path, text))
 }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// In this process: only what is known to do no harm.
+    /// Reads a document in this process; use it only on input that is known to be harmless.
     fn read(path: &str, bytes: &[u8]) -> Result<Document, Unreadable> {
         let path = RelPath::parse(path).unwrap();
         match DocumentKind::of(&path) {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_html_becomes_markdown() {
+    fn html_page_becomes_markdown() {
         let document =
             read("knowledge/a.HTML", b"<h1>Birds</h1><p>Penguins <b>swim</b>.</p><script>no()</script>").unwrap();
         assert_eq!((document.text.as_str(), document.format), ("# Birds\n\nPenguins **swim**.", Format::Markdown));
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_page_is_text_or_a_reason(
+        fn any_page_yields_text_or_reason(
             html in "(<(p|div|table|tr|td|script|style|!--|h1|a href=x|li|ul|pre|svg|textarea)>|</(p|div|table|script|h1|pre|ul)>|-->|&amp;|&#x[0-9a-f]{1,6};|[a-z ]{1,6}|é|\n|<|>){0,30}",
             bytes in proptest::collection::vec(any::<u8>(), 0..40),
         ) {

@@ -1,4 +1,4 @@
-//! OpenDocument texts (OASIS OpenDocument 1.3) and PowerPoint presentations (ECMA-376, part 1).
+//! Converts OpenDocument texts (OASIS OpenDocument 1.3) and PowerPoint presentations (ECMA-376, part 1) to Markdown.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use super::docx::paragraphs;
 use super::xml::{Element, Step, walk};
 use super::zip::Archive;
 
-/// Remarks, deleted text, and the numbers that lead to notes.
+/// Comments, deleted text, and the reference marks of notes.
 const SKIPPED: [&str; 3] = ["annotation", "tracked-changes", "note-citation"];
-/// The most blanks that one element stands for.
+/// Maximum number of spaces that one element expands to.
 const BLANKS: usize = 64;
 
 pub fn odt(bytes: &[u8]) -> Result<String, Unreadable> {
@@ -69,14 +69,14 @@ fn level(element: &Element) -> u8 {
     element.attribute("outline-level").and_then(|level| level.parse().ok()).unwrap_or(1)
 }
 
-/// Text between paragraphs is layout of the file.
+/// Appends text to the open paragraph or heading. Text outside of them is only layout of the XML.
 fn say(texts: &mut [(Block, String)], text: &str) {
     if let Some((_, open)) = texts.last_mut() {
         open.push_str(text);
     }
 }
 
-/// One section a slide, in the order of their numbers.
+/// Returns the slides as Markdown, one section per slide, in the order of their numbers.
 pub fn pptx(bytes: &[u8]) -> Result<String, Unreadable> {
     let mut archive = Archive::open(bytes)?;
     let number = |name: &str| name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse::<u32>().ok();

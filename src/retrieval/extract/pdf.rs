@@ -1,4 +1,4 @@
-//! PDF: one section a page.
+//! Converts PDF to Markdown, one section per page.
 
 use std::fmt::Write;
 
@@ -16,7 +16,8 @@ pub fn markdown(bytes: &[u8]) -> Result<String, Unreadable> {
     if text.is_empty() { Err(Unreadable::NoText) } else { Ok(text) }
 }
 
-/// The library's errors for what is encrypted are many and differ between its versions; its words do not.
+/// Classifies an error by its message, because the library has many errors for encrypted files and they differ between its
+/// versions, while the words in their messages do not.
 fn reason(error: &str) -> Unreadable {
     let error = error.to_ascii_lowercase();
     let is_locked = ["password", "decrypt", "encrypt"].iter().any(|word| error.contains(word));

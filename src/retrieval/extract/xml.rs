@@ -1,14 +1,14 @@
-//! The XML of office documents as a flat stream of what matters: elements by their local names, and text.
+//! Reads the XML of office documents as a flat stream of events: elements by their local names, and text.
 //!
-//! Entities that a document declares itself are never expanded (a few bytes could stand for gigabytes), and elements nest only
-//! so deep; nothing here recurses.
+//! Entities that a document declares itself are never expanded (a few bytes could expand to gigabytes), and the nesting of
+//! elements is limited; nothing here recurses.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::Unreadable;
 
-/// Deeper than any document that a program writes.
+/// Maximum depth of nested elements: deeper than in any document that a program writes.
 const DEEPEST: usize = 512;
 
 /// One step through a document.
@@ -20,13 +20,13 @@ pub enum Step<'e> {
 
 /// An element that opens.
 pub struct Element<'e> {
-    /// Without its prefix.
+    /// The name without its namespace prefix.
     pub name: &'e str,
     start: &'e BytesStart<'e>,
 }
 
 impl Element<'_> {
-    /// The value of an attribute by its local name.
+    /// Returns the value of an attribute by its local name.
     pub fn attribute(&self, name: &str) -> Option<String> {
         let mut attributes = self.start.attributes();
         let mut attributes = attributes.with_checks(false).flatten();
@@ -35,10 +35,10 @@ impl Element<'_> {
     }
 }
 
-/// Walks through a document. Elements without content are closed at once.
+/// Calls `each` for every step of a document. An empty element is reported as an open and a close.
 ///
 /// # Errors
-/// What `each` answers; [`Unreadable::Damaged`] where it is no XML, [`Unreadable::TooDeep`].
+/// Returns the error of `each`, [`Unreadable::Damaged`] if the bytes are not XML, or [`Unreadable::TooDeep`].
 pub fn walk(bytes: &[u8], mut each: impl FnMut(Step) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
     let text = std::str::from_utf8(bytes).map_err(|_| Unreadable::Damaged)?;
     let mut reader = Reader::from_str(text);
@@ -75,7 +75,7 @@ pub fn walk(bytes: &[u8], mut each: impl FnMut(Step) -> Result<(), Unreadable>) 
     }
 }
 
-/// The five entities that XML itself has.
+/// Returns the character of one of XML's five predefined entities.
 fn named(entity: &str) -> Option<char> {
     match entity {
         "amp" => Some('&'),

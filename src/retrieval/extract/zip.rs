@@ -1,5 +1,5 @@
-//! The zip archive that an office document is, unpacked within limits. Nothing it says about sizes is believed before the
-//! bytes are there.
+//! Unpacks the zip archive of an office document within limits. Counts the unpacked bytes and does not trust the sizes that the
+//! archive declares.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
@@ -9,15 +9,15 @@ use zip::result::ZipError;
 
 use super::Unreadable;
 
-/// How an encrypted office document begins: it is not a zip but an OLE container.
+/// First bytes of an encrypted office document, which is an OLE container and not a zip archive.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 const MOST_MEMBERS: usize = 4_096;
-/// Bytes unpacked from one archive, over all members that are read.
+/// Maximum bytes unpacked from one archive, over all members that are read.
 const UNPACKED: usize = 64 << 20;
 
 pub struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
-    /// Bytes that may still be unpacked.
+    /// Number of bytes that may still be unpacked.
     left: usize,
 }
 
@@ -34,12 +34,12 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The names of all members that are text, in no order.
+    /// Returns the names of all members that are valid text, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.zip.file_names().flatten().map(Cow::into_owned)
     }
 
-    /// A member's bytes, unpacked and checked; `None` where there is none of that name.
+    /// Returns a member's bytes, unpacked and checked, or `None` if there is no member with this name.
     pub fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, Unreadable> {
         let member = match self.zip.by_name(name) {
             Ok(member) => member,

@@ -1,10 +1,10 @@
-//! Late interaction: each piece of the question looks for the piece nearest in meaning around the centre of a window
-//! (ColBERT's MaxSim: Khattab and Zaharia 2020, arXiv:2004.12832), and a match counts the less the farther away it stands.
+//! Late interaction: matches each piece of the question with the piece nearest in meaning around the centre of a window
+//! (ColBERT's MaxSim: Khattab and Zaharia 2020, arXiv:2004.12832). The farther a match is from the centre, the less it counts.
 //!
-//! For a piece *j* of the question and a unit *u*, `m(u, j)` is the largest product of *j*'s vector (less the mean, brought
-//! to length 1) and the signs of a piece in *u*. A window with the centre *c* has `s(j) = max over its units of
-//! exp(−½(d/160)²) · max(m(u, j), 0)` for the distance *d* in tokens (160 where windows have 256), and its score is the
-//! mean of all `s(j)`, weighted by idf.
+//! For a piece *j* of the question and a unit *u*, `m(u, j)` is the largest dot product of *j*'s vector (minus the mean,
+//! normalised to length 1) and the signs of a piece in *u*. A window with the centre *c* has `s(j) = max over its units of
+//! exp(−½(d/160)²) · max(m(u, j), 0)` for the distance *d* in tokens from *c* (160 for windows of 256 tokens), and its score is
+//! the mean of all `s(j)`, weighted by idf.
 
 mod store;
 
@@ -16,15 +16,15 @@ use super::windows::ScoredWindows;
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use store::TokenVectors;
 
-/// Standard deviation of the kernel, as a share of the window's length.
+/// Standard deviation of the kernel, as a fraction of the window's length.
 const SPREAD: f64 = 0.625;
-/// The mean is that of the pieces of so many chunks, which are held in memory for it: 80 MB.
+/// Number of chunks whose pieces are sampled to compute the mean. They are all held in memory for that: 80 MB.
 const SAMPLE: usize = 200;
 
-/// A piece of the question, ready to be compared.
+/// A piece of the question, prepared for comparison.
 struct QueryPiece {
     idf: f64,
-    /// For each byte of signs, what each of its values adds to the product.
+    /// For each byte of signs, what each of its 256 values adds to the dot product.
     tables: Vec<[f32; 256]>,
 }
 
@@ -34,7 +34,7 @@ impl QueryPiece {
     }
 }
 
-/// What the candidates are compared with the question by.
+/// Compares the candidates with the question.
 pub(super) struct LateInteraction<'a> {
     pub tokens: &'a TokenVectors,
     pub snapshot: &'a Snapshot,
@@ -42,8 +42,8 @@ pub(super) struct LateInteraction<'a> {
 }
 
 impl LateInteraction<'_> {
-    /// The score of each window, 0 to 1. `None` when the question has no piece, or a chunk that was looked at has no
-    /// vectors yet: scores of some would not be comparable with the others.
+    /// Returns the score of each window, 0 to 1. Returns `None` if the question has no pieces or a chunk in the spans has no
+    /// vectors yet: scores for only some windows would not be comparable.
     pub fn scores(&self, question: &[&TokenVector], scored: &ScoredWindows<'_>) -> Option<Vec<f64>> {
         let mean = self.tokens.mean()?;
         let asked: Vec<QueryPiece> = question
@@ -74,7 +74,7 @@ impl LateInteraction<'_> {
         idf(self.snapshot.len(), texts as u32)
     }
 
-    /// For each unit of a span and each piece of the question the largest product, where it is above 0.
+    /// Returns, for each unit of a span and each piece of the question, the largest dot product, or 0 if none is positive.
     fn closeness(&self, asked: &[QueryPiece], span: &Span) -> Option<Vec<f32>> {
         let mut closeness = vec![0.0f32; span.offsets.units() * asked.len()];
         for (place, part) in span.parts.iter().enumerate() {
@@ -89,14 +89,14 @@ impl LateInteraction<'_> {
     }
 }
 
-/// Less the mean, of length 1.
+/// Subtracts the mean and normalises to length 1.
 fn centred(vector: &[f32], mean: &[f32]) -> Vec<f32> {
     let centred = vector.iter().zip(mean).map(|(value, mean)| value - mean);
     let length = centred.clone().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
     centred.map(|value| value / length).collect()
 }
 
-/// A set sign stands for `1/√dimension`, any other for as much below 0.
+/// Builds the lookup tables of [`QueryPiece`]. A set sign bit stands for `1/√dimension`, a clear one for `−1/√dimension`.
 fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
     let unit = 1.0 / (vector.len() as f32).sqrt();
     let table = |eight: &[f32]| {
@@ -111,11 +111,11 @@ fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
     vector.chunks(8).map(table).collect()
 }
 
-/// Makes what is missing of the chunks of `snapshot`; `told` is called after each text, with the number of chunks that are
-/// there.
+/// Computes and stores the missing vectors of the chunks of `snapshot`. After each chunk, calls `told` with the number of
+/// chunks done.
 ///
 /// # Errors
-/// When the model cannot answer, or index or store fail.
+/// Returns an error if the model, the index or the store fails.
 pub fn fill(
     tokens: &RwLock<TokenVectors>,
     embedder: &dyn TokenEmbedder,

@@ -1,12 +1,12 @@
-//! The vectors of the pieces of all chunks, by the key of the chunk's text: a cache file that grows at its end. Of each
-//! number only the sign is kept, after the mean of all pieces was taken away (it is most of what the pieces of a model
-//! have in common): 48 bytes a piece for 384 numbers, and questions are answered as well as from whole numbers.
+//! The vectors of the pieces of all chunks, by the key of the chunk's indexed text: an append-only cache file. It stores only
+//! the sign of each component after subtracting the mean of the sampled pieces (which is most of what the pieces of a model
+//! have in common): 48 bytes per piece for 384 components, and retrieval is as good as with the full floats.
 //!
-//! Layout, little-endian: a line of UTF-8 that names format, model and dimension, padded with blanks to [`HEADER`] bytes;
-//! the **mean**: the number of chunks that the index had when it was made (u32), `dimension` floats (f32), the CRC-32 of
-//! both; then **records**: key (u64), the number of pieces of the text (u32) and of different ones (u32), the different
-//! ones (u32, rising), for each piece its place (u32), for each piece its signs (a bit each, set when above the mean),
-//! and the CRC-32 of all that.
+//! Layout, little-endian: a line of UTF-8 that names format, model and dimension, padded with spaces to [`HEADER`] bytes;
+//! the **mean**: the number of chunks in the index when it was computed (u32), `dimension` floats (f32), the CRC-32 of
+//! both; then **records**: key (u64), the number of pieces of the chunk (u32) and of distinct piece ids (u32), the distinct
+//! piece ids (u32, ascending), for each piece its byte offset (u32), for each piece its signs (one bit per component, set if
+//! above the mean), and the CRC-32 of the whole record.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -16,9 +16,9 @@ use std::os::unix::fs::FileExt;
 use crate::domain::TokenVector;
 
 const HEADER: usize = 256;
-/// What comes first in a record: key and two numbers.
+/// Bytes of a record's header: the key and two counts.
 const BEGIN: usize = 16;
-/// A mean of fewer chunks than these is made anew when there are [`GROWN`] times as many.
+/// A mean computed for an index of fewer chunks than this is recomputed when the index has more than [`GROWN`] times as many.
 const FEW: usize = 64;
 const GROWN: usize = 4;
 
@@ -32,18 +32,18 @@ pub struct TokenVectors {
 
 struct Mean {
     values: Vec<f32>,
-    /// Of the index, when it was made.
+    /// Number of chunks in the index when the mean was computed.
     chunks: usize,
 }
 
-/// Where a record is, its length, and the different pieces of its text, rising.
+/// A record's file offset, its length, and the distinct piece ids of its text, ascending.
 struct Record {
     at: u64,
     bytes: usize,
     pieces: Vec<u32>,
 }
 
-/// The pieces of a chunk's text: bytes from its begin, and signs.
+/// The pieces of a chunk's text: their byte offsets in the chunk, and their signs.
 pub(super) struct SignBits {
     pub starts: Vec<u32>,
     bits: Vec<u8>,
@@ -57,10 +57,11 @@ impl SignBits {
 }
 
 impl TokenVectors {
-    /// Reads what is in `file` when it is of this model; otherwise begins it anew.
+    /// Reads `file` if it was written for this model and dimension; otherwise clears it. Truncates the file before the first
+    /// incomplete or damaged record.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// Returns an error if the file cannot be read or written.
     pub fn open(file: File, model: &str, dimension: usize) -> io::Result<Self> {
         let mut tokens = Self { file, dimension, mean: None, records: HashMap::new(), end: HEADER as u64 };
         let header = header(model, dimension);
@@ -85,7 +86,7 @@ impl TokenVectors {
         Ok(tokens)
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -98,7 +99,7 @@ impl TokenVectors {
         self.records.contains_key(&key)
     }
 
-    /// Whether a chunk is there and its text holds this piece.
+    /// Returns whether the chunk is stored and its indexed text contains this piece.
     pub fn holds(&self, key: u64, piece: u32) -> bool {
         self.records.get(&key).is_some_and(|record| record.pieces.binary_search(&piece).is_ok())
     }
@@ -107,15 +108,15 @@ impl TokenVectors {
         self.mean.as_ref().map(|mean| mean.values.as_slice())
     }
 
-    /// Whether there is no mean yet, or only one of much fewer chunks.
+    /// Returns whether there is no mean yet, or only one computed for an index of far fewer chunks.
     pub fn wants_mean(&self, chunks: usize) -> bool {
         self.mean.as_ref().is_none_or(|mean| mean.chunks < FEW && chunks > GROWN * mean.chunks)
     }
 
-    /// Drops everything there is, and takes this mean from now on; the index has so many chunks.
+    /// Drops all records and sets the mean. `chunks` is the number of chunks in the index.
     ///
     /// # Errors
-    /// When the file cannot be written; then there is nothing.
+    /// Returns an error if the mean has another dimension, or if the file cannot be written; the store is then empty.
     pub fn begin(&mut self, values: Vec<f32>, chunks: usize) -> io::Result<()> {
         if values.len() != self.dimension {
             return Err(wrong(values.len(), self.dimension));
@@ -131,11 +132,12 @@ impl TokenVectors {
         Ok(())
     }
 
-    /// Adds the pieces of an indexed text whose first `head` bytes stand above the chunk. A text that is there already is
-    /// left as it is.
+    /// Adds the pieces of an indexed text whose first `head` bytes are the headings above the chunk. Does nothing if the key is
+    /// already stored.
     ///
     /// # Errors
-    /// When there is no mean yet, or the file cannot be written; the text is then not there.
+    /// Returns an error if there is no mean yet, a vector has another dimension, or the file cannot be written; the text is
+    /// then not stored.
     pub fn add(&mut self, key: u64, tokens: &[TokenVector], head: usize) -> io::Result<()> {
         let Some(mean) = &self.mean else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no mean yet"));
@@ -157,7 +159,7 @@ impl TokenVectors {
         self.append(key, &record, pieces)
     }
 
-    /// `None` when it is still to be made, or damaged.
+    /// Reads the pieces of a chunk. Returns `None` if they are missing or damaged.
     pub(super) fn read(&self, key: u64) -> Option<SignBits> {
         let record = self.records.get(&key)?;
         let bytes = self.bytes(record).ok()?;
@@ -171,10 +173,10 @@ impl TokenVectors {
         Some(SignBits { starts, bits: bits.to_vec(), width: self.width() })
     }
 
-    /// Copies the records of `keys` into `file`, which takes the place of the one there is.
+    /// Copies the mean and the records of `keys` into `file`, overwriting it, and returns the cache in that file.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// Returns an error if a file cannot be read or written.
     pub fn copy(&self, keys: impl Iterator<Item = u64>, file: File, model: &str) -> io::Result<Self> {
         file.set_len(0)?;
         let mut kept = Self::open(file, model, self.dimension)?;
@@ -203,7 +205,7 @@ impl TokenVectors {
         Ok(bytes)
     }
 
-    /// The next record of a file of this length, when it is whole.
+    /// Reads the next record of a file of this length. Returns `None` if it is incomplete or damaged.
     fn next(&self, reader: &mut impl Read, length: u64) -> Option<(u64, Record)> {
         let mut record = vec![0; BEGIN];
         reader.read_exact(&mut record).ok()?;
@@ -211,7 +213,7 @@ impl TokenVectors {
         let (count, different) = counts(begin);
         let key = u64::from_le_bytes(*begin.first_chunk()?);
         let bytes = BEGIN + 4 * different + (4 + self.width()) * count + 4;
-        // A damaged number would have any amount of memory taken.
+        // A damaged count could otherwise allocate any amount of memory.
         (self.end + bytes as u64 <= length).then_some(())?;
         record.resize(bytes, 0);
         reader.read_exact(&mut record[BEGIN..]).ok()?;
@@ -222,13 +224,13 @@ impl TokenVectors {
         Some((key, Record { at: self.end, bytes, pieces }))
     }
 
-    /// Bytes of a piece's signs.
+    /// Returns the number of bytes of a piece's signs.
     fn width(&self) -> usize {
         self.dimension.div_ceil(8)
     }
 }
 
-/// One bit a number, the first in the lowest bit of the first byte.
+/// Returns one bit per component, set if above the mean; the first is the lowest bit of the first byte.
 pub(super) fn signs(vector: &[f32], mean: &[f32]) -> Vec<u8> {
     let mut bits = vec![0; vector.len().div_ceil(8)];
     for (at, (value, mean)) in vector.iter().zip(mean).enumerate() {
@@ -261,7 +263,7 @@ fn read_mean(reader: &mut impl Read, dimension: usize) -> Option<Mean> {
     Some(Mean { values, chunks: u32::from_le_bytes(*chunks) as usize })
 }
 
-/// How many pieces a record has, and how many different ones its text.
+/// Returns how many pieces a record has, and how many distinct piece ids its text has.
 fn counts(begin: &[u8; BEGIN]) -> (usize, usize) {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| begin[at + byte])) as usize;
     (number(8), number(12))
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_places_and_pieces_come_back_from_the_file() {
+    fn signs_places_and_pieces_round_trip() {
         let file = tempfile::tempfile().unwrap();
         filled(&file);
         let tokens = open(&file);
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_or_a_damaged_mean_begins_anew() {
+    fn other_model_or_damaged_mean_resets_cache() {
         for damage in [0, HEADER + 2] {
             let file = tempfile::tempfile().unwrap();
             filled(&file);
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_or_damaged_record_ends_the_cache_and_is_made_again() {
+    fn damaged_record_truncates_cache_and_is_recomputed() {
         let file = tempfile::tempfile().unwrap();
         let tokens = filled(&file);
         let (fifth, tenth) = (tokens.records[&5].at, tokens.records[&10].at);
@@ -338,14 +340,14 @@ mod tests {
         assert_eq!((tokens.len(), file.metadata().unwrap().len()), (10, tenth));
         tokens.add(99, &some(99), 0).unwrap();
         assert_eq!(shown(&open(&file), 99), shown(&tokens, 99));
-        // A number of pieces that would need gigabytes.
+        // A piece count that would need gigabytes.
         file.write_all_at(&[0xff; 4], fifth + 8).unwrap();
         assert!(tokens.read(5).is_none(), "what was damaged meanwhile is not there");
         assert_eq!((open(&file).len(), file.metadata().unwrap().len()), (5, fifth));
     }
 
     #[test]
-    fn the_mean_of_few_chunks_is_made_anew_when_there_are_many() {
+    fn mean_is_recomputed_when_corpus_grows() {
         let mut tokens = filled(&tempfile::tempfile().unwrap());
         assert!(!tokens.wants_mean(80) && tokens.wants_mean(81));
         tokens.begin(vec![0.0; DIMENSION], 64).unwrap();
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wanted_records_are_copied_with_the_mean() {
+    fn only_live_records_are_copied_with_mean() {
         let tokens = filled(&tempfile::tempfile().unwrap());
         let file = tempfile::tempfile().unwrap();
         tokens.copy([3, 77, 5, 3].into_iter(), file.try_clone().unwrap(), "m").unwrap();

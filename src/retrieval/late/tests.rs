@@ -10,7 +10,7 @@ use crate::retrieval::{FolderIndex, Ranking, SearchOutcome, SearchRequest, Searc
 
 const DIMENSION: usize = 20;
 
-/// Its pieces are words; neighbouring letters of the alphabet at their begin are near in meaning.
+/// An embedder whose pieces are words; the vector of a word is derived from its CRC-32.
 struct Words;
 
 impl TokenEmbedder for Words {
@@ -81,7 +81,7 @@ fn hits_show_what_late_interaction_added() {
 }
 
 #[test]
-fn quotations_and_chunks_without_vectors_are_answered_as_before() {
+fn quotations_and_chunks_without_vectors_are_unaffected() {
     let index = index(&FILES);
     let shown =
         |found: &SearchOutcome| serde_json::to_value((&found.hits, &found.near_misses, &found.weights)).unwrap();
@@ -118,7 +118,7 @@ fn grown_index_restarts_and_changed_one_adds() {
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
 }
 
-/// The definition, without tables or a store.
+/// Computes the scores directly from the definition, without tables or a store.
 fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindows) -> Vec<f64> {
     let mean = late.tokens.mean().unwrap();
     let texts: Vec<BTreeSet<u32>> = late
@@ -166,7 +166,7 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn scores_are_those_of_the_definition(texts in prop::collection::vec("([a-f]{1,3}[ .\n]{1,2}){1,120}", 1..4), query in "([a-f]{1,3} ){1,6}") {
+    fn scores_match_definition(texts in prop::collection::vec("([a-f]{1,3}[ .\n]{1,2}){1,120}", 1..4), query in "([a-f]{1,3} ){1,6}") {
         let names: Vec<String> = (0..texts.len()).map(|number| format!("memory/{number}.txt")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
         let index = index(&files);

@@ -1,4 +1,4 @@
-//! Questions find their answers, and each hit says why.
+//! Tests that questions find their answers and that each hit explains why it was found.
 
 use super::*;
 use crate::domain::knowledge::NearMissReason;
@@ -41,7 +41,7 @@ fn questions_find_their_answers_in_any_language() {
 }
 
 #[test]
-fn a_hit_says_where_it_stands_and_why() {
+fn hit_has_location_and_reason() {
     let index = home();
     let found = ask(&index, "Where did Caroline adopt the dog?", 1, None);
     let hit = &found.hits[0];
@@ -57,15 +57,15 @@ fn a_hit_says_where_it_stands_and_why() {
 }
 
 #[test]
-fn the_heading_is_searched_with_the_text_below_it() {
+fn heading_is_searched_with_its_text() {
     let body = "Nothing here repeats the name of the place above. ".repeat(20);
     let index = index(&[("knowledge/a.md", &format!("# Cities\n\n## Paris\n\n{body}\n\n## Rome\n\n{body}\n"))]);
     assert_eq!(hits(&index, "rome", 5)[0].heading.as_deref(), Some("Cities › Rome"));
 }
 
 #[test]
-fn an_answer_on_the_border_of_two_chunks_is_given_whole() {
-    // About 5 tokens a line: the border of the first chunk lies somewhere near line 50.
+fn answer_across_chunks_is_returned_whole() {
+    // About 5 tokens per line: the first chunk ends near line 50.
     let line = |n: usize| {
         if (48..54).contains(&n) { format!("- penguin fact {n} here\n") } else { format!("- filler {n} text here\n") }
     };
@@ -81,7 +81,7 @@ fn an_answer_on_the_border_of_two_chunks_is_given_whole() {
 }
 
 #[test]
-fn hits_of_one_question_do_not_repeat_each_other() {
+fn hits_of_one_query_do_not_overlap() {
     let text: String = (0..200).map(|n| format!("- the penguin number {n} of the colony\n")).collect();
     let index = index(&[("knowledge/a.md", &text)]);
     let found = hits(&index, "penguin colony", 4);
@@ -95,7 +95,7 @@ fn hits_of_one_question_do_not_repeat_each_other() {
 }
 
 #[test]
-fn near_misses_say_why_they_lost() {
+fn near_misses_state_why_they_lost() {
     let index = index(&[
         ("knowledge/a.md", "Penguins swim in cold water and eat fish."),
         ("knowledge/b.md", "Penguins stand on ice."),
@@ -111,7 +111,7 @@ fn near_misses_say_why_they_lost() {
 }
 
 #[test]
-fn the_best_of_one_is_the_best_of_five() {
+fn top_hit_is_independent_of_count() {
     let text: String = (0..60).map(|n| format!("## S{n}\n\nword{} word{} and filler text\n\n", n % 7, n % 5)).collect();
     let index = index(&[("knowledge/a.md", &text), ("knowledge/b.md", MEMORY)]);
     for query in ["word1", "word2 word3", "filler", "猫"] {
@@ -123,7 +123,7 @@ fn the_best_of_one_is_the_best_of_five() {
 }
 
 #[test]
-fn the_manual_answers_questions_about_the_product() {
+fn manual_answers_product_questions() {
     let index = index(&[
         ("knowledge/memory-and-rag.md", include_str!("../../../starter/knowledge/memory-and-rag.md")),
         ("knowledge/miniclaw-overview.md", include_str!("../../../starter/knowledge/miniclaw-overview.md")),

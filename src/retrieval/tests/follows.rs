@@ -1,4 +1,4 @@
-//! The index is what a fresh start would give, whatever happened to the files before.
+//! Tests that the index equals a freshly built one, whatever changes the files went through.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn on_disk(folder: &std::path::Path) -> FolderIndex {
 }
 
 #[test]
-fn a_plan_reads_only_what_changed() {
+fn plan_reads_only_changed_files() {
     let mut index = index(&[("k/a.md", "apple"), ("k/b.md", "pear")]);
     assert!(index.plan(&[listed("k/a.md", "apple"), listed("k/b.md", "pear")]).is_empty());
     let plan = index.plan(&[listed("k/a.md", "changed"), listed("k/c.md", "new")]);
@@ -26,7 +26,7 @@ fn a_plan_reads_only_what_changed() {
 
 proptest! {
     #[test]
-    fn a_plan_is_the_difference_of_folder_and_index(
+    fn plan_is_difference_of_folder_and_index(
         before in prop::collection::btree_map("k/[a-c./-]{0,2}[a-c]", "[xy]", 0..8),
         after in prop::collection::btree_map("k/[a-c./-]{0,2}[a-c]", "[xy]", 0..8),
     ) {
@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn an_edit_makes_few_new_vectors_necessary() {
+fn edit_needs_few_new_vectors() {
     let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
     let text: String = (0..30).map(section).collect();
     let keys = |index: &FolderIndex| index.snapshot().unwrap().keys().map(|(_, key)| key).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ fn an_edit_makes_few_new_vectors_necessary() {
 }
 
 #[test]
-fn an_edit_leaves_the_chunks_of_other_sections_in_the_index() {
+fn edit_keeps_chunks_of_other_sections() {
     let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
     let text: String = (0..30).map(section).collect();
     let mut edited = index(&[("k/a.md", &text)]);
@@ -77,7 +77,7 @@ fn an_edit_leaves_the_chunks_of_other_sections_in_the_index() {
 }
 
 #[test]
-fn an_unreadable_file_is_listed_with_its_reason() {
+fn unreadable_file_is_listed_with_reason() {
     let mut index = index(&[("k/a.md", "apple")]);
     index.put(&listed("k/b.bin", ""), Ok(vec![0xff, 0xfe])).unwrap();
     index.put(&listed("k/c.md", ""), Err(Unreadable::FileLimit)).unwrap();
@@ -136,7 +136,7 @@ fn uncommitted_chunks_vanish_in_a_crash() {
 }
 
 #[test]
-fn other_settings_and_damage_are_recognised() {
+fn changed_settings_and_damage_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let mut index = on_disk(folder.path());
     put(&mut index, "k/a.md", "apple");
@@ -149,7 +149,7 @@ fn other_settings_and_damage_are_recognised() {
 }
 
 #[test]
-fn a_new_title_is_searchable_everywhere() {
+fn new_title_is_searchable_in_all_chunks() {
     let rest = "## One\n\nfirst text\n\n".to_owned() + &"filler words. ".repeat(100) + "\n\n## Two\n\nsecond text\n";
     let mut index = index(&[("k/a.md", &format!("# Apples\n\n{rest}"))]);
     put(&mut index, "k/a.md", &format!("# Pears\n\n{rest}"));
@@ -159,7 +159,7 @@ fn a_new_title_is_searchable_everywhere() {
 }
 
 #[test]
-fn the_key_of_a_vector_is_what_it_was_made_of() {
+fn vector_key_is_its_input() {
     let index = index(&[("k/a.md", "# A\n\napple")]);
     let snapshot = index.snapshot().unwrap();
     let (address, found) = snapshot.keys().next().unwrap();
@@ -171,9 +171,9 @@ fn the_key_of_a_vector_is_what_it_was_made_of() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// Files of many small chunks, and edits that leave most of them as they are.
+    /// Files of many small chunks, and edits that leave most of the chunks unchanged.
     #[test]
-    fn edited_lines_end_in_the_index_a_fresh_start_would_give(
+    fn line_edits_yield_the_index_of_a_fresh_start(
         lines in prop::collection::vec("(## [a-c]|- |)([a-f]{1,2} |猫|狗|\\. ){0,8}", 20..60),
         edits in prop::collection::vec((0usize..60, 0usize..4, prop::collection::vec("([a-f]{1,2} ?){0,6}|", 0..3)), 1..8),
         at_once in any::<bool>(),
@@ -207,7 +207,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn edits_end_in_the_index_a_fresh_start_would_give(
+    fn edits_yield_the_index_of_a_fresh_start(
         edits in prop::collection::vec((0usize..4, "(# |- |\n\n|[abc]{1,3} |猫|狗|。){0,40}"), 1..10),
         query in "[abc]{1,3} (猫狗|[abc])?",
     ) {

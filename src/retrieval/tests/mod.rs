@@ -1,4 +1,4 @@
-//! Searching a folder of documents, as a library does.
+//! Tests that search a folder of documents, as a library does.
 
 mod answers;
 mod follows;
@@ -34,7 +34,7 @@ pub fn index(files: &[(&str, &str)]) -> FolderIndex {
     index
 }
 
-/// A model of meaning that knows these words and nothing else: texts that hold words of one number are near each other.
+/// An embedding model that knows only these words: texts that contain words with the same number are near each other.
 pub struct Meanings(pub HashMap<&'static str, usize>);
 
 impl Meanings {
@@ -56,7 +56,7 @@ impl Meanings {
     }
 }
 
-/// Asks as a library does; with `meanings`, both retrievers.
+/// Searches as a library does; with `meanings`, uses both retrievers.
 pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meanings>) -> SearchOutcome {
     let snapshot = index.snapshot().unwrap();
     let vectors = meanings.map(|meanings| {

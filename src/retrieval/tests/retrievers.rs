@@ -1,4 +1,4 @@
-//! Both retrievers together: what each is trusted with.
+//! Tests both retrievers together: which questions each of them decides.
 
 use super::*;
 use crate::domain::knowledge::{NearMissReason, WeightReason};
@@ -16,7 +16,7 @@ fn meanings() -> Meanings {
 }
 
 #[test]
-fn a_question_in_other_words_is_answered_by_meaning() {
+fn paraphrased_question_is_answered_by_vectors() {
     let found = ask(&folder(), "vehicle", 1, Some(&meanings()));
     assert_eq!(found.hits[0].source, "knowledge/car.md");
     assert_eq!(found.weights.reason, WeightReason::Balanced);
@@ -37,7 +37,7 @@ fn foreign_script_question_is_answered_by_vectors() {
 }
 
 #[test]
-fn names_and_quotations_are_answered_by_words_alone() {
+fn names_and_quotations_use_words_only() {
     for (question, reason) in [("garage_door", WeightReason::Identifier), ("\"apple a day\"", WeightReason::Quoted)] {
         let found = ask(&folder(), question, 3, Some(&meanings()));
         assert_eq!((found.weights.reason, found.weights.vector), (reason, 0.0));
@@ -46,7 +46,7 @@ fn names_and_quotations_are_answered_by_words_alone() {
 }
 
 #[test]
-fn the_fused_score_is_the_arithmetic_it_shows() {
+fn fused_score_equals_its_explanation() {
     let found = ask(&folder(), "fruit in the garage", 3, Some(&meanings()));
     for hit in found.hits.iter().chain(found.near_misses.iter().map(|missed| &missed.hit)) {
         let how = hit.how.as_ref().unwrap();
@@ -57,7 +57,7 @@ fn the_fused_score_is_the_arithmetic_it_shows() {
 }
 
 #[test]
-fn a_hit_by_words_alone_is_never_lost() {
+fn word_only_hit_is_kept() {
     let nothing = Meanings::of(&[]);
     let found = ask(&folder(), "automobile", 3, Some(&nothing));
     assert_eq!(found.hits[0].source, "knowledge/car.md");
@@ -67,7 +67,7 @@ fn a_hit_by_words_alone_is_never_lost() {
 }
 
 #[test]
-fn a_chunk_without_a_vector_is_judged_by_its_words() {
+fn chunk_without_vector_is_scored_by_words() {
     let index = folder();
     let snapshot = index.snapshot().unwrap();
     let vectors = RwLock::new(Vectors::open(tempfile::tempfile().unwrap(), "made", 16).unwrap());
@@ -95,7 +95,7 @@ fn a_chunk_without_a_vector_is_judged_by_its_words() {
 }
 
 #[test]
-fn the_weight_can_be_overruled() {
+fn weight_can_be_overridden() {
     let index = folder();
     let snapshot = index.snapshot().unwrap();
     let meanings = meanings();

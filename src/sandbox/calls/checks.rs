@@ -1,5 +1,5 @@
-//! Which arguments the checked system calls may have, as rules for the filter: a call passes when all conditions of any one
-//! of its rules hold.
+//! The allowed arguments of the checked system calls, as rules for the filter: a call passes if all conditions of any one of
+//! its rules hold.
 
 use libc::*;
 use seccompiler::{
@@ -12,16 +12,16 @@ use super::table::Check;
 
 type Allowed = Result<Option<Vec<SeccompRule>>, BackendError>;
 
-/// Set-user-id and set-group-id.
+/// The set-user-id and set-group-id bits.
 const SET_ID: u64 = (S_ISUID | S_ISGID) as u64;
 const NAMESPACES: i32 =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-/// The part of a socket's type that is no flag.
+/// Mask for a socket's type without its flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-/// As programs ask for terminals, sizes and shared blocks: TCGETS, TCSETS, TCSETSW, TCSETSF, TIOCGPGRP, TIOCSPGRP, TIOCOUTQ,
-/// TIOCGWINSZ, TIOCSWINSZ, FIONREAD, FIONBIO, TIOCGSID, FIONCLEX, FIOCLEX, TCGETS2, FS_IOC_GETFLAGS, FS_IOC_FIEMAP, FICLONE,
-/// FICLONERANGE, FIDEDUPERANGE, FS_IOC_FSGETXATTR.
+/// Requests that programs use for terminals, sizes and shared blocks: TCGETS, TCSETS, TCSETSW, TCSETSF, TIOCGPGRP,
+/// TIOCSPGRP, TIOCOUTQ, TIOCGWINSZ, TIOCSWINSZ, FIONREAD, FIONBIO, TIOCGSID, FIONCLEX, FIOCLEX, TCGETS2, FS_IOC_GETFLAGS,
+/// FS_IOC_FIEMAP, FICLONE, FICLONERANGE, FIDEDUPERANGE, FS_IOC_FSGETXATTR.
 const IOCTLS: [u64; 21] = [
     0x5401,
     0x5402,
@@ -94,7 +94,8 @@ const PRCTLS: [i32; 29] = [
     PR_GET_THP_DISABLE,
     PR_GET_SPECULATION_CTRL,
     PR_SET_VMA,
-    // PR_SVE_SET_VL, PR_SVE_GET_VL, PR_PAC_RESET_KEYS, PR_SET_TAGGED_ADDR_CTRL, PR_GET_TAGGED_ADDR_CTRL: the processor's own.
+    // PR_SVE_SET_VL, PR_SVE_GET_VL, PR_PAC_RESET_KEYS, PR_SET_TAGGED_ADDR_CTRL, PR_GET_TAGGED_ADDR_CTRL: specific to
+    // aarch64.
     50,
     51,
     54,
@@ -104,13 +105,13 @@ const PRCTLS: [i32; 29] = [
 
 /// ADDR_NO_RANDOMIZE
 const FIXED_ADDRESSES: u64 = 0x0004_0000;
-/// Asks for the personality and changes nothing.
+/// Queries the personality without changing it.
 const ASK_PERSONALITY: u64 = 0xffff_ffff;
 
-/// The rules of a check, for the call of this name; none when nothing of it is allowed.
+/// Returns the rules of a check for the call with this name; `None` if the call is never allowed.
 ///
 /// # Errors
-/// When a condition cannot be compiled.
+/// Returns an error if a condition cannot be compiled.
 pub fn rules(check: Check, call: &str, reach: NetworkAccess) -> Allowed {
     let rules = match check {
         Check::Itself(argument) => vec![all([equal(argument, 0)?])?],
@@ -126,7 +127,7 @@ pub fn rules(check: Check, call: &str, reach: NetworkAccess) -> Allowed {
         Check::NoNamespace => vec![all([none_of(0, NAMESPACES as u64)?])?],
         Check::OpenMode => {
             let flags = if call == "open" { 1 } else { 2 };
-            // O_TMPFILE is a bit of its own and O_DIRECTORY.
+            // O_TMPFILE consists of its own bit and O_DIRECTORY.
             let makes = (O_CREAT | (O_TMPFILE & !O_DIRECTORY)) as u64;
             vec![all([none_of(flags, makes)?])?, all([none_of(flags + 1, SET_ID)?])?]
         }
@@ -172,7 +173,7 @@ fn any_of<const N: usize>(argument: u8, values: [u64; N]) -> Result<Vec<SeccompR
     values.into_iter().map(|value| all([equal(argument, value)?])).collect()
 }
 
-/// The kernel reads these arguments as 32 bits.
+/// Compares the lower 32 bits: the kernel reads no more of these arguments.
 fn equal(argument: u8, value: u64) -> Result<Condition, BackendError> {
     Condition::new(argument, Dword, Op::Eq, value)
 }

@@ -1,5 +1,5 @@
-//! The seccomp half of the confinement: the system calls that a job may make. Landlock alone leaves open whatever does not open
-//! a file: sockets, shared memory, limits and priorities of other processes, leases, watches.
+//! The seccomp half of the confinement: the system calls that a job may make. Landlock alone covers only calls that open
+//! files; it leaves open sockets, shared memory, limits and priorities of other processes, leases, watches.
 
 mod checks;
 mod table;
@@ -14,26 +14,28 @@ pub use table::{name, reason};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// What a job needs of the network.
+/// The network access of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkAccess {
     Nothing,
-    /// TCP sockets; where they lead is Landlock's business.
+    /// TCP sockets; Landlock restricts where they connect.
     Tcp,
 }
 
-/// The programs of one confinement, to be loaded in this order.
+/// The filter programs of one confinement, to be loaded in this order.
 pub struct Filters {
-    /// Some calls are absent (ENOSYS).
+    /// Makes some calls fail with ENOSYS.
     pub absent: BpfProgram,
-    /// All calls but those that are allowed fail with EPERM.
+    /// Makes all calls except the allowed ones fail with EPERM.
     pub allowed: BpfProgram,
-    /// The same, but a refused call waits until the supervisor has noted its name and fails then.
+    /// Like `allowed`, but a refused call waits until the supervisor has recorded its name, and then fails.
     pub noted: BpfProgram,
 }
 
+/// Compiles the filters.
+///
 /// # Errors
-/// When a rule does not compile; a test shows that they do.
+/// Returns an error if a rule does not compile; a test shows that all rules do.
 pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules = Rules::new();
@@ -51,7 +53,7 @@ pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
             rules.insert(number, rule);
         }
     }
-    // The crate knows no answer "ask the supervisor": it compiles the one to trace, which is put in its place.
+    // The crate has no action "notify the supervisor": it compiles the trace action, which is then replaced.
     let traced = SeccompAction::Trace(0);
     let noted: BpfProgram = SeccompFilter::new(rules.clone(), traced, SeccompAction::Allow, arch)?.try_into()?;
     let noted = noted.into_iter().map(|instruction| match (instruction.code, instruction.k) {
@@ -69,13 +71,14 @@ pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
 /// `BPF_RET | BPF_K`
 const RETURN: u16 = 0x06;
 
-/// Calls behind whose pointers a filter cannot look, and those that are newer than the list. Refusing them would break
-/// programs that would do without them. Any other architecture is the next filter's business, which kills it.
+/// Returns the filter for absent calls: calls whose arguments are behind pointers, which a filter cannot read, and calls
+/// newer than the list. EPERM would break programs that can do without them. The next filter kills calls of other
+/// architectures.
 fn absent() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const IF_EQUAL: u16 = 0x15;
     const IF_GREATER: u16 = 0x25;
-    /// On x86-64 every call has a second number with this bit (x32), which the next filter refuses.
+    /// On x86-64 every call has a second number with this bit (x32); the next filter refuses those.
     const X32_BIT: u32 = 0x4000_0000;
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![

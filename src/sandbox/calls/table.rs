@@ -1,5 +1,5 @@
-//! Every system call there is on x86-64 and aarch64, whether a job may make it, and why. The filter and the table in
-//! docs/sandbox.md are made of this.
+//! All system calls of x86-64 and aarch64, whether a job may make each, and why. The filter and the table in docs/sandbox.md
+//! are made from this table.
 
 use self::Check::{
     Fcntl, IoPriority, Ioctl, Itself, Mode, NoFastOpen, NoNamespace, Node, NotEverybody, OpenMode, Pair, Personality,
@@ -7,28 +7,29 @@ use self::Check::{
 };
 use self::FilterAction::{Absent, Allowed, Checked, Refused};
 
-/// What becomes of a system call.
+/// How the filter treats a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterAction {
     Allowed,
     /// Allowed with some arguments, refused with others.
     Checked(Check),
-    /// Fails with EPERM, and its name goes to the log.
+    /// Fails with EPERM; the name goes to the log.
     Refused,
-    /// Fails with ENOSYS, as on a kernel that does not have it: libraries then use an older call.
+    /// Fails with ENOSYS, as on a kernel without the call: libraries then use an older call.
     Absent,
 }
 
-/// Which arguments a system call may have. A number is the place of the argument, from 0.
+/// A condition on the arguments of a system call. A number is the 0-based index of the argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// The process id is 0: the calling process.
+    /// The process id is 0, the calling process.
     Itself(u8),
     Priority,
     IoPriority,
     NotEverybody,
     NoNamespace,
-    /// `open`: the mode counts only where a file may be made. The place differs by one between `open` and `openat`.
+    /// `open`: the mode counts only if the call may create a file. The argument's index differs by one between `open` and
+    /// `openat`.
     OpenMode,
     Mode(u8),
     Node(u8),
@@ -43,36 +44,36 @@ pub enum Check {
     Personality,
 }
 
-/// Calls with one verdict for one reason.
+/// Calls with the same verdict for the same reason.
 pub struct Group {
     pub verdict: FilterAction,
     pub why: &'static str,
-    /// Name, number on x86-64, number on aarch64; -1 where there is none.
+    /// Name, number on x86-64, number on aarch64; -1 if the architecture does not have the call.
     pub calls: &'static [Call],
 }
 
 /// A system call and its numbers.
 type Call = (&'static str, i16, i16);
 
-/// Calls with higher numbers are newer than this list and absent.
+/// The highest known number; calls with higher numbers are newer than this list, and absent.
 pub const NEWEST: i16 = 469;
 
 const fn group(verdict: FilterAction, why: &'static str, calls: &'static [Call]) -> Group {
     Group { verdict, why, calls }
 }
 
-/// The number of a call on the machine this is built for.
+/// Returns the number of a call on the target architecture.
 pub fn number(call: &Call) -> Option<i64> {
     let number = if cfg!(target_arch = "x86_64") { call.1 } else { call.2 };
     (number >= 0).then_some(i64::from(number))
 }
 
-/// The name of a call by its number here.
+/// Returns the name of a call from its number on the target architecture.
 pub fn name(wanted: i64) -> Option<&'static str> {
     GROUPS.iter().flat_map(|group| group.calls).find(|call| number(call) == Some(wanted)).map(|call| call.0)
 }
 
-/// Why a call has its verdict.
+/// Returns why a call has its verdict.
 pub fn reason(name: &str) -> Option<&'static str> {
     GROUPS.iter().find(|group| group.calls.iter().any(|call| call.0 == name)).map(|group| group.why)
 }
@@ -299,17 +300,17 @@ mod tests {
     }
 
     #[test]
-    fn table_holds_every_number_of_both_architectures() {
+    fn table_covers_both_architectures() {
         let expected: BTreeSet<i16> = (0..=336).chain(424..=NEWEST).collect();
         assert_eq!(numbers(|call| call.1), expected);
-        // 244 to 259 are kept for other architectures' own calls; 403 to 423 are the 64-bit times of 32-bit machines.
+        // 244 to 259 are reserved for calls of other architectures; 403 to 423 are the 64-bit time calls of 32-bit machines.
         let expected: BTreeSet<i16> =
             (0..=294).filter(|number| !(244..=259).contains(number)).chain([260]).chain(424..=NEWEST).collect();
         assert_eq!(numbers(|call| call.2), expected);
     }
 
     #[test]
-    fn numbers_agree_with_the_kernel_headers() {
+    fn numbers_match_kernel_headers() {
         for (known, wanted) in [
             (libc::SYS_read, "read"),
             (libc::SYS_prlimit64, "prlimit64"),
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn document_lists_every_call_with_its_verdict() {
+    fn document_lists_every_call_with_verdict() {
         let document = include_str!("../../../docs/sandbox.md");
         let table = as_markdown();
         if !document.contains(&table) {

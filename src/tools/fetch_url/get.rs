@@ -1,4 +1,4 @@
-//! One GET with every hop checked, no credentials, and bounds on time and size.
+//! One GET request without credentials: checks every redirect, and limits time and size.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use url::Url;
 use super::resolver::GuardedResolver;
 use crate::egress::{DialTarget, Guard, Lookup, NoPublicAddress, Refused};
 
-/// Bytes of a page, after decompression.
+/// Maximum bytes of a page, after decompression.
 pub const SIZE_LIMIT: usize = 3 << 20;
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(7);
 
 pub struct Fetched {
-    /// Where the redirects ended.
+    /// The final URL after redirects.
     pub url: Url,
     pub status: StatusCode,
-    /// As the server says it; empty when it says nothing.
+    /// The content type from the response header; empty without one.
     pub content_type: String,
     pub body: Vec<u8>,
 }
@@ -40,7 +40,7 @@ pub enum FetchError {
     Failed(String),
 }
 
-/// Two clients without proxy, cookies or redirects of their own: one for public addresses, one for listed hosts.
+/// Two clients without proxy, cookies or automatic redirects: one for public addresses, one for listed hosts.
 pub struct Getter {
     pub guard: Guard,
     public: Client,
@@ -49,7 +49,8 @@ pub struct Getter {
 
 impl Getter {
     pub fn new(guard: Guard, lookup: Lookup) -> Result<Self, reqwest::Error> {
-        // The client panics without one. Whoever came first has installed it, and it is the same everywhere.
+        // The client panics without a default provider. Another caller may have installed it already; it is the same
+        // everywhere.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = |reach| {
             Client::builder()
@@ -57,7 +58,7 @@ impl Getter {
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
                 .dns_resolver(std::sync::Arc::new(GuardedResolver { lookup: lookup.clone(), reach }))
-                // A kept connection would be used again without asking where the name leads now.
+                // A kept connection would be reused without resolving the name again.
                 .pool_max_idle_per_host(0)
                 .connect_timeout(CONNECT)
                 .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
@@ -96,7 +97,7 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, FetchError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let mut body = Vec::new();
-    // The length a server announces is its word; the bytes that come, unpacked, are counted.
+    // The content length is only the server's claim; count the decompressed bytes.
     while let Some(chunk) = response.chunk().await.map_err(explain)? {
         if body.len() + chunk.len() > SIZE_LIMIT {
             return Err(FetchError::TooLarge);
@@ -106,7 +107,7 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, FetchError> {
     Ok(Fetched { url, status: response.status(), content_type: content_type.unwrap_or_default(), body })
 }
 
-/// The innermost cause: the outer ones repeat the URL.
+/// Returns the innermost cause: the outer ones repeat the URL.
 fn explain(error: reqwest::Error) -> FetchError {
     let mut cause: &dyn Error = &error;
     while let Some(next) = cause.source() {

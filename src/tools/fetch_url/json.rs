@@ -1,17 +1,18 @@
-//! Indents JSON, where that costs little.
+//! Indents JSON if that costs little.
 //!
-//! Indentation multiplies the size of a deeply nested document: 3 MB of brackets become 380 MB. So only small documents
-//! are laid out, only while the result stays small too, and never on a thread of the async runtime.
+//! Indentation multiplies the size of a deeply nested document: 3 MB of brackets become 380 MB. Therefore only small
+//! documents are indented, only if the result stays small too, and never on a thread of the async runtime.
 
 use std::io::{Error, Write};
 
 use serde::Serialize;
 use serde_json::{Serializer, Value};
 
-/// Bytes of a document that is laid out, and of the result. A larger one is left as it came.
+/// Maximum bytes of a document to indent, and of the result. A larger document stays as received.
 const LARGEST: usize = 256 << 10;
 
-/// The document laid out, or as it came: one that is large, is nested deeper than the parser goes (128), or is no JSON.
+/// Returns the indented document, or the original text if it is large, nested deeper than the parser's limit (128), or not
+/// JSON.
 pub async fn readable(text: String) -> String {
     if text.len() > LARGEST {
         return text;
@@ -29,7 +30,7 @@ fn lay_out(text: &str) -> Option<String> {
     String::from_utf8(out.0).ok()
 }
 
-/// Takes at most [`LARGEST`] bytes.
+/// A buffer of at most [`LARGEST`] bytes.
 struct BoundedBuffer(Vec<u8>);
 
 impl Write for BoundedBuffer {
@@ -54,24 +55,24 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn large_or_deep_json_is_left_as_it_came() {
+    async fn large_or_deep_json_is_unchanged() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         for text in [
-            // Small, but the result would not be.
+            // Small, but the indented result would not be.
             format!("[{}0]", format!("{},", nested(100)).repeat(1_000)),
-            // Small once laid out, but large itself.
+            // Small once indented, but large itself.
             format!("[{}0]", " ".repeat(LARGEST)),
-            // Deeper than any stack.
+            // Nested too deep for any stack.
             nested(100_000),
         ] {
             assert_eq!(readable(text.clone()).await, text);
         }
-        // Negative control: the same shape, a little smaller, is laid out.
+        // Negative control: the same shape, a little smaller, is indented.
         assert!(readable(format!("[{}0]", format!("{},", nested(10)).repeat(100))).await.starts_with("[\n  [\n    ["));
     }
 
     #[tokio::test]
-    async fn parsing_json_leaves_the_runtime_free() {
+    async fn json_parsing_does_not_block_runtime() {
         let ran = Arc::new(AtomicBool::new(false));
         let mark = ran.clone();
         tokio::spawn(async move { mark.store(true, Ordering::SeqCst) });

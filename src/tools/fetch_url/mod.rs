@@ -1,4 +1,4 @@
-//! `fetch_url`: a page of the web as text.
+//! `fetch_url`: fetches a web page as text.
 
 mod get;
 mod json;
@@ -24,16 +24,16 @@ use crate::sandbox::grouped;
 
 pub use crate::egress::{Lookup, system_lookup};
 
-/// From the first look-up to the last byte.
+/// Time limit from the first DNS lookup to the last byte.
 const TIME: Duration = Duration::from_secs(15);
 
 pub struct FetchConfig {
-    /// `host` or `host:port` on this machine or a private network that may be fetched all the same.
+    /// `host` or `host:port` on this machine or a private network that may be fetched anyway.
     pub allow_hosts: Vec<String>,
     pub lookup: Lookup,
-    /// The port this very server listens on: never fetched from this machine, whatever is allowed.
+    /// The port that this server listens on: never fetched from this machine, whatever is allowed.
     pub own_port: Option<u16>,
-    /// Reads the HTML.
+    /// Turns HTML into text.
     pub extractor: Extractor,
 }
 
@@ -49,7 +49,7 @@ pub struct FetchUrl {
 }
 
 struct Fetcher {
-    /// Or why there is none; on a machine without any certificates a client cannot be made.
+    /// The client, or why it could not be created, for example on a machine without any certificates.
     getter: Result<Getter, String>,
     extractor: Extractor,
 }
@@ -83,7 +83,7 @@ struct Arguments {
     offset: Option<usize>,
 }
 
-/// A page that can be fetched.
+/// A prepared request for a page.
 struct PageRequest {
     fetcher: Arc<Fetcher>,
     url: String,
@@ -156,7 +156,7 @@ impl PreparedCall for PageRequest {
     }
 }
 
-/// The characters of the text from an offset on, and how to read on.
+/// Returns the characters of the text from an offset on, and how to read the rest.
 fn piece(fetched: &Fetched, title: Option<&str>, (whole, offset): (&str, usize)) -> ToolAnswer {
     let total = whole.chars().count();
     if offset > 0 && offset >= total {

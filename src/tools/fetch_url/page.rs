@@ -7,7 +7,7 @@ use super::json;
 use crate::extraction::{Extractor, Page};
 use crate::retrieval::extract::Unreadable;
 
-/// Why there is no text.
+/// Why a response has no text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPageText {
     #[error("it is {kind}, {bytes} bytes; only web pages, JSON and text can be read")]
@@ -16,7 +16,7 @@ pub enum NoPageText {
     Html(Unreadable),
 }
 
-/// What came, before its HTML is read and its JSON laid out.
+/// A decoded body, before HTML is extracted and JSON indented.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Html(String),
@@ -54,7 +54,7 @@ fn content(fetched: &Fetched) -> Result<Content, NoPageText> {
     if matches!(kind.as_str(), "application/json" | "text/json") || kind.ends_with("+json") {
         return Ok(Content::Json(decode(fetched)));
     }
-    // A server that says nothing, or "some bytes", may still send text.
+    // A response without a content type, or with the generic one, may still be text.
     let unsaid = matches!(kind.as_str(), "" | "application/octet-stream") && looks_like_text(&fetched.body);
     if is_text || unsaid {
         return Ok(Content::Text(decode(fetched)));
@@ -63,7 +63,7 @@ fn content(fetched: &Fetched) -> Result<Content, NoPageText> {
     Err(NoPageText::NotText { kind, bytes: fetched.body.len() })
 }
 
-/// The media type without its parameters.
+/// Returns the media type without its parameters.
 fn kind(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
@@ -79,7 +79,8 @@ fn looks_like_text(body: &[u8]) -> bool {
     !start.contains(&0) && (std::str::from_utf8(start).is_ok() || body.len() > 1024)
 }
 
-/// By byte order mark, else by the header's charset, else by the one the page itself names, else as UTF-8.
+/// Decodes the body by its byte order mark, or else the charset in the header, or else the one named in the page, or else
+/// UTF-8.
 fn decode(fetched: &Fetched) -> String {
     let named = charset(&fetched.content_type).or_else(|| {
         let start = &fetched.body[..fetched.body.len().min(2048)];
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_told_from_text() {
+    fn json_is_distinguished_from_text() {
         let json = |text: &str| Ok(Content::Json(text.to_owned()));
         assert_eq!(read("application/json", br#"{"a":1}"#), json(r#"{"a":1}"#));
         assert_eq!(read("application/ld+json", b"{broken"), json("{broken"));
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_charset_is_taken_from_where_it_is_named() {
+    fn charset_is_read_from_header_or_page() {
         let gbk = b"\xca\xfd\xbe\xdd";
         assert_eq!(read("text/plain; charset=gbk", gbk), text("数据"));
         assert_eq!(read("text/plain; charset=\"GB2312\"", gbk), text("数据"));

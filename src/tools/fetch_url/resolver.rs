@@ -1,4 +1,4 @@
-//! The guard as the HTTP client's resolver: what it checked is what is dialled.
+//! The guard as the HTTP client's DNS resolver: the client dials exactly the addresses that the guard checked.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::egress::{DialTarget, Lookup, dialable};
 
-/// Gives a client only addresses it may dial.
+/// Resolves names only to addresses that the client may dial.
 pub struct GuardedResolver {
     pub lookup: Lookup,
     pub reach: DialTarget,
@@ -32,7 +32,7 @@ mod tests {
     use crate::egress::NoPublicAddress;
 
     #[tokio::test]
-    async fn a_name_that_changes_its_address_is_checked_every_time() {
+    async fn rebinding_name_is_checked_every_time() {
         let calls = AtomicUsize::new(0);
         let lookup: Lookup = Arc::new(move |_| {
             let first = calls.fetch_add(1, Ordering::SeqCst) == 0;

@@ -1,4 +1,4 @@
-//! A change of one file: what it was, what it will be, and how that is shown.
+//! A change of one file: its content before and after, and how a person sees the change.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use crate::domain::visible::visible;
 use crate::domain::{BadPath, Place, RelPath, Root, Shown, ToolAnswer};
 use crate::store::{FileChange, FileMode, FileState, Home, StoreError, TextFile, etag};
 
-/// Then a difference is shown that is right, and longer than it could be.
+/// Time limit for computing a diff; after it the diff is correct but may be longer than necessary.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// `None` stands for no file.
+/// A change of one file; `None` means that the file does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: Place,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// Of the file as it is; the change keeps it.
+    /// The file's current mode; the change keeps it.
     pub mode: FileMode,
 }
 
-/// One replacement; `search` must stand there exactly once.
+/// One replacement; `search` must occur in the file exactly once.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 pub struct Replacement {
     pub search: String,
     pub replace: String,
 }
 
-/// What a call wants done with a file.
+/// The change that a call requests for a file.
 #[derive(Clone, Debug)]
 pub enum Edit {
     Create(String),
@@ -37,10 +37,10 @@ pub enum Edit {
 }
 
 impl Change {
-    /// The change that `edit` is, of the file as it is now.
+    /// Returns the change that `edit` makes to the current file.
     ///
     /// # Errors
-    /// When it cannot be made; in words for the model.
+    /// Returns an error, explained for the model, if the change cannot be made.
     pub fn of(home: &Home, path: &str, edit: Edit) -> Result<Self, Box<ToolAnswer>> {
         let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
         let path = match Place::parse(path) {
@@ -104,7 +104,7 @@ impl Change {
         }
     }
 
-    /// A unified diff.
+    /// Returns a unified diff.
     pub fn diff(&self) -> String {
         let name = |text: &Option<String>| match text {
             Some(_) => self.path.to_string(),
@@ -115,7 +115,7 @@ impl Change {
         diff.unified_diff().header(&name(&self.before), &name(&self.after)).to_string()
     }
 
-    /// For people: lines that came and went.
+    /// Returns the number of added and removed lines, for people.
     pub fn count(&self) -> (usize, usize) {
         let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
         let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
@@ -124,7 +124,7 @@ impl Change {
     }
 }
 
-/// The text with the edits made one after the other.
+/// Applies the edits one after the other.
 fn edited(text: &str, edits: &[Replacement]) -> Result<String, String> {
     let mut text = text.to_owned();
     for (at, Replacement { search, replace }) in edits.iter().enumerate() {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_change_says_why() {
+    fn impossible_change_has_reason() {
         let (_folder, home) = home();
         let why = |path: &str, edit: Edit| Change::of(&home, path, edit).unwrap_err().text;
         for (path, edit, sign) in [
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_made_one_after_the_other() {
+    fn edits_apply_in_order() {
         let edits = [("a", "bb"), ("bb", "c")]
             .map(|(search, replace)| Replacement { search: search.into(), replace: replace.into() });
         assert_eq!(edited("xay", &edits), Ok("xcy".to_owned()));

@@ -1,4 +1,5 @@
-//! `create_file`, `edit_file`, `delete_file`: the agent's way to change what people edit too. Each change can be undone.
+//! `create_file`, `edit_file`, `delete_file`: let the agent change the files that people edit too. Each change can be
+//! undone.
 
 mod change;
 mod undo_plan;
@@ -15,28 +16,28 @@ use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read}
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::{ChangeSet, FileChange, OwnedHome, StoreError, TreeChange, TrustedBy, TrustedContent, etag};
 
-/// How far a change that the agent, or a person for it, makes has come.
+/// The stage of a change that the agent, or a person on its behalf, makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangeStage<'a> {
-    /// About to be written, with the hash that the file will have; absent when it will be gone.
+    /// About to be written, with the hash of the new content; absent if the file will be deleted.
     Planned(Option<&'a str>),
     Made,
 }
 
 type Announce = Arc<dyn Fn(&Place, ChangeStage<'_>) + Send + Sync>;
 
-/// Makes changes of files, and undoes them. Cheap to clone.
+/// Makes and undoes changes of files. Cheap to clone.
 #[derive(Clone)]
 pub struct Editor {
     store: OwnedHome,
     announce: Announce,
 }
 
-/// What an undo did; the path is that of the first file it changed.
+/// The result of an undo; the path is that of the first file changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undone {
     pub path: Place,
-    /// `false`: what had been undone was done again.
+    /// `false` if the call was a redo.
     pub undone: bool,
 }
 
@@ -61,7 +62,7 @@ impl From<StoreError> for UndoError {
 }
 
 impl Editor {
-    /// Calls `announce` for each file before and after it is changed.
+    /// Creates an editor that calls `announce` for each file before and after it is changed.
     pub fn new(store: OwnedHome, announce: impl Fn(&Place, ChangeStage<'_>) + Send + Sync + 'static) -> Self {
         Self { store, announce: Arc::new(announce) }
     }
@@ -80,8 +81,8 @@ impl Editor {
         tokio::task::spawn_blocking(told).await.map_err(|_| StoreError::CutOff)
     }
 
-    /// A person who approves a change has seen all that differs from what they trusted before. The rest of a file that they
-    /// did not trust, they have not seen.
+    /// Marks the changed file as trusted if it is new or its previous version was trusted: a person who approves a change has
+    /// seen all that differs from that version, but not the rest of a file that they did not trust.
     async fn trust(&self, FileChange { path, before, after }: &FileChange) -> Result<(), StoreError> {
         let OwnedHome { home, tree, claim, .. } = &self.store;
         match after {
@@ -96,16 +97,16 @@ impl Editor {
     async fn make(&self, change: FileChange, (session, call_id): (&SessionId, &str)) -> Result<(), StoreError> {
         let set = ChangeSet(vec![change]);
         let OwnedHome { log, claim, .. } = &self.store;
-        // Kept first: what cannot be undone is not done.
+        // Stored first: a change that cannot be undone must not be made.
         log.keep_change(*claim, session, call_id, set.clone()).await?;
         self.write(&set).await
     }
 
-    /// Brings all files of a call back to what they were before it, or, if that was done already, to what the call made of
-    /// them. It is finished also when the one who asked for it goes away.
+    /// Restores all files of a call to their state before it or, if that is already undone, to their state after it.
+    /// Continues even if the requester disconnects.
     ///
     /// # Errors
-    /// When one of the files is something else by now; nothing is written then.
+    /// Returns an error if one of the files has changed since; then nothing is written.
     pub async fn undo(&self, session: &SessionId, call_id: &str, is_undone: bool) -> Result<Undone, UndoError> {
         let (files, call_id) = (self.store.home.session_files(session), call_id.to_owned());
         let kept = tokio::task::spawn_blocking(move || files.kept_change(&call_id)).await;
@@ -122,7 +123,7 @@ impl Editor {
     }
 }
 
-/// One of the three.
+/// Which of the three file tools this is.
 #[derive(Clone, Copy)]
 enum Kind {
     Create,
@@ -176,7 +177,7 @@ impl FileTool {
         Self { editor, kind, spec }
     }
 
-    /// The path and what is wanted of its file.
+    /// Parses the arguments into the path and the requested edit.
     fn read(&self, arguments: Value) -> Result<(String, Edit), Box<ToolAnswer>> {
         let name = &self.spec.name;
         Ok(match self.kind {
@@ -213,18 +214,18 @@ struct Deletion {
     path: String,
 }
 
-/// A change of a file that can be made.
+/// A prepared change of a file.
 struct FileCall {
     editor: Editor,
     session: SessionId,
     call_id: String,
     path: String,
     edit: Edit,
-    /// The change as it would have been when the call was prepared.
+    /// The change as computed when the call was prepared.
     shown: Shown,
 }
 
-/// The change of the file as it is now.
+/// Returns the change of the current file.
 async fn change(editor: &Editor, path: &str, edit: &Edit) -> Result<Change, Box<ToolAnswer>> {
     let (home, path, edit) = (editor.store.home.clone(), path.to_owned(), edit.clone());
     let made = tokio::task::spawn_blocking(move || Change::of(&home, &path, edit)).await;
@@ -243,7 +244,7 @@ impl FileCall {
         }
         let (editor, session, call_id) = (self.editor.clone(), self.session.clone(), self.call_id.clone());
         let (file, is_approved) = (change.as_file_change(), options.approved.is_some());
-        // Once begun it is finished, also when the run is stopped.
+        // Once started, the change completes even if the run is stopped.
         let made = tokio::spawn(async move {
             if is_approved {
                 editor.trust(&file).await?;

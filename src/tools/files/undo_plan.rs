@@ -1,4 +1,4 @@
-//! What an undo would do to files, computed before it is done. Nothing is written here.
+//! Computes what an undo would do to files. Writes nothing.
 
 use super::Editor;
 use super::change::Change;
@@ -10,23 +10,23 @@ use crate::store::{FileChange, FileMode, FileState, StoreError};
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedUndo {
     pub path: Place,
-    /// The calls whose changes would be undone, oldest first; the last one is undone first.
+    /// The calls whose changes would be undone, oldest first; the undo starts with the last one.
     pub calls: Vec<String>,
     pub effect: UndoEffect,
 }
 
-/// What would become of a file.
+/// The effect of an undo on a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UndoEffect {
-    /// From what it is now to what it was before the first of the calls, as a unified diff in which nothing hides; lines that
-    /// come and go.
+    /// Restores the content before the first of the calls; the diff is unified and makes invisible characters visible, with
+    /// the numbers of lines added and removed.
     Restore { diff: String, added: usize, removed: usize },
-    /// It is not what the calls made of it: an undo would be refused.
+    /// The file differs from what the calls wrote: an undo would be refused.
     Refuse,
 }
 
 impl Editor {
-    /// What undoing the changes that `calls` made, oldest first, would do. Calls that changed no file are passed over.
+    /// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
     pub fn plan_undo(&self, session: &SessionId, calls: &[String]) -> Result<Vec<PlannedUndo>, StoreError> {
         let kept = self.store.home.session_files(session);
         let mut files: Vec<(Place, Vec<String>, Vec<FileChange>)> = Vec::new();
@@ -73,7 +73,7 @@ impl Editor {
     }
 }
 
-/// The undo of a call is refused as a whole, so a file stays as it is when another file of one of its calls does.
+/// Refuses a file if another file of one of its calls is refused, because the undo of a call is refused as a whole.
 fn hold_back_sets(files: &mut [PlannedUndo]) {
     loop {
         let stays = |file: &&PlannedUndo| file.effect == UndoEffect::Refuse;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn changed_file_holds_back_the_whole_set() {
+    async fn changed_file_blocks_whole_set() {
         let folder = tempfile::tempdir().unwrap();
         let store = owned(folder.path()).await;
         let session = SessionId::parse("s").unwrap();

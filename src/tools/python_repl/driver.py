@@ -28,7 +28,7 @@ def redirect(record):
     os.dup2(record, 2)
     os.ftruncate(record, 0)
     os.lseek(record, 0, os.SEEK_SET)
-    # One stream for both, written at every line: the order is the order of printing, also among child processes.
+    # One stream for both, flushed at every line, so that the output keeps its order, also among child processes.
     stream = io.TextIOWrapper(
         io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )

@@ -1,4 +1,4 @@
-//! Which sessions have a living interpreter.
+//! The running interpreters of all sessions.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,10 @@ pub enum InterpreterLost {
     Idle,
     MadeRoom,
     Stopped,
-    /// The next call may reach other machines, or may not, and this one was the other way.
+    /// The next call has network and this interpreter had none, or the reverse.
     Network,
-    /// The next call reads documents, and this one could not: what a process may read is settled when it starts.
+    /// The next call reads documents and this interpreter could not: the readable folders of a process are fixed at its
+    /// start.
     Knowledge,
 }
 
@@ -36,15 +37,15 @@ impl InterpreterLost {
     }
 }
 
-/// A session's interpreter. Locked for the length of a call: calls of one session run one after the other.
+/// A session's interpreter. Locked for the duration of a call: calls of one session run one after the other.
 pub struct Slot {
     pub process: Option<Process>,
-    /// What the next call must tell, if it has to start a new one.
+    /// Why the previous interpreter is gone; the next call reports it if it has to start a new one.
     pub lost: Option<InterpreterLost>,
     pub calls: u64,
-    /// What the process can do beyond what every command can.
+    /// The permissions of the process beyond those that every command has.
     rights: Permissions,
-    /// The process has had, or could read, text that strangers may have written.
+    /// Whether the process has received, or could read, text that strangers may have written.
     outside: Arc<AtomicBool>,
     last_used: Option<Instant>,
     idle_watch: Option<AbortHandle>,
@@ -65,8 +66,9 @@ impl Slot {
         })
     }
 
-    /// Ends a process that the next call cannot have: one with network for a call without and the other way round, and one
-    /// that cannot read the documents that the call reads. A process that could read them goes on: what it knows, it knows.
+    /// Ends a process that does not fit the next call: one with network for a call without it or the reverse, or one that
+    /// cannot read the documents that the call reads. A process that could read documents is kept even if the call reads
+    /// none: it may already know their content.
     pub fn fit(&mut self, permissions: Permissions) {
         if self.rights.network != permissions.network {
             self.close(InterpreterLost::Network);
@@ -79,7 +81,7 @@ impl Slot {
         }
     }
 
-    /// From now on, and as long as it lives, what the process writes counts as text from outside.
+    /// Makes the output of the process count as text from outside for the rest of its life.
     pub fn has_read_outside(&self) {
         self.outside.store(true, Ordering::Relaxed);
     }
@@ -105,10 +107,10 @@ pub struct Interpreters {
     slots: Mutex<HashMap<SessionId, Kept>>,
 }
 
-/// What is kept for a session.
+/// The state kept for a session.
 struct Kept {
     slot: Arc<AsyncMutex<Slot>>,
-    /// The slot's own, to be asked while a call has the slot.
+    /// The flag of the slot, readable while a call has locked the slot.
     outside: Arc<AtomicBool>,
 }
 
@@ -125,7 +127,7 @@ impl Interpreters {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Kept>> {
-        // The map is whole between any two operations on it.
+        // No operation on the map leaves it inconsistent, so a poisoned lock is safe to use.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,12 +135,12 @@ impl Interpreters {
         self.slots().entry(session.clone()).or_default().slot.clone()
     }
 
-    /// Whether the session's interpreter has had text that strangers may have written.
+    /// Returns whether the session's interpreter has received text that strangers may have written.
     pub fn holds_outside(&self, session: &SessionId) -> bool {
         self.slots().get(session).is_some_and(|kept| kept.outside.load(Ordering::Relaxed))
     }
 
-    /// Sees to it that one more may start, by closing the one that was not used for longest. False when all are at work.
+    /// Makes room for one more interpreter by closing the least recently used one. Returns false if all are busy.
     pub fn make_room(&self) -> bool {
         let slots = self.slots();
         let (mut alive, mut oldest) = (0, None);
@@ -152,7 +154,7 @@ impl Interpreters {
                         oldest = Some((used, slot.clone()));
                     }
                 }
-                // The caller's own slot is locked too, and is not alive yet.
+                // The caller's own slot is also locked, and has no process yet.
                 Err(_) => alive += 1,
             }
         }
@@ -170,7 +172,7 @@ impl Interpreters {
         }
     }
 
-    /// The slot's interpreter has just worked: its idle time begins.
+    /// Records that the slot's interpreter has just been used, and restarts its idle timeout.
     pub fn used(&self, slot: &mut Slot) {
         let now = Instant::now();
         slot.last_used = Some(now);

@@ -1,8 +1,8 @@
-//! `python_repl`: Python code in an interpreter that lives as long as its session uses it.
+//! `python_repl`: runs Python code in an interpreter that stays alive between the calls of a session.
 //!
-//! One sandboxed `python3` a session; `driver.py` runs in it and speaks lines of JSON. An interpreter ends by crashing, by
-//! not stopping in time, after ten idle minutes, when eight others are wanted, or with its session; the next call then
-//! begins a new one and says that the state is gone.
+//! Each session has one sandboxed `python3`, in which `driver.py` runs and exchanges lines of JSON. An interpreter ends if
+//! it crashes, does not stop in time, is idle for ten minutes, must make room because eight others are in use, or if its
+//! session is closed; the next call then starts a new one and reports that the state is gone.
 
 mod interpreters;
 
@@ -23,15 +23,15 @@ use super::{
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
 
-/// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
+/// Time limits for a call, for the start of Python, and for a reaction to Ctrl-C; limits for keeping interpreters.
 #[derive(Clone, Copy, Debug)]
 pub struct PythonLimits {
     pub wall: Duration,
     pub start: Duration,
     pub interrupt: Duration,
-    /// An interpreter nobody used for so long is closed.
+    /// Idle time after which an interpreter is closed.
     pub idle: Duration,
-    /// How many may live at once.
+    /// Maximum number of interpreters alive at once.
     pub alive: usize,
 }
 
@@ -64,7 +64,7 @@ struct PythonHost {
 struct Order<'a> {
     id: u64,
     code: &'a str,
-    /// How many bytes of output to send back.
+    /// Maximum bytes of output to return.
     keep: usize,
 }
 
@@ -80,9 +80,9 @@ struct Answer {
 /// How a call in an interpreter ended.
 enum Ended {
     Answered(Answer),
-    /// It did not end in time and was interrupted; the interpreter lives.
+    /// It did not end in time and was interrupted; the interpreter is still alive.
     Interrupted(Answer),
-    /// It did not even stop when interrupted.
+    /// It did not stop even when interrupted.
     Stuck,
     Crashed,
 }
@@ -120,7 +120,7 @@ struct Arguments {
     permissions: Permissions,
 }
 
-/// Code that can be run in the interpreter of a session.
+/// Prepared code for the interpreter of a session.
 struct Code {
     pythons: Arc<PythonHost>,
     session: SessionId,
@@ -140,7 +140,8 @@ impl PythonHost {
         let started = Instant::now();
         slot.fit(permissions);
         let lost = slot.lost.take();
-        // Taken out while it works: if this future is dropped the interpreter dies with it, and the next call knows.
+        // Removed from the slot during the call: if this future is dropped, the interpreter dies with it, and the next call
+        // knows.
         let mut process = match slot.process.take() {
             Some(process) => {
                 if permissions.network {
@@ -165,7 +166,7 @@ impl PythonHost {
         slot.lost = Some(InterpreterLost::Stopped);
         slot.calls += 1;
         let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, cancel).await;
-        // The network was given to this call: what its threads and children try from here on is refused.
+        // The network was granted for this call only: later attempts by its threads and children are refused.
         process.suspend_network();
         let contacts = process.take_attempts();
         let report = Report { code, lost, permissions, contacts: &contacts, took: started.elapsed() };
@@ -226,7 +227,7 @@ impl PythonHost {
         let id = order.id;
         let order = serde_json::to_string(&order).expect("numbers and a string");
         let deadline = Instant::now() + self.limits.wall;
-        // A process that is gone is found by its missing answer; one that does not read is bounded by the deadline.
+        // If the process is gone, its answer is missing below; if it does not read its input, the deadline applies.
         let sent = tokio::time::timeout(self.limits.wall, process.send(&order)).await;
         if sent.is_err() {
             return Ended::Stuck;
@@ -316,7 +317,7 @@ impl PreparedCall for Code {
     }
 }
 
-/// What every answer of a call carries.
+/// The parts that every answer of a call has.
 struct Report<'a> {
     code: &'a str,
     lost: Option<InterpreterLost>,
@@ -359,7 +360,7 @@ enum Reply {
 async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
     loop {
         match process.line(deadline.saturating_duration_since(Instant::now())).await {
-            // Lines that are not the answer were written by the code to a descriptor it was not given: passed over.
+            // Skips other lines: the code wrote them to a descriptor that it was not given.
             Line::Text(line) => match serde_json::from_str::<Answer>(&line) {
                 Ok(answer) if answer.id == id => return Reply::Answer(answer),
                 Ok(_) | Err(_) => {}
@@ -370,7 +371,7 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
     }
 }
 
-/// The text and whether something was left out.
+/// Returns the text and whether anything was left out.
 fn output(answer: &Answer) -> (String, bool) {
     let captured = Captured { head: bytes(&answer.head), tail: bytes(&answer.tail), total_bytes: answer.bytes };
     let (text, truncated) = captured.clip(OUTPUT_LIMIT);

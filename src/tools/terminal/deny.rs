@@ -1,10 +1,10 @@
-//! Commands that are not run even though the sandbox would stop them.
+//! Refuses some destructive commands before they run, even though the sandbox would stop them.
 //!
-//! A courtesy, not a boundary: it spares a model's slip a confusing error, and a person without sandbox a disaster. It
-//! reads the line roughly as bash does, and whoever wants to get past it can. What a command *may* do is decided by
-//! [`crate::sandbox`].
+//! This is a convenience, not a security boundary: it spares the model a confusing error after a slip, and a person without
+//! a sandbox a disaster. It parses the line roughly as bash does, and is easy to circumvent. [`crate::sandbox`] enforces
+//! what a command *may* do.
 
-/// Why the command is not run: "would …". None for everything that is not on the list.
+/// Returns why the command must not run, to follow "would …"; `None` for every command that is not on the list.
 pub fn refused(line: &str) -> Option<&'static str> {
     if is_fork_bomb(line) {
         return Some("start processes without end");
@@ -12,7 +12,7 @@ pub fn refused(line: &str) -> Option<&'static str> {
     commands(line).iter().find_map(|words| refused_command(words))
 }
 
-/// Words before the program that is really run.
+/// Words that may stand before the program that actually runs.
 const WRAPPERS: [&str; 24] = [
     "sudo", "doas", "env", "nohup", "exec", "command", "builtin", "time", "nice", "ionice", "setsid", "stdbuf",
     "timeout", "xargs", "busybox", "toybox", "then", "do", "else", "if", "while", "until", "!", "chroot",
@@ -82,7 +82,7 @@ fn without_wrappers(mut words: &[String]) -> &[String] {
         if assigns {
             words = rest;
         } else if WRAPPERS.contains(&name) {
-            // Its own options and numbers (nice -n 5, timeout 10s).
+            // The wrapper's own options and numbers (nice -n 5, timeout 10s).
             let own = rest
                 .iter()
                 .take_while(|word| word.starts_with('-') || word.starts_with(|char: char| char.is_ascii_digit()))
@@ -101,7 +101,7 @@ fn is_block_device(path: &str) -> bool {
         || matches!(path, "/dev/mem" | "/dev/kmem" | "/dev/port")
 }
 
-/// The root, a folder directly below it that every system has, or the home as a whole.
+/// Returns whether the path is the root, a folder directly below it that every system has, or the whole home.
 fn is_system_folder(path: &str) -> bool {
     const TOP: [&str; 19] = [
         "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "mnt", "opt", "proc", "root", "run", "sbin",
@@ -129,7 +129,7 @@ fn is_system_folder(path: &str) -> bool {
     parts.is_empty() || (parts.len() == 1 && TOP.contains(&parts[0]))
 }
 
-/// `name(){ name|name& };name`, whatever the name and the spaces.
+/// Detects `name(){ name|name& };name` with any name and any spaces.
 fn is_fork_bomb(line: &str) -> bool {
     let line: String = line.split_whitespace().collect();
     let line = line.strip_prefix("function").unwrap_or(&line);
@@ -139,7 +139,7 @@ fn is_fork_bomb(line: &str) -> bool {
     })
 }
 
-/// The simple commands of a line as words, those of substitutions `$(…)` and backticks included.
+/// Splits a line into simple commands, each a list of words; includes commands in substitutions `$(…)` and backticks.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut reader = Reader { all: Vec::new(), words: Vec::new(), word: String::new(), in_word: false };
     let chars: Vec<char> = line.chars().collect();
@@ -200,7 +200,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     reader.all
 }
 
-/// Where the parenthesis opened before `at` closes.
+/// Returns the index of the parenthesis that closes the one opened before `at`.
 fn closing(chars: &[char], at: usize) -> usize {
     let mut depth = 1;
     for (index, char) in chars.iter().enumerate().skip(at) {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn everyday_commands_are_not() {
+    fn everyday_commands_are_allowed() {
         for line in [
             "ls -la /",
             "rm -rf build",
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_is_read_without_a_panic() {
+    fn incomplete_line_does_not_panic() {
         for line in ["'", "\"", "\\", "$(", "`", "echo \"$(", ">", "((", "}{", "echo é\\"] {
             refused(line);
         }
@@ -375,9 +375,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_judged(line in r#"\PC{0,60}|(rm|-rf|/|\||;|&&|\$\(|`|'|"|\\|<<|>|\n| |sudo|env|xargs|a=b|\{|\}|\*|é){0,20}"#) {
+        fn any_line_is_handled(line in r#"\PC{0,60}|(rm|-rf|/|\||;|&&|\$\(|`|'|"|\\|<<|>|\n| |sudo|env|xargs|a=b|\{|\}|\*|é){0,20}"#) {
             refused(&line);
-            // What comes behind takes nothing away from what is refused.
+            // A suffix must not make a refused line acceptable.
             let before = format!("rm -rf /; {line}");
             prop_assert!(refused(&before).is_some(), "{before:?}");
         }

@@ -1,4 +1,4 @@
-//! `terminal`: one command line, run by bash in the sandbox.
+//! `terminal`: runs one command line with bash in the sandbox.
 
 mod deny;
 
@@ -18,9 +18,9 @@ use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
-/// Bytes kept of each stream: enough for the characters shown, at up to four bytes each.
+/// Maximum bytes kept of each stream: enough for the characters shown, at up to four bytes each.
 const KEPT: usize = 4 * OUTPUT_LIMIT;
-/// What the model reads of the errors even when the output alone would fill the limit.
+/// Characters reserved for standard error, even if standard output alone would fill the limit.
 const ERRORS_SHARE: usize = 1_500;
 
 pub struct Terminal {
@@ -40,7 +40,7 @@ struct Arguments {
     permissions: Permissions,
 }
 
-/// A command line that can be run.
+/// A prepared command line.
 struct Command {
     shell: Arc<Shell>,
     command: String,
@@ -67,7 +67,7 @@ impl Terminal {
         Self { spec, shell: Arc::new(Shell { environment, wall: WALL }) }
     }
 
-    /// With another limit of time than 30 seconds.
+    /// Replaces the time limit of 30 seconds.
     pub fn with_limit(self, wall: Duration) -> Self {
         let environment = self.shell.environment.clone();
         Self { shell: Arc::new(Shell { environment, wall }), ..self }
@@ -146,14 +146,14 @@ impl Command {
         match done.exit {
             Exit::Code(0) | Exit::Cancelled => None,
             Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
-            // A shell's way to say that a signal ended what it ran.
+            // A shell reports a child killed by a signal with such an exit code.
             Exit::Code(code) if code > 128 && !signal_name(code - 128).is_empty() => {
                 Some(format!("Exit code {code} is signal {}{}.", code - 128, signal_name(code - 128)))
             }
             Exit::TimedOut => Some("Split the work, or let it print less and stop by itself.".to_owned()),
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
             Exit::Code(_) | Exit::Signal(_) => {
-                // In all that was kept: the line that tells may be one the answer leaves out.
+                // Searches all of the kept output: the answer may omit the relevant line.
                 self.shell
                     .environment
                     .hint(&[done.stdout.text(), done.stderr.text()].join("\n"), self.permissions)
@@ -188,7 +188,7 @@ impl PreparedCall for Command {
     }
 }
 
-/// Both streams in at most [`OUTPUT_LIMIT`] characters, and whether something was left out.
+/// Returns both streams in at most [`OUTPUT_LIMIT`] characters, and whether anything was left out.
 fn output(done: &Finished) -> (String, bool) {
     let (errors_whole, _) = done.stderr.clip(OUTPUT_LIMIT);
     let (output_whole, _) = done.stdout.clip(OUTPUT_LIMIT);

@@ -1,4 +1,4 @@
-//! A running `miniclaw-llm` and a client for it that knows just enough HTTP.
+//! A running `miniclaw-llm` and a minimal HTTP client for it.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,13 +11,13 @@ use std::time::Duration;
 
 const SECRET: &str = "a secret of this test";
 
-/// The server; it ends with the test process, because its standard input does.
+/// The server. It ends with the test process, because its standard input is closed then.
 pub struct Server {
     child: Child,
     pub address: String,
 }
 
-/// The file named by MINICLAW_TEST_MODEL.
+/// Returns the file named by MINICLAW_TEST_MODEL.
 pub fn model() -> PathBuf {
     let file = std::env::var_os("MINICLAW_TEST_MODEL").map(PathBuf::from);
     let file = file.expect("MINICLAW_TEST_MODEL must name the GGUF file these tests run against");
@@ -25,7 +25,7 @@ pub fn model() -> PathBuf {
     file
 }
 
-/// The server all tests share; one test at a time has it.
+/// Returns the server that all tests share, locked for one test at a time.
 pub fn server() -> MutexGuard<'static, Server> {
     static SERVER: OnceLock<Mutex<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Mutex::new(Server::start(&[])));
@@ -52,7 +52,7 @@ impl Server {
         server
     }
 
-    /// Waits until `GET /health` looks as wanted.
+    /// Waits until `GET /health` satisfies `wanted`.
     pub fn wait(&self, wanted: impl Fn(&Value) -> bool) {
         while !wanted(&self.health()) {
             sleep(Duration::from_millis(100));
@@ -68,14 +68,14 @@ impl Server {
         self.send("POST", path, body).json()
     }
 
-    /// One answer, not streamed.
+    /// Returns one answer, not streamed.
     pub fn chat(&self, body: &Value) -> Value {
         let (status, reply) = self.post("/v1/chat/completions", body);
         assert_eq!(status, 200, "{reply}");
         reply
     }
 
-    /// A streamed answer.
+    /// Requests a streamed answer.
     pub fn stream(&self, mut body: Value) -> Reply {
         body["stream"] = json!(true);
         body["return_progress"] = json!(true);
@@ -94,7 +94,7 @@ impl Server {
         self.raw(&(head + &body))
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn raw(&self, text: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.write_all(text.as_bytes()).unwrap();
@@ -109,14 +109,14 @@ impl Server {
         Reply { status, reader }
     }
 
-    /// Closes standard input and returns how the process ended.
+    /// Closes standard input and returns the exit code of the process.
     pub fn stop(mut self) -> Option<i32> {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().code()
     }
 }
 
-/// A reply whose body is still to be read; dropping it hangs up.
+/// A response whose body has not been read yet; dropping it closes the connection.
 pub struct Reply {
     pub status: u16,
     reader: BufReader<TcpStream>,
@@ -129,8 +129,7 @@ impl Reply {
         (self.status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
     }
 
-    /// The next chunk of a stream; None after `[DONE]`. The framing of HTTP chunks stands on lines of its own, so
-    /// it is passed over with the blank lines.
+    /// Returns the next chunk of a stream; None after `[DONE]`. The framing lines of HTTP chunks are skipped like blank lines.
     pub fn chunk(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
@@ -154,19 +153,19 @@ pub fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-/// The text of a reply that is not streamed.
+/// Returns the text of a reply that is not streamed.
 pub fn text(reply: &Value) -> &str {
     reply["choices"][0]["message"]["content"].as_str().unwrap_or_default()
 }
 
-/// The name and the parsed arguments of the call in a reply.
+/// Returns the name and the parsed arguments of the call in a reply.
 pub fn call(reply: &Value) -> Option<(String, Value)> {
     let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
     let arguments = serde_json::from_str(call["arguments"].as_str()?).expect("arguments are JSON");
     Some((call["name"].as_str()?.to_owned(), arguments))
 }
 
-/// Tokens that needed no reading.
+/// Returns the number of prompt tokens that came from the cache.
 pub fn cached(reply: &Value) -> u64 {
     reply["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
 }

@@ -11,9 +11,9 @@ import { inline } from './Inline'
 
 interface Props {
   token: Token
-  /** The block still grows: no highlighting yet. */
+  /** The block still grows, so it is not highlighted yet. */
   live: boolean
-  /** Level in the page's outline, for a heading at the top of the text. */
+  /** Level in the page's outline, for a top-level heading. */
   level?: number
 }
 
@@ -53,19 +53,22 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
     case 'space':
     case 'def':
       return null
-    // Raw HTML and whatever else comes is shown as the text it is.
+    // Raw HTML and any unknown token are shown as source text.
     default:
       return <p>{token.raw}</p>
   }
 }
 
-/** The text as it was written until it is lexed, and for good where that takes too long. */
+/** Shows the source text until it is lexed, or permanently if that takes too long. */
 function LaterBlocks({ token, live }: { token: LaterToken; live: boolean }) {
   const tokens = useLater(token, live)
   return tokens ? blocks(tokens, live) : <p className="whitespace-pre-wrap">{token.raw}</p>
 }
 
-/** Looks by its own depth, counts by its place in the page; inside a list or a quote it only looks. */
+/**
+ * Its depth in the text determines the look, its place in the page the tag; a heading inside a list or quote has only
+ * the look.
+ */
 function Heading({ token, level, live }: { token: Tokens.Heading; level: number; live: boolean }) {
   const Tag = level > 0 ? (`h${level}` as 'h3' | 'h4' | 'h5' | 'h6') : 'p'
   return <Tag className={`heading-${token.depth}`}>{inline(token.tokens, { live })}</Tag>

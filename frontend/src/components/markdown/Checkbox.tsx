@@ -1,6 +1,6 @@
 import { useT } from '@/lib/i18n'
 
-/** Of a task in a list: it shows what the text says and cannot be changed. */
+/** The checkbox of a task list item; read-only. */
 export function Checkbox({ checked }: { checked: boolean }) {
   const t = useT()
   return (

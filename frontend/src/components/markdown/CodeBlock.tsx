@@ -3,12 +3,12 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
 import { whenIdle } from '@/lib/idle'
 
-/** Longer than this, colouring costs more than it gives. */
+/** Maximum characters to highlight; beyond this the cost outweighs the benefit. */
 const LONGEST = 60_000
 
 let library: Promise<typeof import('@/lib/highlight')> | null = null
 
-/** Coloured HTML once the block is closed, near the screen, and there is time; null before. */
+/** Highlighted HTML once the block is complete, near the screen, and the browser is idle; null before. */
 function useHighlighted(code: string, language: string, live: boolean) {
   const [html, setHtml] = useState<string | null>(null)
   const ref = useRef<HTMLElement>(null)

@@ -4,12 +4,12 @@ let library: Promise<typeof import('@/lib/math')> | null = null
 
 interface Props {
   tex: string
-  /** As it was written, for as long as it is not set, and where it cannot be. */
+  /** The source text, shown until the formula is rendered, and if it cannot be. */
   raw: string
   display?: boolean
 }
 
-/** A formula in a line, or on a line of its own. */
+/** An inline or display formula. */
 export function Formula({ tex, raw, display = false }: Props) {
   const place = useRef<HTMLSpanElement>(null)
   const [set, setSet] = useState(false)
@@ -23,7 +23,7 @@ export function Formula({ tex, raw, display = false }: Props) {
       if (!left) setSet(node !== null)
     }
     run().catch(() => {
-      // Without the library the formula stays as it was written.
+      // Without the library the source text stays.
       library = null
     })
     return () => {

@@ -11,7 +11,7 @@ import { decoded } from './entities'
 import { Formula } from './Formula'
 import { targetOf } from './link'
 
-/** Where the inline tokens stand: in a block that still grows; inside a link, where no other link may be. */
+/** The context of inline tokens: in a block that still grows; inside a link, which cannot contain another link. */
 export interface Around {
   live?: boolean
   linked?: boolean
@@ -34,13 +34,13 @@ function Link({ href: written, children }: { href: string; children: ReactNode }
   }
 }
 
-/** The text as it was written until it is lexed, and for good where that takes too long. */
+/** Shows the source text until it is lexed, or permanently if that takes too long. */
 function Later({ token, around }: { token: LaterToken; around: Around }) {
   const tokens = useLater(token, around.live ?? false)
   return tokens ? inline(tokens, around) : token.raw
 }
 
-/** What is left of a text without its marks: a picture's description has none. */
+/** The text of tokens without markup: the description of a picture has none. */
 const wordsOf = (tokens: readonly Token[]): string =>
   tokens
     .map(token => {
@@ -50,11 +50,11 @@ const wordsOf = (tokens: readonly Token[]): string =>
     })
     .join('')
 
-/** Inside a link there may be no other link. */
+/** A link cannot contain another link. */
 const cited = (text: string, { live, linked }: Around, key?: number): ReactNode =>
   linked ? text : <Cited key={key} text={text} growing={live} />
 
-/** In backticks the whole may be one path, and then it may have spaces. */
+/** Inline code. If all of it is one path, the path may contain spaces. */
 function code(text: string, around: Around): ReactNode {
   const place = around.linked ? null : placeOf(text)
   if (!place?.lines) return cited(text, { ...around, live: false })
@@ -95,7 +95,7 @@ function one(token: Token, key: number, around: Around): ReactNode {
         </Link>
       )
     }
-    // A picture from elsewhere would tell its server what was read here: it becomes a link.
+    // A picture from another server would tell that server what was read here, so it becomes a link.
     case 'image': {
       const { href, text, tokens } = token as Tokens.Image
       return (

@@ -19,9 +19,9 @@ const PieceView = memo(
   (a, b) => a.live === b.live && a.level === b.level && a.piece.tokens === b.piece.tokens,
 )
 
-/** So many blocks stand together: a new one concerns its own part, and not every block of a long answer. */
+/** Number of blocks per part: a new block re-renders only its own part of a long answer. */
 const PART = 8
-/** With more parts than this a text is long: those far from the screen keep only their height. */
+/** A text with more parts than this is long: parts far from the screen keep only their height. */
 const LONG = 6
 
 interface PartProps {
@@ -29,9 +29,9 @@ interface PartProps {
   levels: number[]
   /** Whether the last piece still grows. */
   growing: boolean
-  /** Whether it may be left out while it is far from the screen. */
+  /** Whether the part may be omitted while it is far from the screen. */
   long: boolean
-  /** What is looked for stands here. */
+  /** Whether the part contains what the search looks for. */
   sought: boolean
 }
 

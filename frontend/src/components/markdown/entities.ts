@@ -1,16 +1,16 @@
-/** Character references (`&mdash;`, `&#8212;`) as the characters they stand for, as CommonMark has them. */
+/** Decodes character references (`&mdash;`, `&#8212;`) as CommonMark specifies. */
 
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|[a-zA-Z][a-zA-Z0-9]{1,31});/g
 const UNKNOWN = '\ufffd'
 
 let box: HTMLTextAreaElement | undefined
 
-/** By the browser's own list of names. The text of a text area is read for references and never for tags. */
+/** Decodes by the browser's own list of names. A textarea parses references in its content, but no tags. */
 function named(reference: string): string {
   box ??= document.createElement('textarea')
   box.innerHTML = reference
   const { value } = box
-  // Names that HTML knows without their semicolon are read at the beginning of a longer one: `&copycat;`.
+  // HTML also knows some names without a semicolon and matches them at the start of a longer name: `&copycat;`.
   return value.endsWith(';') && reference !== '&semi;' ? reference : value
 }
 

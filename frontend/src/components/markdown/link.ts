@@ -1,4 +1,4 @@
-/** Where a link in a model's text may lead: the web, mail, or a file of the home. Anything else is shown as text. */
+/** Valid targets of a link in a model's text: the web, mail, or a file of the home. Other links are shown as text. */
 import { type Place, placeOf } from '@/lib/citation'
 
 export type Target = { kind: 'web'; href: string } | { kind: 'file'; place: Place } | { kind: 'none' }

@@ -2,10 +2,10 @@ import { createContext, useContext } from 'react'
 import type { Block } from '@/lib/incremental'
 import { wordsOf } from '@/lib/needle'
 
-/** What is looked for in the text below; nothing outside a search. */
+/** The search words for the text below; empty outside a search. */
 export const Sought = createContext('')
 
-/** The first of the parts in which all words that are looked for stand, else the first with any of them, else -1. */
+/** Index of the first part that contains all search words, else of the first that contains any of them, else -1. */
 export function useSought(parts: readonly Block[][]): number {
   const words = wordsOf(useContext(Sought).toLowerCase())
   if (words.length === 0) return -1

@@ -11,16 +11,16 @@ const TONE = {
 interface Props {
   tone: keyof typeof TONE
   icon?: LucideIcon
-  /** How a screen reader hears of it; not at all, where something else tells of it. */
+  /** How a screen reader announces it; absent if something else announces it. */
   role?: 'alert' | 'status'
-  /** Stands by itself, and not at the edge of a pane. */
+  /** Draws a box, for a banner that is not at the edge of a pane. */
   boxed?: boolean
-  /** Buttons for what can be done about it. */
+  /** Buttons that resolve the problem. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** A line across a pane that says what is the matter with it. */
+/** A line across a pane that reports a problem. */
 export function Banner({ tone, icon: Icon, role, boxed, actions, children }: Props) {
   return (
     <div

@@ -6,7 +6,7 @@ interface Props {
   className?: string
 }
 
-/** A quiet bar beside a number that says the same; so it is not told to screen readers. */
+/** A bar beside a number with the same value, hence hidden from screen readers. */
 export function Bar({ parts, className }: Props) {
   return (
     <span aria-hidden className={cn('flex h-1.5 overflow-hidden rounded-full bg-hover', className)}>

@@ -27,7 +27,7 @@ export function Button({ className, look = 'soft', size = 'medium', round, ...re
       className={cn(
         'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap font-medium',
         'transition-[background-color,color,filter] duration-150 disabled:pointer-events-none disabled:opacity-50',
-        // A toggle that is pressed is not to be taken for one that could be: it looks like a switch that is on.
+        // A pressed toggle must not look like an unpressed one, so it looks like a switch that is on.
         'aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent',
         round ? 'rounded-full' : 'rounded-md',
         LOOK[look],
@@ -39,7 +39,7 @@ export function Button({ className, look = 'soft', size = 'medium', round, ...re
   )
 }
 
-/** A button whose words are its name only: the label is its tooltip and what a screen reader says. */
+/** A button with only an icon: the label is its tooltip and its accessible name. */
 export function IconButton({
   label,
   look = 'ghost',

@@ -5,7 +5,7 @@ import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { Button, IconButton } from './Button'
 
-/** Puts a text on the clipboard, and says for a moment that it is there. */
+/** Copies a text to the clipboard, and confirms that for a moment. */
 export function useCopy(text: () => string): Copying {
   const t = useT()
   const [copied, setCopied] = useState(false)
@@ -29,9 +29,9 @@ interface Copying {
 
 interface LookProps {
   label: string
-  /** Words beside the icon. */
+  /** Text beside the icon. */
   words?: string
-  /** The tooltip, where it says more than the label. */
+  /** The tooltip, if it differs from the label. */
   title?: string
 }
 
@@ -40,7 +40,7 @@ export const CopyButton = ({ text, ...look }: LookProps & { text: () => string }
   <CopyingButton {...look} copying={useCopy(text)} />
 )
 
-/** A button for a copying that something else, such as a key, can start too. */
+/** A copy button whose action can also be started elsewhere, for example by a key. */
 export function CopyingButton({
   copying: { copied, copy },
   label,

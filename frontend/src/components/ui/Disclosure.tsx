@@ -11,11 +11,11 @@ interface Props {
   children: ReactNode
 }
 
-/** A native <details> whose state lives outside, so that a list may unmount and mount it again. */
+/** A native <details> with external state, so that a list can unmount and remount it. */
 export function Disclosure({ summary, open, onToggle, className, summaryClass, children }: Props) {
   return (
     <details className={className} open={open}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button, as the browser has it */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the browser treats a summary as a button */}
       <summary
         className={cn('flex items-center gap-2 pointer-coarse:min-h-11', summaryClass)}
         onClick={event => {

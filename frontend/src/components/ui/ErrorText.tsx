@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react'
 import { cn } from '@/lib/cn'
 
-/** Why something did not work, beside what a person did. */
+/** Why an action failed, shown beside that action. */
 export const ErrorText = ({ className, ...rest }: ComponentProps<'p'>) => (
   <p
     role="alert"

@@ -2,7 +2,7 @@ import type { LucideIcon } from 'lucide-react'
 import type { ComponentProps, ReactNode } from 'react'
 import { cn } from '@/lib/cn'
 
-/** A phone zooms into a field whose letters are smaller than 16 px. */
+/** A phone zooms into a field whose font is smaller than 16 px. */
 const ON_TOUCH = 'max-md:text-[16px] pointer-coarse:text-[16px]'
 
 const SIZE = {
@@ -13,17 +13,17 @@ const SIZE = {
 
 type InputProps = Omit<ComponentProps<'input'>, 'size'> & {
   size?: keyof typeof SIZE
-  /** For what a program reads: a name of a file, an address, a key. */
+  /** Monospace, for machine-readable text: a file name, an address, a key. */
   mono?: boolean
-  /** Stands at its start. */
+  /** Icon at the start of the field. */
   icon?: LucideIcon
-  /** A button at its end. */
+  /** Button at the end of the field. */
   end?: ReactNode
-  /** Of the field with its icon: its place in what is around it. */
+  /** Class of the field together with its icon, for the layout of its parent. */
   className?: string
 }
 
-/** One line of text. */
+/** A single-line text field. */
 export function Input({ size = 'large', mono, icon: Icon, end, className, ...rest }: InputProps) {
   const field = (
     <input
@@ -57,7 +57,7 @@ export function Input({ size = 'large', mono, icon: Icon, end, className, ...res
 
 type TextAreaProps = ComponentProps<'textarea'> & { mono?: boolean }
 
-/** Several lines of text. */
+/** A multi-line text field. */
 export function TextArea({ mono, className, ...rest }: TextAreaProps) {
   return (
     <textarea

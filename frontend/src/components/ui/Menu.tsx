@@ -4,7 +4,7 @@ import { cn } from '@/lib/cn'
 
 interface MenuProps {
   trigger: ReactNode
-  /** Which edge of the trigger it keeps to. */
+  /** The edge of the trigger that the menu is aligned with. */
   align?: 'start' | 'end'
   children: ReactNode
 }
@@ -13,7 +13,7 @@ export function Menu({ trigger, align = 'end', children }: MenuProps) {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      {/* Inside the landmark, so that a screen reader that goes by landmarks comes past it. */}
+      {/* Inside the landmark, so that a screen reader that navigates by landmarks reaches it. */}
       <DropdownMenu.Portal container={document.querySelector('main')}>
         <DropdownMenu.Content
           align={align}
@@ -32,7 +32,7 @@ interface ItemProps {
   icon: ReactNode
   onSelect: () => void
   danger?: boolean
-  /** Given for a choice among several: says whether this one holds. */
+  /** Set for one of several choices: whether it is the current one. */
   checked?: boolean
   children: ReactNode
 }

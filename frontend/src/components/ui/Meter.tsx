@@ -7,7 +7,7 @@ interface Props {
   text: string
 }
 
-/** Grey below 75 %, amber below 90 %, red above. The words beside it say the same. */
+/** Grey below 75 %, amber below 90 %, red above. The text beside it says the same. */
 export function Meter({ value, max, label, text }: Props) {
   const share = max > 0 ? Math.min(1, value / max) : 0
   return (

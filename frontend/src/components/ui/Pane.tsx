@@ -3,7 +3,7 @@ import { cn } from '@/lib/cn'
 
 type Props = ComponentProps<'section'> & { as?: 'section' | 'nav' }
 
-/** One of the panes that the page stands in. A key leads from one to the next (`app/paneCommands.ts`). */
+/** One of the page's panes. A shortcut cycles through them (`app/paneCommands.ts`). */
 export const Pane = ({ as: Element = 'section', className, ...rest }: Props) => (
   <Element
     data-pane

@@ -6,12 +6,12 @@ import { ErrorText } from './ErrorText'
 
 interface Props {
   error: unknown
-  /** Asks again. Then it stands in the middle of its pane. */
+  /** Reads again. If given, the error is centred in its pane. */
   onRetry?: () => void
   className?: string
 }
 
-/** In the place of what could not be read from the server. */
+/** Shown in place of data that could not be read from the server. */
 export function QueryError({ error, onRetry, className }: Props) {
   const t = useT()
   const words = t('loadFailed', { reason: reasonOf(error) })

@@ -7,7 +7,7 @@ interface Props<T extends string> {
   onChange: (value: T) => void
 }
 
-/** One choice of a few that are all in sight. */
+/** A choice among a few options that are all visible. */
 export function Segmented<T extends string>({ label, value, options, onChange }: Props<T>) {
   return (
     <div role="group" aria-label={label} className="flex rounded-lg bg-hover p-0.5">

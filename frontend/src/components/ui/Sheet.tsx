@@ -8,7 +8,7 @@ interface Props {
   children: ReactNode
 }
 
-/** A pane that comes over the page from the right. */
+/** A pane that slides over the page from the right. */
 export function Sheet({ open, onOpenChange, title, children }: Props) {
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>

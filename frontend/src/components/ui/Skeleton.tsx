@@ -14,7 +14,7 @@ export function Skeleton({ label, rows = 3 }: { label: string; rows?: number }) 
   )
 }
 
-/** In the place of what is loaded on demand. */
+/** Placeholder for content that is loaded on demand. */
 export function Pending() {
   const t = useT()
   return <Skeleton label={t('loading')} rows={4} />

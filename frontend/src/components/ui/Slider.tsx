@@ -4,15 +4,15 @@ interface Props {
   min: number
   max: number
   step: number
-  /** What a screen reader says of the value. */
+  /** The value as a screen reader announces it. */
   text: string
-  /** A value to point at, such as the one that holds without a choice. */
+  /** A value to mark on the track, such as the default. */
   mark?: number | null
   disabled?: boolean
   onChange: (value: number) => void
 }
 
-/** Half the width of the thumb: the ends of its way are that far inside. */
+/** Half the width of the thumb in px, by which both ends of the track are inset. */
 const INSET = 8
 
 export function Slider({ label, value, min, max, step, text, mark, disabled = false, onChange }: Props) {

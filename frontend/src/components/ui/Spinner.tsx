@@ -4,11 +4,11 @@ const SIZE = { small: 'size-3', medium: 'size-3.5' }
 
 interface Props {
   size?: keyof typeof SIZE
-  /** Its colour: that of the text around it, if absent. */
+  /** Its colour; that of the surrounding text if absent. */
   className?: string
 }
 
-/** Turns while something is at work. The words beside it say so: a screen reader is not told of it. */
+/** Spins while an operation runs. The text beside it says so, hence it is hidden from screen readers. */
 export const Spinner = ({ size = 'medium', className }: Props) => (
   <span
     aria-hidden

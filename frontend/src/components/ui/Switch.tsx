@@ -6,7 +6,7 @@ interface Props {
   onChange: (on: boolean) => void
   icon: ReactNode
   hint?: string
-  /** The whole name, where the words are a part of it. */
+  /** The full accessible name, if the visible text is only a part of it. */
   label?: string
   disabled?: boolean
   children: ReactNode

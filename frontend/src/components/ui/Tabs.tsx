@@ -14,7 +14,7 @@ interface Props<T extends string> {
   children: ReactNode
 }
 
-/** Several views of which one is shown: a `TabList`, and a `TabPanel` for each. */
+/** Several views, one of which is shown: a `TabList`, and a `TabPanel` for each. */
 export function Tabs<T extends string>({ value, onChange, className, children }: Props<T>) {
   return (
     <Radix.Root value={value} onValueChange={value => onChange(value as T)} className={className}>
@@ -26,7 +26,7 @@ export function Tabs<T extends string>({ value, onChange, className, children }:
 interface ListProps<T extends string> {
   label: string
   tabs: readonly Tab<T>[]
-  /** The tabs share the whole width. */
+  /** The tabs fill the whole width in equal shares. */
   stretch?: boolean
   className?: string
 }

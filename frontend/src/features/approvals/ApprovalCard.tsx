@@ -15,19 +15,19 @@ import { InputForm } from './InputForm'
 import { ShownCall } from './ShownCall'
 import { canBeAlways, titleOf } from './title'
 
-/** A digit typed into the composer just as the card took the focus was meant for the composer. */
+/** Milliseconds. A digit typed into the composer just as the card took the focus was meant for the composer. */
 const UNREAD_MS = 700
 
 type Mode = 'asking' | 'editing' | 'denying'
 
-/** What the form of each mode answers. */
+/** The decision that the form of each mode submits. */
 const FORMS = { asking: null, editing: 'approve', denying: 'deny' } as const
 
 interface Props {
   approval: Approval
-  /** Null when it was taken, else why not. */
+  /** Resolves to null on success, else to the reason. */
   onAnswer: (answer: Answer) => Promise<string | null>
-  /** The person waits in an empty composer: the card may take the focus. */
+  /** Whether the card may take the focus: the person waits in an empty composer. */
   takesFocus: () => boolean
 }
 
@@ -43,7 +43,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
   const [problem, setProblem] = useState<string | null>(null)
   const always = canBeAlways(approval)
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the card comes up
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the card appears
   useEffect(() => {
     seenAt.current = performance.now()
     if (takesFocus()) card.current?.focus({ preventScroll: true })

@@ -8,7 +8,7 @@ const now = (): number => Date.now() / 1000
 const clockOf = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
 
-/** Counts silently; a screen reader hears it once, when little time is left. */
+/** Counts down silently; a screen reader announces it once, when little time is left. */
 export function Countdown({ until, tool }: { until: number; tool: string }) {
   const t = useT()
   const [left, setLeft] = useState(() => Math.max(0, until - now()))

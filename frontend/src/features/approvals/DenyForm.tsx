@@ -23,7 +23,7 @@ export function DenyForm({ form, busy, onAnswer, onBack }: Props) {
       <label className="block text-fg-2 text-small">
         {t('denyReason')}
         <TextArea
-          // The person has just asked to write it.
+          // The person has just asked to write the reason.
           autoFocus
           rows={2}
           value={reason}

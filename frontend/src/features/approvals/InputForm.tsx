@@ -14,7 +14,7 @@ interface Props {
   onBack: () => void
 }
 
-/** The input, to be changed before it is allowed. What was changed is shown as such afterwards. */
+/** A form that changes a call's input before it is allowed. Changed input is marked as such afterwards. */
 export function InputForm({ form, args, busy, onAnswer, onBack }: Props) {
   const t = useT()
   const [fields, setFields] = useState(() => fieldsOf(args))

@@ -4,11 +4,11 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
 
-/** Exactly what would happen: the whole of it, with nothing hidden in it. */
+/** Exactly what the call would do, in full, with invisible characters written out. */
 export function ShownCall({ approval }: { approval: Approval }) {
   const t = useT()
   const { shown, tool } = approval
-  // Where no process is started, there is no sandbox to speak of.
+  // Without a process there is no sandbox to describe.
   const reaches = shown.level !== '' || approval.effect === 'network'
   const facts = [
     shown.cwd && t('approvalCwd', { cwd: shown.cwd }),

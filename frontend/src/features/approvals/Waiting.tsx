@@ -8,13 +8,13 @@ interface Props {
   steps: readonly Step[]
 }
 
-/** Whoever waits in an empty message box waits for this. */
+/** Whether the focus is in an empty message box: that person waits for the card. */
 function waitsInComposer(): boolean {
   const focused = document.activeElement
   return focused instanceof HTMLTextAreaElement && focused.matches('[data-composer]') && focused.value === ''
 }
 
-/** The cards of the calls of a chain that wait for a person. */
+/** The cards of a chain's pending calls. */
 export default function Waiting({ workId, steps }: Props) {
   const approvals = useApprovals().data ?? []
   const open = new Set(steps.flatMap(step => (step.status === 'approval' ? [step.id] : [])))

@@ -1,4 +1,4 @@
-/** What a person answers to a call that waits, and what they take back. */
+/** A person's answers to pending calls, and the removal of standing rules. */
 import type { Answer } from '@/api/approvals'
 import { ApiError } from '@/api/client'
 import { answerApproval, removeAlways } from '@/api/endpoints'
@@ -8,7 +8,7 @@ import { type Key, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 
-/** The request is not what it was; the list tells what it is now. */
+/** The request is outdated; the list has its current state. */
 const OUTDATED: Record<string, Key> = {
   expired: 'approvalExpired',
   hash_differs: 'approvalChanged',
@@ -18,7 +18,7 @@ const OUTDATED: Record<string, Key> = {
 
 const reload = { label: t('reload'), run: () => location.reload() }
 
-/** Null when it was taken, else why not: said where the answer was given. */
+/** Returns null on success, else the reason, which is shown where the answer was given. */
 export async function answer(approval: Approval, given: Answer): Promise<string | null> {
   try {
     await answerApproval(approval, given)

@@ -1,13 +1,13 @@
 import { mounted } from '@/lib/mounted'
 
-/** A call that waits for an answer, as it stands on the page. */
+/** The card of a pending call on the page. */
 interface ApprovalCardHandle {
   element: () => HTMLElement | null
-  /** What its open form answers; null while none is open. */
+  /** The decision that its open form submits; null while no form is open. */
   form: 'approve' | 'deny' | null
-  /** Answers with the open form. */
+  /** Submits the open form. */
   submit: () => void
 }
 
-/** The cards on the page, by the id of the approval. */
+/** The cards on the page, by approval id. */
 export const approvalCards = mounted<ApprovalCardHandle>()

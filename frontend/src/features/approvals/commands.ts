@@ -8,7 +8,7 @@ import { useUi } from '@/stores/ui'
 import { answer } from './actions'
 import { approvalCards } from './cards'
 
-/** All of it can be read, or as much as there is room for, to its end. */
+/** Whether the whole card is visible, or its end if the card is taller than the view. */
 function isInSight(card: HTMLElement): boolean {
   const box = card.closest('[role=log]')?.getBoundingClientRect()
   if (!box) return true
@@ -21,7 +21,7 @@ async function give(approval: Approval, given: Answer): Promise<void> {
   if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
 }
 
-/** What cannot be read just now is shown first: nobody allows what they do not see. */
+/** Answers the oldest pending call. A card out of view is shown first: nobody allows what they do not see. */
 const answerOldest =
   (given: Answer) =>
   ({ sessionId, navigate }: CommandContext): void => {
@@ -34,7 +34,7 @@ const answerOldest =
       useUi.setState({ pane: 'chat', view: 'chat' })
       return
     }
-    // A person who changes the input, or writes why not, answers with that.
+    // If the person is changing the input or writing a reason, that form is submitted.
     if (card.form === given.decision) card.submit()
     else if (card.form && given.decision === 'approve') return
     else if (!isInSight(element)) element.scrollIntoView({ block: 'end' })

@@ -1,4 +1,4 @@
-/** The arguments of a call as fields that a person can edit: texts as they are, everything else as JSON. */
+/** The arguments of a call as fields that a person can edit: strings as they are, everything else as JSON. */
 
 export interface Field {
   name: string
@@ -6,7 +6,7 @@ export interface Field {
   json: boolean
 }
 
-/** Where the arguments are no object, one field without a name holds all of it. */
+/** If the arguments are not an object, one field without a name contains all of them. */
 export function fieldsOf(args: unknown): Field[] {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) {
     return [{ name: '', text: JSON.stringify(args, null, 2) ?? 'null', json: true }]
@@ -18,7 +18,7 @@ export function fieldsOf(args: unknown): Field[] {
   )
 }
 
-/** Null when a field is not JSON. */
+/** Returns null if a field is not valid JSON. */
 export function argumentsOf(fields: readonly Field[]): { value: unknown } | null {
   try {
     const values = fields.map(({ name, text, json }) => [name, json ? JSON.parse(text) : text] as const)

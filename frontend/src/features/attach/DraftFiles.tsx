@@ -8,15 +8,15 @@ import { RemoveFile } from './RemoveFile'
 
 interface Props {
   files: readonly DraftFile[]
-  /** The browser has no room for them: a reload loses them. */
+  /** The browser's storage has no room for them: a reload loses them. */
   unkept: boolean
-  /** Tokens of the next request with them, where that is more than the model reads. */
+  /** Tokens of the next request with these files, if they exceed the context window. */
   tooMuch: { tokens: number; window: number } | null
   onRemove: (id: string) => void
   onInsert: (file: DraftFile) => void
 }
 
-/** The files that will go along with the message. */
+/** The files attached to the unsent message. */
 export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert }: Props) {
   const t = useT()
   return (

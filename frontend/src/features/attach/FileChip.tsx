@@ -11,13 +11,13 @@ const ViewFile = onDemand(() => import('./ViewFile'))
 
 interface Props {
   file: Attachment
-  /** Of one that is not sent yet; null where it is not known. */
+  /** Tokens of a file that is not sent yet; null if unknown. */
   tokens?: number | null
-  /** What else can be done with it. */
+  /** Further actions. */
   children?: ReactNode
 }
 
-/** A file by its name and size, a picture that was sent by itself; a click shows what is in it. */
+/** A file by its name and size, a sent picture as a thumbnail; a click shows the content. */
 export function FileChip({ file, tokens, children }: Props) {
   const t = useT()
   const lang = useLang()

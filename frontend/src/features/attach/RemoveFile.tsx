@@ -2,7 +2,7 @@ import { X } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
-/** Takes a file off a message that is not sent yet. */
+/** Removes a file from a message that is not sent yet. */
 export function RemoveFile({ name, onRemove }: { name: string; onRemove: () => void }) {
   const t = useT()
   return (

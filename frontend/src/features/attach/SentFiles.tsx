@@ -5,11 +5,11 @@ import { RemoveFile } from './RemoveFile'
 
 interface Props {
   files: readonly Attachment[]
-  /** Given while the message is being asked differently: it may go without some of them. */
+  /** Given while the message is being edited: some of its files may be removed. */
   onRemove?: (file: Attachment) => void
 }
 
-/** The files that went along with a message. */
+/** The files attached to a message. */
 export function SentFiles({ files, onRemove }: Props) {
   const t = useT()
   if (files.length === 0) return null

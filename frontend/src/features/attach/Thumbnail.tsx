@@ -4,7 +4,7 @@ import { useT } from '@/lib/i18n'
 import type { Attachment, Picture } from '@/thread/model'
 import { within } from './limits'
 
-/** Pixels of the longer side. */
+/** Maximum pixels of the longer side. */
 const LONGEST = { draft: 40, sent: 240, view: 1568 }
 
 interface Props {
@@ -13,7 +13,7 @@ interface Props {
   size: keyof typeof LONGEST
 }
 
-/** A picture, or the words that it is gone. Its place has its shape before it is there, so that nothing moves. */
+/** A picture, or a note that it is gone. Its space is reserved before it loads, so that nothing moves. */
 export function Thumbnail({ file, picture, size }: Props) {
   const t = useT()
   const [gone, setGone] = useState(false)

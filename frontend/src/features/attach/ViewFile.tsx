@@ -4,7 +4,7 @@ import { useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
 import { Thumbnail } from './Thumbnail'
 
-/** What is in a file, as it is: plain text, to read and to copy, or a picture, to look at. */
+/** Shows the content of a file: plain text to read and copy, or a picture. */
 export default function ViewFile({ file, onClose }: { file: Attachment; onClose: () => void }) {
   const t = useT()
   const { picture } = file

@@ -1,15 +1,15 @@
 /**
- * Pictures made fit to be sent: no larger than models read them, and without what a camera writes into them besides.
- * The browser does it, so that no picture is ever unpacked by the server.
+ * Prepares pictures for sending: scales them to the size that models read, and removes the camera's metadata. The
+ * browser does this, so that the server never decodes a picture.
  */
 
 import { within } from './limits'
 
-/** Pixels of the longer side; models read no more. */
+/** Maximum pixels of the longer side; models read no more. */
 const LONGEST = 1568
-/** Bytes that a picture should have. */
+/** Maximum bytes of a picture that is sent. */
 const MOST = 1024 * 1024
-/** A file of more is not even looked at. */
+/** Maximum bytes of a source file; larger files are rejected unread. */
 export const MOST_SOURCE = 50 * 1024 * 1024
 
 export interface Shrunk {
@@ -20,10 +20,10 @@ export interface Shrunk {
   height: number
 }
 
-/** As they come: a photo may say where it was taken, and is always drawn anew. */
+/** Types that may be sent unchanged. A photo may contain its location, so it is always drawn again. */
 const AS_IT_IS = ['image/png', 'image/webp', 'image/gif']
 
-/** Null where the browser cannot read it as a picture, or it stays too large. */
+/** Returns null if the browser cannot read it as a picture, or if it stays too large. */
 export async function shrink(file: File): Promise<Shrunk | null> {
   let bitmap: ImageBitmap
   try {
@@ -41,7 +41,7 @@ export async function shrink(file: File): Promise<Shrunk | null> {
   }
 }
 
-/** Letters stay sharp as PNG; where that is too much, and for photos, JPEG on white. */
+/** Draws as PNG, which keeps text sharp; if that is too large, and for photos, as JPEG on white. */
 async function drawn(bitmap: ImageBitmap, photo: boolean): Promise<Shrunk | null> {
   for (const longest of [LONGEST, LONGEST / 2]) {
     const size = within(bitmap.width, bitmap.height, longest)

@@ -1,4 +1,7 @@
-/** Files on their way into a message: texts and pictures, within the limits, and each one that cannot go says why and what to do. */
+/**
+ * Reads files into a message: texts and pictures within the limits. A file that is refused reports why and what to
+ * do.
+ */
 import * as api from '@/api/endpoints'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
@@ -12,14 +15,14 @@ import { MOST_SOURCE, shrink } from './picture'
 export type Taken =
   | { kind: 'text'; content: string }
   | { kind: 'picture'; content: string; picture: Picture }
-  | { kind: 'refused'; reason: string /** It would be searched there. */; forKnowledge: boolean }
+  | { kind: 'refused'; reason: string /** Knowledge can index it. */; forKnowledge: boolean }
 
 const refused = (reason: string, forKnowledge = false): Taken => ({ kind: 'refused', reason, forKnowledge })
 
-/** A vector graphic is a text. */
+/** An SVG is a text. */
 const isPicture = (file: File) => file.type.startsWith('image/') && file.type !== 'image/svg+xml'
 
-/** Reads one picture, `room` bytes at most once it is small enough for a model. */
+/** Reads one picture of at most `room` bytes after it is scaled down. */
 async function takePicture(file: File, room: number): Promise<Taken> {
   if (file.size > MOST_SOURCE) return refused(t('attachPictureLarge'))
   const shrunk = await shrink(file)
@@ -29,7 +32,7 @@ async function takePicture(file: File, room: number): Promise<Taken> {
   return { kind: 'picture', content: base64, picture: { ...told, kept: null } }
 }
 
-/** Reads one file, `room` bytes at most. */
+/** Reads one text file of at most `room` bytes. */
 export async function takeOne(file: File, room: number): Promise<Taken> {
   if (file.size > MOST_BYTES) return refused(t('attachTooLarge', { n: MOST_BYTES / 1024 }), true)
   if (file.size > room) return refused(t('attachTogether', { n: MOST_TOGETHER / 1024 / 1024 }), true)
@@ -75,7 +78,7 @@ export async function attach(session: string, files: readonly File[]): Promise<v
   toast(reasons.join('\n'), large.length > 0 ? { tone: 'bad', action } : { tone: 'bad' })
 }
 
-/** A long text that was pasted becomes a file. */
+/** Attaches a long pasted text as a file. */
 export function attachPasted(session: string, text: string): void {
   const taken = new Set(draftFiles(session).map(file => file.name))
   let name = t('pastedName')
@@ -95,7 +98,7 @@ function add(session: string, added: Added): void {
   void count(session, file)
 }
 
-/** What it costs, and what it will be called. Where the server cannot say, sending it will tell. */
+/** Asks the server for the file's tokens and final name. If that fails, sending reports the error. */
 async function count(session: string, { id, name, content, picture }: DraftFile): Promise<void> {
   try {
     const { tokens, ...counted } = await api.countAttachment({

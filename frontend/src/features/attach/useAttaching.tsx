@@ -1,4 +1,7 @@
-/** What the composer does with files: taken from a button, a drop or a paste, shown above the text, sent with it. */
+/**
+ * File handling of the composer: takes files from a button, a drop or a paste, shows them above the text, and sends
+ * them with it.
+ */
 
 import type { ReactNode, RefObject } from 'react'
 import { useStatus, useTokens } from '@/api/queries'
@@ -11,17 +14,17 @@ const DraftFiles = onDemand(() => import('./DraftFiles'))
 const take = () => import('./take')
 
 export interface Attaching {
-  /** Files that would go along. */
+  /** Number of attached files. */
   count: number
-  /** Whether a picture is among them. */
+  /** Whether any of them is a picture. */
   pictures: boolean
   onFiles: (files: File[]) => void
-  /** True where it took what was pasted, so that the field does not. */
+  /** Returns true if it took the pasted data, so that the text field does not. */
   onPaste: (data: DataTransfer) => boolean
   chips: ReactNode
 }
 
-/** Null for a conversation that has no session yet. */
+/** `sessionId` is null for a conversation that has no session yet. */
 export function useAttaching(
   sessionId: string | null,
   input: RefObject<HTMLTextAreaElement | null>,
@@ -47,7 +50,7 @@ export function useAttaching(
   const onPaste = (data: DataTransfer): boolean => {
     const text = data.getData('text/plain')
     const files = [...data.files]
-    // Cells of a table come as a text and as a picture of it; a file comes with its name as a text.
+    // Table cells are pasted as text and as a picture of it; a file is pasted with its name as text.
     const pictured = text !== '' && files.every(file => file.type.startsWith('image/'))
     if (files.length > 0 && !pictured) onFiles(files)
     else if (isBigPaste(text) && fits(drafted, text))

@@ -5,7 +5,7 @@ import { ErrorText } from '@/components/ui/ErrorText'
 import { Input } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 
-/** Over the page, which stays as it is beneath: a draft survives signing in again. */
+/** Covers the page, which stays mounted beneath: a draft survives signing in again. */
 export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
   const t = useT()
   const [token, setToken] = useState('')

@@ -1,11 +1,11 @@
 import { signInByCode } from '@/api/endpoints'
 
-/** The code of a one-time link: what stands behind `#code=`, and nothing else in the address counts. */
+/** The code of a one-time link, from a fragment that is exactly `#code=…`; null for any other. */
 export const codeOf = (hash: string): string | null => /^#code=([\w-]+)$/.exec(hash)?.[1] ?? null
 
 /**
- * Signs in with the code of a one-time link, if this page was opened by one. The code leaves the address before anything
- * else happens, so that it is in no history and no bookmark. One that is too old leads to the usual question.
+ * Signs in with the code if the page was opened by a one-time link. Removes the code from the address first, so that
+ * no history and no bookmark contains it. An expired code leads to the usual sign-in.
  */
 export async function followLink(): Promise<void> {
   const code = codeOf(location.hash)

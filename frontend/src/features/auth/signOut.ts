@@ -5,8 +5,10 @@ import { reasonOf } from '@/lib/reason'
 import { clearPersonalStorage } from '@/lib/storage'
 import { toast } from '@/stores/toasts'
 
-/** Ends this browser's session. The page is loaded again, so that no store and no cache keeps anything of the person. Text
- *  that is not saved could be saved no more, so it comes first. */
+/**
+ * Ends this browser's session and reloads the page, so that no store and no cache keeps personal data. Refuses while
+ * there is unsaved text, which could not be saved afterwards.
+ */
 export async function signOut(): Promise<void> {
   if (hasUnsavedText()) return toast(t('signOutUnsaved'), { tone: 'bad' })
   try {

@@ -18,21 +18,21 @@ interface Props {
   entry: AssistantEntry
   activity: Activity | null
   since: number | null
-  /** Asks the same again; null where that makes no sense. */
+  /** Asks the same question again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
-  /** Null but for the last answer of a session that rests. */
+  /** Null unless this is the last answer of an idle session. */
   onContinue: (() => void) | null
   onUndo: (change: Change) => void
   onUndoAll: (() => void) | null
-  /** Null while the session is at work. */
+  /** Null while the session runs. */
   onRegenerate: (() => void) | null
   onBranch: (() => void) | null
 }
 
-/** The chain that a call will stand in, while the model still writes it. */
+/** The chain of a call that the model is still writing. */
 const NO_STEPS: Segment = { kind: 'tools', steps: [] }
 
-/** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
+/** Whether nothing else on the screen shows activity, so that a status line has to. */
 function isQuiet(entry: AssistantEntry): boolean {
   const last = entry.segments.at(-1)
   if (!last || last.kind === 'retrieval' || last.kind === 'retrieved') return true

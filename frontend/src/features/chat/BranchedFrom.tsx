@@ -4,7 +4,7 @@ import { useSessions } from '@/api/queries'
 import { useT } from '@/lib/i18n'
 import type { Parent } from '@/thread/model'
 
-/** Where the conversation was branched off; the page of one that is gone says so. */
+/** Link to where the conversation branched off. If that conversation is gone, its page says so. */
 export function BranchedFrom({ parent }: { parent: Parent }) {
   const t = useT()
   const known = useSessions().data?.find(session => session.id === parent.sessionId)

@@ -7,11 +7,11 @@ import type { Change } from './changes'
 interface Props {
   changes: Change[]
   onUndo: (change: Change) => void
-  /** All of them, after a look at what that would do; null while the session is at work. */
+  /** Undoes all changes after a preview; null while the session runs. */
   onUndoAll: (() => void) | null
 }
 
-/** What the agent changed, with the way back. */
+/** The files that the agent changed, with undo. */
 export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
   const t = useT()
   if (changes.length === 0) return null

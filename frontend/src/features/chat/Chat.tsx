@@ -20,7 +20,7 @@ interface Props {
   actions: RowActions
   /** The row to show and mark. */
   target: string | null
-  /** The words for which it was found, if it was. */
+  /** The search words that led to that row, if any. */
   sought: string
   input: RefObject<HTMLTextAreaElement | null>
   draft: string
@@ -31,11 +31,11 @@ interface Props {
   onClearTaint: () => void
   blocked: Blocked | null
   model: ReactNode
-  /** Shown in an empty chat: what is missing for an answer. */
+  /** Shown in an empty chat: the setup that is missing before a model can answer. */
   first: ReactNode
 }
 
-/** The conversation and the place to write. */
+/** The conversation and the composer. */
 export function Chat(props: Props) {
   const {
     sessionId,

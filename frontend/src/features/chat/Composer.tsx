@@ -11,7 +11,7 @@ const TALLEST = 220
 
 export interface Blocked {
   reason: string
-  /** What can be done about it here. */
+  /** An action that resolves it, if there is one here. */
   remedy?: { words: string; run: () => void }
 }
 
@@ -21,13 +21,13 @@ interface Props {
   onText: (text: string) => void
   attaching: Attaching
   onSend: () => void
-  /** Asks the last message differently; null where there is none, or something runs. */
+  /** Edits the last message; null if there is none, or while something runs. */
   onEditLast: (() => void) | null
   /** Null while nothing runs. */
   onStop: (() => void) | null
-  /** Why nothing can be sent just now. */
+  /** Why sending is disabled. */
   blocked: Blocked | null
-  /** Shown at the lower left: the model. */
+  /** Shown at the lower left: the choice of model. */
   children?: ReactNode
 }
 
@@ -43,12 +43,12 @@ export function Composer(props: Props) {
   useLayoutEffect(() => {
     const area = input.current
     if (!area) return
-    // One row, as it is by itself: nothing to measure, which would lay out the whole page when it has just come.
+    // One row is the default height. Measuring would lay out the whole page right after it was mounted.
     if (text === '') {
       area.style.height = ''
       return
     }
-    // Measuring makes the field flat for a moment; the conversation above must not get its room meanwhile, and scroll.
+    // Measuring collapses the field for a moment; the conversation above must not grow into that space and scroll.
     const around = area.parentElement
     if (around) around.style.height = `${around.offsetHeight}px`
     area.style.height = '0'
@@ -62,7 +62,7 @@ export function Composer(props: Props) {
       event.preventDefault()
       onEditLast()
     }
-    // With Alt it is the key of another command.
+    // Alt+Enter is the shortcut of another command.
     if (event.key !== 'Enter' || event.shiftKey || event.altKey || composition.owns(event)) return
     if (bare && screenKeys) return
     event.preventDefault()

@@ -7,10 +7,10 @@ import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { type ShownConnection, useLive } from '@/stores/live'
 
-/** A break that heals by itself within this time is nobody's business. */
+/** Milliseconds; a shorter interruption is not shown. */
 const PATIENCE = 1000
 
-/** Whole seconds until a moment, 0 where there is none or it is over. */
+/** Whole seconds until a moment; 0 if there is none or it has passed. */
 function useSecondsUntil(at: number | null): number {
   const [, tick] = useState(0)
   useEffect(() => {

@@ -2,7 +2,7 @@ import { Globe } from 'lucide-react'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
 
-/** It stands in no schema, because it travels in the open `result` of a tool. */
+/** A host that a command tried to reach. Not in the schema, because it travels in the open `result` of a tool. */
 interface Contact {
   host: string
   refused: boolean
@@ -10,14 +10,14 @@ interface Contact {
 
 interface Listed {
   hosts: Contact[]
-  /** Attempts for which the list had no room. */
+  /** Number of attempts beyond the length of the list. */
   more: number
 }
 
 const isContact = (value: unknown): value is Contact =>
   typeof value === 'object' && value !== null && 'host' in value && typeof value.host === 'string'
 
-/** What the server tells of a call's contacts; none where it had no network. */
+/** Reads the contacts from a call's result; null if the call had no network. */
 export function contactsOf(result: unknown): Listed | null {
   if (typeof result !== 'object' || result === null || !('data' in result)) return null
   const { data } = result
@@ -27,7 +27,7 @@ export function contactsOf(result: unknown): Listed | null {
   return { hosts, more }
 }
 
-/** With whom a command asked to be connected, and with whom it was not. */
+/** The hosts that a command was connected to, and those it was refused. */
 export function Contacts({ result }: { result: unknown }) {
   const t = useT()
   const listed = contactsOf(result)
@@ -55,5 +55,5 @@ export function Contacts({ result }: { result: unknown }) {
   )
 }
 
-/** More than these may need to be scrolled to, also by the keyboard. */
+/** A list longer than this may have to be scrolled, also by keyboard. */
 const NAMES_IN_VIEW = 20

@@ -9,13 +9,13 @@ import type { Attachment } from '@/thread/model'
 
 interface Props {
   text: string
-  /** They stay with the message, unless they are taken off it. */
+  /** The attachments of the message; the person can remove some. */
   attachments: readonly Attachment[]
   onSend: (said: Anew) => void
   onCancel: () => void
 }
 
-/** A message to be asked differently. The conversation goes on from there; what followed is kept. */
+/** A form that edits a sent message. The conversation continues from there; what followed is kept as a branch. */
 export default function EditForm({ text, attachments, onSend, onCancel }: Props) {
   const t = useT()
   const composition = useComposition()
@@ -32,7 +32,7 @@ export default function EditForm({ text, attachments, onSend, onCancel }: Props)
   const onKeyDown = (event: KeyboardEvent) => {
     if (composition.owns(event)) return
     if (event.key === 'Escape') {
-      // Esc belongs to this field, not to a run.
+      // Esc closes this form; it does not stop a run.
       event.stopPropagation()
       onCancel()
     } else if (event.key === 'Enter' && !event.shiftKey && !event.altKey) {

@@ -8,7 +8,7 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   onPick: (text: string) => void
-  /** What has to be done before there can be an answer. */
+  /** The setup that is missing before a model can answer. */
   first: ReactNode
 }
 
@@ -49,7 +49,7 @@ export function EmptyState({ onPick, first }: Props) {
 const NEW_LINE = WRITING_KEYS.filter(({ label }) => label === 'newLine')
 const COMMANDS = ['palette', 'shortcuts'] as const
 
-/** A few keys to begin with, as they are now. A finger has no use for them. */
+/** A few shortcuts to start with, as they are assigned. Hidden on touch screens. */
 function Hints() {
   const t = useT()
   const chosen = useChosenChords()

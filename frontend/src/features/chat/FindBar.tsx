@@ -10,14 +10,14 @@ import { wordsOf } from '@/lib/needle'
 interface Props {
   query: string
   onQuery: (query: string) => void
-  /** How many messages fit, and which of them is shown, from 0. */
+  /** Number of matching messages, and the 0-based index of the current one. */
   count: number
   at: number
   onStep: (step: 1 | -1) => void
   onClose: () => void
 }
 
-/** The browser's own search sees only the rows that are on the screen. */
+/** Search in the conversation. The browser's own search sees only the rendered rows. */
 export default function FindBar({ query, onQuery, count, at, onStep, onClose }: Props) {
   const t = useT()
   const composition = useComposition()

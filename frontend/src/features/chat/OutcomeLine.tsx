@@ -8,17 +8,17 @@ import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
 
-/** Ended so, an answer may have more to say. */
+/** Reasons after which an answer may be incomplete. */
 const UNFINISHED: readonly string[] = ['limit', 'length']
 
 interface Props {
   outcome: Outcome
   onRetry: (() => void) | null
-  /** Has the model go on where it ended; null but for the last answer. */
+  /** Asks the model to continue; null unless this is the last answer. */
   onContinue: (() => void) | null
 }
 
-/** How a work ended, where it did not simply finish. */
+/** How a work ended, if it did not simply finish. */
 export function OutcomeLine({ outcome, onRetry, onContinue }: Props) {
   const t = useT()
   const say = useSay()

@@ -12,7 +12,7 @@ interface Props {
   error: unknown
 }
 
-/** The conversation as the model is sent it, system prompt and all. */
+/** The messages as they are sent to the model, including the system prompt. */
 export default function RawView({ messages, error }: Props) {
   const t = useT()
   if (error) return <QueryError error={error} className="flex-1 p-6 text-center" />

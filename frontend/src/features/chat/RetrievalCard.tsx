@@ -16,11 +16,11 @@ interface Props {
   id: string
   query: string
   hits: Hit[]
-  /** How it was searched. */
+  /** The search that found them. */
   search: Search
 }
 
-/** The passages that were put before an answer. */
+/** The passages that were added to a question before the answer. */
 export function RetrievalCard({ id, query, hits, search }: Props) {
   const [open, setOpen] = useFold(id, true)
   return (
@@ -37,7 +37,7 @@ interface KeptProps {
   hits: number
 }
 
-/** The same from the server's record, read when it is opened: an old conversation may hold many. */
+/** The same from the server's record, loaded when the card is opened: an old conversation may have many. */
 export function RetrievedCard({ id, sessionId, workId, hits }: KeptProps) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:kept`, false)

@@ -3,14 +3,14 @@ import { IconButton } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
 interface Props {
-  /** From 0. */
+  /** 0-based. */
   at: number
   count: number
-  /** Null while the session is at work. */
+  /** Null while the session runs. */
   onGo: ((at: number) => void) | null
 }
 
-/** The ways a conversation has gone from one place, and which of them is shown. */
+/** Switches between the branches of a conversation at one message. */
 export function Siblings({ at, count, onGo }: Props) {
   const t = useT()
   if (count < 2) return null

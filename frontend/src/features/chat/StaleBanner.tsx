@@ -4,7 +4,9 @@ import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 
-/** The server is another version than this page. Never reloaded by itself: there may be a file that is not saved. */
+/**
+ * The server has a different version than this page. The page never reloads itself, because a file may be unsaved.
+ */
 export function StaleBanner() {
   const t = useT()
   const stale = useUi(s => s.stale)

@@ -3,10 +3,10 @@ import { Spinner } from '@/components/ui/Spinner'
 import { type Key, useLang, useT } from '@/lib/i18n'
 import type { Activity } from '@/thread/model'
 
-/** Shorter waits are not worth a number. */
+/** Shorter waits do not show a duration. */
 const PATIENCE_SECONDS = 3
 
-/** What is told in the page's language; the server's own sentence, which is English, says more. */
+/** Translations by kind. The server's own sentence, which is English, is more specific. */
 const KINDS: Record<string, Key | undefined> = {
   reading_prompt: 'readingPrompt',
   starting_model: 'startingModel',
@@ -14,7 +14,7 @@ const KINDS: Record<string, Key | undefined> = {
   retrying: 'retrying',
 }
 
-/** Whole seconds since `since` (unix seconds), or since this was first shown. */
+/** Whole seconds since `since` (Unix seconds), or since the first render. */
 function useElapsed(since: number | null): number {
   const [start] = useState(() => (since === null ? Date.now() : since * 1000))
   const [now, setNow] = useState(() => Date.now())

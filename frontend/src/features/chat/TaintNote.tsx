@@ -6,7 +6,7 @@ import { type Key, locale, type Translate, useLang, useT } from '@/lib/i18n'
 
 interface Props {
   sources: readonly Taint[]
-  /** Null while the conversation is at work: what it reads then would count at once again. */
+  /** Null while the conversation runs: text it reads then would taint it again at once. */
   onClear: (() => void) | null
 }
 
@@ -20,17 +20,17 @@ const WORDS: Record<Exclude<Taint['from'], 'output'>, Key> = {
   outside: 'taintOutside',
 }
 
-/** So many sources are named in the line; its tooltip names all. */
+/** Number of sources named in the line; its tooltip names all. */
 const NAMED = 2
 
 const named = (source: Taint, t: Translate): string | null =>
   source.from === 'output' ? null : t(WORDS[source.from], 'name' in source ? { name: source.name } : {})
 
-/** Says that the conversation has text that strangers may have written, and lets a person say that it is all right. */
+/** Warns that the conversation contains text that strangers may have written, and lets a person clear the taint. */
 export function TaintNote({ sources, onClear }: Props) {
   const t = useT()
   const lang = useLang()
-  // What only a command wrote counts for little, and would stand in almost every conversation.
+  // Output of a command is weak evidence, and would show in almost every conversation.
   const all = sources.map(source => named(source, t)).filter(words => words !== null)
   if (all.length === 0) return null
   const rest = all.length - NAMED

@@ -16,9 +16,9 @@ interface Props {
   id: string
   workId: string
   steps: Step[]
-  /** The work goes on: the chain stays open. Afterwards it folds, unless a step failed. */
+  /** The work is running: the chain stays open. Afterwards it collapses, unless a step failed. */
   running: boolean
-  /** The call that comes next, while the model still writes it. */
+  /** The next call, while the model is still writing it. */
   writing: InputProgress | null
 }
 

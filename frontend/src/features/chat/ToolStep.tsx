@@ -63,7 +63,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
   )
 }
 
-/** A call whose input the model still writes: there is nothing yet to open. */
+/** A call whose input the model is still writing: it cannot be expanded yet. */
 export function InputStep({ tool, bytes }: InputProgress) {
   const t = useT()
   const lang = useLang()
@@ -77,7 +77,7 @@ export function InputStep({ tool, bytes }: InputProgress) {
   )
 }
 
-/** States that a person brought about, or should, are words too. */
+/** A badge for the states that a person caused or has to resolve. */
 function StateBadge({ step: { status, verdict } }: { step: Step }) {
   const t = useT()
   if (status === 'approval') return <Badge tone="warn">{t('stepApproval')}</Badge>

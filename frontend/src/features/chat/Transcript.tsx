@@ -6,40 +6,40 @@ import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { whenIdle } from '@/lib/idle'
 
-/** This close to the end counts as being there: new text is followed. */
+/** Pixels. Within this distance the reader counts as being at the end, and new text is followed. */
 const NEAR_END = 80
 
 export interface Row {
   key: string
   label: string
-  /** Guess of the height in px, until the row is measured. */
+  /** Estimated height in px, until the row is measured. */
   estimate: number
   body: ReactNode
 }
 
 interface Props {
   rows: Row[]
-  /** Grows with each message that the person sends. */
+  /** Incremented with each message that the person sends. */
   sent: number
   /** Key of the row to show and mark. */
   target: string | null
-  /** The words for which that row was found, if it was. */
+  /** The search words that led to that row, if any. */
   sought: string
 }
 
-/** Rows beyond either edge of the screen that are ready to be scrolled to. */
+/** Rows rendered beyond either edge of the screen. */
 const ROWS_AHEAD = 6
-/** Frames within which a row that was far away has been made. */
+/** Maximum frames to wait until a distant row is rendered. */
 const PATIENCE = 20
-/** What stays in view above a passage that was found, in px. */
+/** Pixels left visible above a found passage. */
 const ABOVE = 48
 
-/** The list keeps its end in view while the reader is there, and keeps still while the reader is elsewhere. */
+/** The list of messages. It follows its end while the reader is there, and stays still otherwise. */
 export const Transcript = memo(function Transcript({ rows, sent, target, sought }: Props) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
-  // What is on the screen first; the rows beyond it when there is time.
+  // The visible rows first; the rows beyond them when the browser is idle.
   const [ahead, setAhead] = useState(0)
   useEffect(() => whenIdle(() => setAhead(ROWS_AHEAD)), [])
   const list = useVirtualizer({
@@ -48,25 +48,25 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     estimateSize: i => rows[i]?.estimate ?? 100,
     getItemKey: i => rows[i]?.key ?? i,
     overscan: ahead,
-    // Begins at its end: the rows at the top need not be made first.
+    // Starts at its end: the rows at the top need not be rendered first.
     initialOffset: () => rows.reduce((sum, row) => sum + row.estimate, 0),
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,
     paddingStart: 8,
     paddingEnd: 8,
-    // The list places its rows itself: scrolling and growing draw nothing anew.
+    // The list positions its rows itself: scrolling and growing re-render nothing.
     directDomUpdates: true,
     directDomUpdatesMode: 'position',
   })
-  // The person's own message always brings the end back into view.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the occasion, not an input
+  // The person's own message always scrolls to the end.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the trigger, not an input
   useEffect(() => list.scrollToEnd(), [list, sent])
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each target, whatever the rows do afterwards
   useEffect(() => {
     const index = rows.findIndex(row => row.key === target)
     if (index < 0) return
-    // In a long text the passage can be many screens below the row's beginning.
+    // In a long text the passage can be many screens below the start of the row.
     const goOn = (frames: number) => {
       const element = box.current
       const row = element?.querySelector('[data-target]')
@@ -81,7 +81,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     const later = (run: () => void) => {
       frame = requestAnimationFrame(run)
     }
-    // After the first measure: a list that has just been made goes to its end by itself.
+    // After the first measurement: a new list scrolls to its end by itself.
     later(() => {
       list.scrollToIndex(index, { align: 'start' })
       if (sought) later(() => goOn(PATIENCE))
@@ -89,7 +89,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     return () => cancelAnimationFrame(frame)
   }, [list, target, sought])
 
-  // The box gives way when the composer grows or a keyboard comes up; who was at the end stays there.
+  // The box shrinks when the composer grows or an on-screen keyboard appears; a reader at the end stays there.
   useEffect(() => {
     const element = box.current
     if (!element) return
@@ -98,7 +98,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
       const lost = height - element.clientHeight
       height = element.clientHeight
       const { scrollHeight, scrollTop } = element
-      // By the list itself, which stays at it: a row may grow in the same frame, and is placed by where the list was.
+      // By the list's own method, which stays at the end: a row may grow in the same frame, which moves the end.
       if (lost > 0 && scrollHeight - scrollTop - height - lost <= NEAR_END) list.scrollToEnd()
     })
     observer.observe(element)

@@ -18,15 +18,15 @@ const EditForm = onDemand(() => import('./EditForm'))
 interface Props {
   content: string
   attachments: readonly Attachment[]
-  /** Ids of the messages that stood or stand in this place, this one among them. */
+  /** Ids of the messages at this place in all branches, including this one. */
   ways: readonly string[]
   id: string
-  /** Null while the session is at work. */
+  /** Null while the session runs. */
   onEdit: ((said: Anew) => void) | null
   onWay: ((to: string) => void) | null
 }
 
-/** What a person typed is shown as typed: their line breaks and characters, no Markdown. */
+/** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
   const { content, attachments, ways, id, onEdit, onWay } = props
   const t = useT()

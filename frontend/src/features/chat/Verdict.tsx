@@ -17,7 +17,7 @@ function wordsOf({ decision, scope, changed, reason }: Given, t: Translate): str
   }
 }
 
-/** What a person decided about a call. */
+/** A person's decision about a call. */
 export function Verdict({ verdict }: { verdict: Given | null }) {
   const t = useT()
   if (!verdict) return null

@@ -12,7 +12,7 @@ export interface Change {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** A change that can be taken back says so in its result. */
+/** The change that a step made; null unless its result says that it can be undone. */
 function changeOf(step: Step): Change | null {
   const data = isObject(step.result) ? step.result.data : null
   if (step.status !== 'done' || !isObject(data) || data.undo !== true) return null

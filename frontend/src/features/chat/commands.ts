@@ -61,7 +61,7 @@ const step = (by: 1 | -1) => () => void import('./messages').then(messages => me
 const act = (action: MessageAction) => () =>
   void import('./messages').then(({ actOnFocused }) => actOnFocused(action))
 
-/** What is done to the message that has the focus. */
+/** Commands on the focused message. */
 export const messageCommands = defineCommands([
   {
     id: 'previousMessage',

@@ -1,6 +1,6 @@
 /**
- * Guesses of a row's height in px, until it is measured. The nearer they are, the fewer rounds of drawing and measuring
- * a conversation takes to fill the screen when it is opened.
+ * Estimates of a row's height in px, until it is measured. The closer they are, the fewer passes of rendering and
+ * measuring a conversation needs to fill the screen when it is opened.
  */
 import type { AssistantEntry, UserEntry } from '@/thread/model'
 
@@ -8,12 +8,12 @@ const LINE = 22
 const LETTERS_IN_LINE = 88
 /** Space around a bubble. */
 const FRAME = 32
-/** The line of what can be done with an answer, and who gave it. */
+/** The footer of an answer: its actions and its model. */
 const FOOT = 38
-/** Something folded: thinking, steps, what was found. */
+/** A collapsed item: thinking, steps, passages. */
 const FOLDED = 40
 
-/** Lines of a text: those it has, and those that the longer ones are broken into. */
+/** Number of lines of a text, including those of wrapped lines. */
 function linesOf(text: string): number {
   let lines = 1 + Math.floor(text.length / LETTERS_IN_LINE)
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1

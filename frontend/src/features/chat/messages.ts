@@ -1,4 +1,4 @@
-/** What keys do with the messages of the open conversation. */
+/** Keyboard actions on the messages of the open conversation. */
 import { copyText } from '@/lib/clipboard'
 import { t } from '@/lib/i18n'
 import { useLive } from '@/stores/live'
@@ -9,7 +9,7 @@ import { chains, type MessageAction, messageActions } from './messageActions'
 const shown = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[role=log] article')]
 const placeOf = (article: HTMLElement): number => Number(article.getAttribute('aria-posinset'))
 
-/** Moves the focus to the message before or after; from elsewhere in the chat, to the last one. */
+/** Moves the focus to the previous or next message; from elsewhere in the chat, to the last one. */
 export function step(by: 1 | -1): void {
   const all = shown().sort((a, b) => placeOf(a) - placeOf(b))
   const at = all.indexOf(document.activeElement as HTMLElement)
@@ -18,7 +18,7 @@ export function step(by: 1 | -1): void {
   next?.scrollIntoView({ block: 'nearest' })
 }
 
-/** Does something to the message that has the focus, where that can be done just now. */
+/** Performs an action on the focused message, if it is available. */
 export function actOnFocused(action: MessageAction): void {
   const article = document.activeElement?.closest<HTMLElement>('[role=log] article')
   messageActions.get(article?.dataset.message ?? '')?.[action]?.()
@@ -26,7 +26,7 @@ export function actOnFocused(action: MessageAction): void {
 
 const FENCE = /^(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^\1/gm
 
-/** The last block of code in a text; null where there is none. */
+/** The last code block in a text; null if there is none. */
 export const lastCode = (text: string): string | null => [...text.matchAll(FENCE)].at(-1)?.[2] ?? null
 
 export async function copyLastCode(session: string | null): Promise<void> {
@@ -39,7 +39,7 @@ export async function copyLastCode(session: string | null): Promise<void> {
   if (await copyText(code)) toast(t('codeCopied'))
 }
 
-/** Folds every chain that is open, or opens all of them. */
+/** Collapses all open chains; if none is open, expands all. */
 export function foldChains(): void {
   const all = chains.all()
   const open = all.filter(chain => chain.open)

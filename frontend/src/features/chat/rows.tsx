@@ -18,7 +18,7 @@ import { UserBubble } from './UserBubble'
 export interface RowActions {
   onRetry: (workId: string) => void
   onContinue: () => void
-  /** The conversation goes on anew from a message: with its text, or with another. */
+  /** Continues the conversation from a message, with its own text or another. */
   onAnew: (message: string, said: Anew) => void
   onWay: (message: string, to: string) => void
   onBranch: (workId: string) => void
@@ -28,7 +28,7 @@ export interface RowActions {
   onDiscard: (key: string) => void
 }
 
-/** The rows of the transcript: what the thread says, then what is still on its way to the server. */
+/** The rows of the transcript: the entries of the thread, then the messages that the server has not confirmed yet. */
 export function rowsOf(
   thread: Thread | null,
   outgoing: Outgoing[],
@@ -56,7 +56,7 @@ const parentRow = (parent: Parent, t: Translate): Row => ({
   body: <BranchedFrom parent={parent} />,
 })
 
-/** Each entry's row with what it was made of: while an answer grows, all others stay the elements they are. */
+/** Each entry's row with the inputs it was made from: while an answer grows, the other rows keep their elements. */
 const made = new WeakMap<Entry, { of: readonly unknown[]; row: Row }>()
 
 function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate): Row {

@@ -3,7 +3,7 @@ import { useUi } from '@/stores/ui'
 import { entriesWith } from '@/thread/find'
 import type { Thread } from '@/thread/model'
 
-/** The search in the open conversation: what fits, and the one that is looked at. The newest comes first. */
+/** The search in the open conversation: its matches, and the current one. It starts with the newest. */
 export function useFind(thread: Thread | null) {
   const query = useUi(s => s.find)
   const [step, setStep] = useState(0)

@@ -4,7 +4,7 @@ import { toast } from '@/stores/toasts'
 import type { Loaded } from '@/thread/loaded'
 import { entryOf } from '@/thread/places'
 
-/** The row of the message that the address names; says so when there is none any more. */
+/** The row of the message that the address names; shows a toast if that message is gone. */
 export function useTarget(sessionId: string | null, message: string | null, loaded: Loaded | undefined) {
   const thread = loaded?.phase === 'ready' && loaded.thread.sessionId === sessionId ? loaded.thread : null
   const row = thread && message !== null ? entryOf(thread, message) : null

@@ -17,18 +17,18 @@ interface Props {
   sessionId: string
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** Null when it was done, else why it was not. */
+  /** Resolves to null on success, else to the reason. */
   onAccept: (accepted: Accepted) => Promise<string | null>
 }
 
-/** What would be summarised, then a summary beside it; nothing changes until the person accepts it. */
+/** Shows what would be summarised, then a summary beside it; nothing changes until the person accepts it. */
 export default function CompressDialog({ sessionId, open, onOpenChange, onAccept }: Props) {
   const t = useT()
   const { state, look, ask, callOff, write } = useProposal(sessionId)
   const [changed, setChanged] = useState(false)
   const [leaving, setLeaving] = useState(false)
   const close = () => onOpenChange(false)
-  /** A summary that a person has worked on is not thrown away by a key. Asked again, they stay. */
+  /** Asks before an edited summary is discarded. Another attempt to leave withdraws the question. */
   const leave = () => {
     if (state.phase === 'review' && changed) setLeaving(!leaving)
     else close()

@@ -13,12 +13,12 @@ const SHOWN = 12
 
 interface Props {
   missing: readonly Mention[]
-  /** How many things there are that nobody compared. */
+  /** Number of things that were not compared. */
   unlisted: number
   onAdd: (text: string) => void
 }
 
-/** What the originals name and the summary does not; each can be added to it. */
+/** What the originals mention and the summary does not; each item can be added to the summary. */
 export function Missing({ missing, unlisted, onAdd }: Props) {
   const t = useT()
   return (

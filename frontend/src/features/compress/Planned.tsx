@@ -17,7 +17,7 @@ interface Props {
   onClose: () => void
 }
 
-/** The messages that a summary would stand for. */
+/** The messages that a summary would replace. */
 export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onClose }: Props) {
   const t = useT()
   const { messages, remaining_count, tokens_before, tokens_without } = plan

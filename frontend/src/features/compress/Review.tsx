@@ -12,17 +12,17 @@ import { missingFrom, tokensWith, withAdded } from './omissions'
 interface Props {
   plan: CompressionPlan
   proposed: ProposedSummary | null
-  /** Null when it was done, else why it was not. */
+  /** Resolves to null on success, else to the reason. */
   onAccept: (summary: string) => Promise<string | null>
   onLook: () => void
-  /** Whether the summary is another than the one that was proposed. */
+  /** Whether the summary differs from the one that was proposed. */
   onChanged: (changed: boolean) => void
   onClose: () => void
-  /** Somebody wants to go and leave a changed summary behind. */
+  /** Set when the person tries to leave with an edited summary. */
   leaving: { stay: () => void; leave: () => void } | null
 }
 
-/** The originals beside the summary that would stand for them. */
+/** The originals beside the summary that would replace them. */
 export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, leaving }: Props) {
   const t = useT()
   const [summary, setSummary] = useState(proposed?.summary ?? '')

@@ -1,9 +1,9 @@
-/** What the originals name and a summary does not: found by comparing text, not by understanding. */
+/** Finds what the originals mention and a summary does not, by comparing text. */
 import type { CompressionPlan, Mention } from '@/api/types'
 
 const SHARE_OF_WORDS = 0.5
 
-/** Words of four letters and more; of scripts without spaces, each pair of characters. */
+/** Words of four letters and more; for scripts without spaces, each pair of characters. */
 function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return [
@@ -21,7 +21,7 @@ function wordsOf(text: string): string[] {
 
 const part = (character: string | undefined): boolean => character !== undefined && /[a-z0-9]/.test(character)
 
-/** Whether `name` stands in `text` by itself: 15 is not in 1500. */
+/** Whether `name` occurs in `text` as a whole: 15 does not occur in 1500. */
 function names(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
     const [before, after] = [text[at - 1], text[at + name.length]]
@@ -30,7 +30,7 @@ function names(text: string, name: string): boolean {
   return false
 }
 
-/** A question counts as kept where at least half of its words are in the summary. */
+/** A question counts as kept if at least half of its words are in the summary. */
 function keeps(summary: string, { kind, text }: Mention): boolean {
   const lower = summary.toLowerCase()
   if (kind !== 'question') return names(lower, text.toLowerCase())
@@ -43,15 +43,15 @@ function keeps(summary: string, { kind, text }: Mention): boolean {
 export const missingFrom = (summary: string, mentions: readonly Mention[]): Mention[] =>
   mentions.filter(mention => !keeps(summary, mention))
 
-/** Tokens for each character, where nothing better is known. */
+/** Estimated tokens per character. */
 const GUESS = { wide: 1, other: 0.3 }
 
-/** About how many tokens the next request would have with this summary. */
+/** Estimated tokens of the next request with this summary. */
 export function tokensWith(summary: string, plan: CompressionPlan): number {
   const wide = summary.match(/[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]/g)?.length ?? 0
   return plan.tokens_without + Math.round(wide * GUESS.wide + (summary.length - wide) * GUESS.other)
 }
 
-/** The summary with something more at its end. */
+/** Appends a text to the summary. */
 export const withAdded = (summary: string, text: string): string =>
   summary.trim() === '' ? text : `${summary.trimEnd()}\n${text}`

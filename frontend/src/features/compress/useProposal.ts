@@ -9,7 +9,7 @@ export type Proposal =
   | { phase: 'failed'; reason: string; code: string }
   | { phase: 'plan'; plan: CompressionPlan; problem: string | null }
   | { phase: 'asking'; plan: CompressionPlan }
-  /** `proposed` is null where the person writes the summary. */
+  /** `proposed` is null if the person writes the summary. */
   | { phase: 'review'; plan: CompressionPlan; proposed: ProposedSummary | null }
 
 const failure = (error: unknown): { phase: 'failed'; reason: string; code: string } => ({
@@ -18,7 +18,7 @@ const failure = (error: unknown): { phase: 'failed'; reason: string; code: strin
   code: error instanceof ApiError ? error.code : 'error',
 })
 
-/** What would be summarised, then a summary that the model is asked for and that can be called off. */
+/** Loads the plan of the compression, then requests a summary from the model, which can be cancelled. */
 export function useProposal(sessionId: string) {
   const [state, setState] = useState<Proposal>({ phase: 'loading' })
   const asking = useRef<AbortController | null>(null)
@@ -34,7 +34,7 @@ export function useProposal(sessionId: string) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each conversation
   useEffect(() => {
     look()
-    // Who closes the dialog wants no summary: the model stops.
+    // Closing the dialog cancels the request: the model stops.
     return () => asking.current?.abort()
   }, [sessionId])
 

@@ -10,7 +10,7 @@ const WORDS: Record<Budget['share'], Key> = {
   read: 'budgetRead',
 }
 
-/** What the text costs: counted by the server for the saved version, estimated (≈) for what was typed since. */
+/** The tokens of the text: counted by the server for the saved version, estimated (≈) for edits since then. */
 export function BudgetLine({ budget }: { budget: Budget | null }) {
   const t = useT()
   if (!budget) return null

@@ -28,22 +28,22 @@ import { unseenIn } from './unseen'
 
 interface Props {
   file: FileRef
-  /** What survives of an earlier view of the file is kept under it. */
+  /** The key of the state kept from an earlier view of the file. */
   model: ModelKey
   text: string
-  /** Grows when `text` was replaced from outside. */
+  /** Incremented when `text` is replaced from outside. */
   revision: number
   label: string
   onEdit: (text: string) => void
-  /** The text has lost the focus. */
+  /** Called when the text loses the focus. */
   onLeave: () => void
-  /** The other version, while two are compared. */
+  /** The other version while two are compared. */
   compareWith: string | null
-  /** What that version is. */
+  /** Which kind of version that is. */
   other: Other
-  /** Lines to bring into view and to mark for a moment. */
+  /** Lines to scroll to and to mark for a moment. */
   reveal: Reveal | null
-  /** Characters that go into each request, where the file is part of it. */
+  /** Maximum characters in each request, if the file is part of it. */
   cut: number | null
 }
 
@@ -62,17 +62,17 @@ const base: Extension = [
   cutLine,
   EditorView.cspNonce.of(cspNonce),
   keysOfApp,
-  // Tab stays with the browser: it must always be possible to leave the text by keyboard.
+  // Tab is left to the browser: it must always be possible to leave the text by keyboard.
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
 ]
 
-/** What every file gets, before what features register. */
+/** The extensions of every file, before those that features register. */
 const OWN: readonly EditorExtension[] = [
   { id: 'unseen', extensionOf: unseenIn },
   { id: 'language', extensionOf: ({ path }) => languageIfLoaded(path) ?? languageOf(path) },
 ]
 
-/** Parts of a state that are set anew while it lives; each view of a file sets all of them. */
+/** Parts of a state that are reconfigured during its life; each view of a file sets all of them. */
 const contributed = new Compartment()
 const merge = new Compartment()
 const cutting = new Compartment()
@@ -90,7 +90,10 @@ const spoken = (label: string): Extension => [
   EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
 ]
 
-/** Runs when `value` has become another: the editor is made with the first. Each such change has all of it set up anew. */
+/**
+ * Runs `change` when `value` changes; the editor is created with the first one. Each run reconfigures all of the
+ * state.
+ */
 function useUpdate(change: () => void, value: unknown): void {
   const known = useRef(value)
   useEffect(() => {
@@ -100,7 +103,7 @@ function useUpdate(change: () => void, value: unknown): void {
   })
 }
 
-/** One file, one editor: give it the file's name as key. What it shows is kept under `model` for the next one. */
+/** An editor for one file: pass the file's name as key. Its state is kept under `model` for the next view. */
 export default function CodeEditor({
   file,
   model,
@@ -157,7 +160,7 @@ export default function CodeEditor({
     }
   }, [file])
 
-  // A layout effect ends while the text is still in the document, where it is scrolled.
+  // The cleanup of a layout effect runs while the text is still in the document and has its scroll position.
   useLayoutEffect(() => () => void (view.current && keepModel(model, view.current)), [model])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new revision replaces what is typed
@@ -168,7 +171,7 @@ export default function CodeEditor({
   }, [revision])
 
   const merged = useRef(false)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the choices keep the words they began with until the language changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the buttons keep their labels until the language changes
   useEffect(() => {
     if (compareWith === null && !merged.current) return
     merged.current = true

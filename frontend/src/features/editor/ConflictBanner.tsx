@@ -12,7 +12,7 @@ interface Props {
   onKeepMine: () => void
 }
 
-/** The disk and the text disagree. Saving waits until the person has chosen. */
+/** Shown when the file on disk and the text disagree. Saving waits until the person has chosen. */
 export function ConflictBanner({ buffer, comparing, onCompare, onLoadDisk, onKeepMine }: Props) {
   const t = useT()
   const { state } = buffer

@@ -24,9 +24,9 @@ function badgeOf(buffer: Buffer, t: Translate, lang: Lang) {
 
 interface Props {
   buffer: Buffer
-  /** What would be saved is shown against what is there. */
+  /** The difference between the text and the saved file is shown. */
   comparing: boolean
-  /** A line below tells what the text costs. */
+  /** A line below shows the tokens of the text. */
   tokensBelow: boolean
   onCompare: () => void
   onSave: () => void

@@ -9,7 +9,7 @@ import type { Comparing, OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
 
-/** With CodeMirror: half as much again as the page. */
+/** Loaded on demand: CodeMirror would make the page half as large again. */
 export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
 const ReadText = onDemand(() => import('@/features/passages/ReadText'), Pending)
@@ -19,7 +19,7 @@ interface Props {
   state: OpenFile | undefined
   comparing: Comparing | null
   reveal: Reveal | null
-  /** It is a file of a skill that nobody has trusted as it is. */
+  /** A skill file whose current version nobody has trusted. */
   untrusted: boolean
 }
 

@@ -14,11 +14,11 @@ interface Props {
   buffer: Buffer
   comparing: Comparing | null
   reveal: Reveal | null
-  /** It is a file of a skill that nobody has trusted as it is. */
+  /** A skill file whose current version nobody has trusted. */
   untrusted: boolean
 }
 
-/** A file that is open: its bar, what it costs, what is wrong with it, and its text. */
+/** An open file: its bar, tokens, problems and text. */
 export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Props) {
   const t = useT()
   const { file } = buffer

@@ -10,14 +10,14 @@ import { review, trustVersion } from './trustActions'
 
 interface Props {
   file: FileRef
-  /** Of the version that is shown; null where the file cannot be shown. */
+  /** The version that is shown; null if the file cannot be shown. */
   etag: string | null
-  /** Typed text is trusted when it is saved, so that there is nothing to confirm. */
+  /** The text has unsaved edits. Saving trusts them, so there is nothing to confirm. */
   typed: boolean
   comparing: boolean
 }
 
-/** A file of a skill in a version that nobody has trusted yet. */
+/** A banner for a skill file whose current version nobody has trusted. */
 export default function TrustBanner({ file, etag, typed, comparing }: Props) {
   const t = useT()
   const lang = useLang()

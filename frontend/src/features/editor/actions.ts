@@ -1,4 +1,4 @@
-/** What the person, the disk and the server do to open files. */
+/** Actions of the person, the disk and the server on open files. */
 import { hasCode } from '@/api/client'
 import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
@@ -14,7 +14,7 @@ import { faultIn } from './fault'
 
 const isGone = (error: unknown): boolean => hasCode(error, 'not_found')
 
-/** Versions announced while a save was on its way; only afterwards can one tell ours from another's. */
+/** Versions announced during a save. Only after the save can the page distinguish its own version from another. */
 const heard = new Map<FileRef, string>()
 
 export async function open(file: FileRef): Promise<void> {
@@ -34,17 +34,20 @@ export function edit(file: FileRef, text: string): void {
   whenIdle(file, saveUnasked)
 }
 
-/** Saves what is typed, unless a question about the file is open or a person looks at what would be saved. */
+/** Saves the edits, unless a conflict is open or the person is looking at the difference. */
 export function saveUnasked(file: FileRef): void {
   notNow(file)
   const looking = useBuffers.getState().comparing?.file === file
   if (isAutosaved(file) && !looking && bufferOf(file)?.state.kind === 'dirty') void save(file, 'unasked')
 }
 
-/** Texts that a person was told cannot be read, by path: asked again, they are saved as they are. */
+/**
+ * Texts that the person was warned about, because a program cannot parse them, by file. The next save writes them as
+ * they are.
+ */
 const told = new Map<FileRef, string>()
 
-/** Why this text should not be saved just so. */
+/** Returns why this text should not be saved as it is, or null. */
 async function doubt(file: FileRef, text: string, unasked: boolean): Promise<string | null> {
   if (told.get(file) === text && !unasked) return null
   const reason = await faultIn(file, text)
@@ -83,12 +86,12 @@ export async function save(file: FileRef, how: 'asked' | 'unasked' = 'asked'): P
     } else dispatchBuffer(file, { type: 'save_failed', reason: reasonOf(error) })
   } finally {
     heard.delete(file)
-    // What was typed meanwhile.
+    // Saves edits made during this save.
     if (bufferOf(file)?.state.kind === 'dirty' && !bufferOf(file)?.problem) whenIdle(file, saveUnasked)
   }
 }
 
-/** The file on disk is not the one we know: clean text follows silently, typed text raises the question. */
+/** Handles another version on disk: an unedited text is replaced silently, an edited one raises a conflict. */
 export async function diskChanged(file: FileRef, etag: string | null, by: Writer): Promise<void> {
   const buffer = bufferOf(file)
   if (!buffer) {
@@ -112,14 +115,14 @@ export async function diskChanged(file: FileRef, etag: string | null, by: Writer
   toast(t('changedByRun', { path: `${file}` }), { action: { label: t('review'), run } })
 }
 
-/** What is open of a folder may be another on disk now. */
+/** Reads the open files of a folder again, which may have changed on disk. */
 export async function folderChanged(folder: string): Promise<void> {
   const open = Object.keys(useBuffers.getState().files).flatMap(path => FileRef.parse(path) ?? [])
   for (const file of open.filter(file => isBelow(folder, `${file}`))) {
     try {
       await diskChanged(file, (await readFile(`${file}`)).etag, 'disk')
     } catch (error) {
-      // What cannot be asked now is noticed at the next save at the latest.
+      // A change that cannot be read at this moment is detected at the next save at the latest.
       if (isGone(error)) await diskChanged(file, null, 'disk')
     }
   }
@@ -146,7 +149,7 @@ export async function keepMine(file: FileRef): Promise<void> {
 export async function compare(file: FileRef): Promise<void> {
   try {
     const { content, etag } = await readFile(`${file}`)
-    // Nobody may have told of that version yet.
+    // No notice may have announced that version yet.
     if (bufferOf(file)?.state.kind === 'dirty')
       dispatchBuffer(file, { type: 'disk_changed', etag, by: 'disk' })
     useBuffers.setState({ comparing: { file, disk: content } })
@@ -181,13 +184,13 @@ function listsChanged(file: FileRef): void {
   if (file.traits.trust) refresh(keys.skills)
 }
 
-/** The version that a person sees and means: what is open, or else what is on disk now. */
+/** The version that the person sees: that of the open file, or else the one on disk. */
 const versionOf = async (file: FileRef): Promise<string> => {
   const known = bufferOf(file)?.base.etag
   return known ? known : (await readFile(`${file}`)).etag
 }
 
-/** Answers why it could not be done, or null. Typed text that is not saved goes along. */
+/** Returns null on success, else the reason. Unsaved edits move along. */
 export async function rename(file: FileRef, to: FileRef): Promise<string | null> {
   if (to === file) return null
   const buffer = bufferOf(file)
@@ -208,13 +211,15 @@ export async function rename(file: FileRef, to: FileRef): Promise<string | null>
 
 export interface Trashed {
   file: FileRef
-  /** What brings it back. */
+  /** The trash id that restores it. */
   trash: string
   wasOpen: boolean
 }
 
-/** Into the server's trash. Typed text that is not saved stays open. `listed`: the version that a list names, for a file
- *  that may be no text. */
+/**
+ * Moves a file to the server's trash. Unsaved edits stay open. `listed` is the version from a file list, for a file
+ * that may not be text.
+ */
 export async function discard(file: FileRef, listed?: string | null): Promise<Trashed> {
   const etag = listed === undefined ? await versionOf(file) : bufferOf(file)?.base.etag || listed
   const trash = await deleteFile(`${file}`, etag)
@@ -228,7 +233,7 @@ export async function discard(file: FileRef, listed?: string | null): Promise<Tr
   return { file, trash, wasOpen }
 }
 
-/** The toast brings it back. */
+/** Deletes a file, with a toast that restores it. */
 export async function remove(file: FileRef): Promise<void> {
   try {
     const { trash, wasOpen } = await discard(file)

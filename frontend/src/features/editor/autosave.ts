@@ -1,4 +1,4 @@
-/** Files that save themselves when nobody has typed for a while. */
+/** Saves files after nobody has typed for a while. */
 import type { FileRef } from '@/lib/roots'
 import { useAutosave } from '@/stores/autosave'
 
@@ -8,7 +8,7 @@ const waiting = new Map<FileRef, ReturnType<typeof setTimeout>>()
 
 export const isAutosaved = ({ root }: FileRef): boolean => useAutosave.getState()[root]
 
-/** From the last call on, the time is counted anew. */
+/** Restarts the timer with each call. */
 export function whenIdle(file: FileRef, save: (file: FileRef) => void): void {
   notNow(file)
   if (isAutosaved(file)) waiting.set(file, setTimeout(save, IDLE_MS, file))

@@ -1,6 +1,6 @@
 /**
- * What a file costs in a request, while it is typed. The server counts the version that is saved, and only where the file
- * is part of each request; what has been typed since is estimated here from the changed stretch alone.
+ * The tokens of a file in a request, while it is edited. The server counts the saved version, and only if the file is
+ * part of each request; edits since then are estimated here from the changed range alone.
  */
 import { useEffect, useMemo, useState } from 'react'
 import { countText } from '@/api/endpoints'
@@ -11,23 +11,23 @@ import { smallestChange } from './replace'
 
 export interface Budget {
   share: TextTokens['share']
-  /** In each request where the file is part of it, of the whole text elsewhere. */
+  /** Tokens in each request if the file is part of it, otherwise of the whole text. */
   tokens: number
-  /** Counted by the server, and not estimated from what it counted last. */
+  /** Counted by the server, not estimated from its last count. */
   exact: boolean
   characters: number
   limit: number
   truncated: boolean
 }
 
-/** A rough count by kind of letter: good to a tenth for prose, and only to show which way it goes. */
+/** A rough count by kind of letter: within ten percent for prose, and meant only to show the trend. */
 export function guessTokens(text: string): number {
   let quarters = 0
   for (const char of text) quarters += char < '\u0250' ? 1 : char < '\u2e80' ? 2 : 4
   return Math.ceil(quarters / 4)
 }
 
-/** The server counts Unicode scalar values, JavaScript their halves. */
+/** The server counts Unicode scalar values, JavaScript UTF-16 code units. */
 export function charactersOf(text: string): number {
   let n = 0
   for (const _ of text) n++
@@ -41,7 +41,7 @@ export interface Counted {
   answer: TextTokens
 }
 
-/** What was counted for `counted`, carried on to `text`. */
+/** Extrapolates the count of `counted` to `text`. */
 export function budgetOf(text: string, counted: Counted | null): Budget | null {
   if (!counted) return null
   const { answer } = counted
@@ -60,7 +60,7 @@ export function budgetOf(text: string, counted: Counted | null): Budget | null {
   return { share, tokens, exact: false, characters, limit, truncated }
 }
 
-/** Tokens of `to`, from those of `from`: the error is that of the guess for the stretch in which they differ. */
+/** The tokens of `to`, derived from those of `from`: only the changed range is estimated. */
 function carriedOn(tokens: number, from: string, to: string): number {
   const change = smallestChange(from, to)
   if (!change) return tokens
@@ -68,7 +68,9 @@ function carriedOn(tokens: number, from: string, to: string): number {
   return Math.max(change.insert === '' ? 0 : 1, tokens - gone + guessTokens(change.insert))
 }
 
-/** Counts a saved version. Its whole text is sent only where it is part of each request, or where a save told no count. */
+/**
+ * Counts a saved version. Sends its whole text only if it is part of each request, or if the save returned no count.
+ */
 async function countSaved(file: FileRef, text: string, saved: number | null): Promise<TextTokens> {
   const rule = await countText(`${file}`, '')
   if (rule.share === 'each' || saved === null) return countText(`${file}`, text)
@@ -81,7 +83,7 @@ export function useBudget({ file, text, base: { content }, tokens }: Buffer): Bu
     let left = false
     countSaved(file, content, tokens).then(
       answer => left || setCounted({ text: content, answer }),
-      // The estimate goes on from the version before.
+      // The estimate continues from the previous version.
       () => undefined,
     )
     return () => {

@@ -1,6 +1,6 @@
 /**
- * An open file: what is on disk as far as we know, what was typed, and how the two stand to each other.
- * Nothing here writes; the rules are those of a compare-and-swap on the file's content hash.
+ * An open file: its last known version on disk, the edited text, and how the two relate. Nothing here writes; the
+ * rules are those of a compare-and-swap on the file's content hash.
  */
 import { sameEtag } from '@/api/endpoints'
 import type { FileRef } from '@/lib/roots'
@@ -12,22 +12,22 @@ export type BufferState =
   | { kind: 'clean' }
   | { kind: 'dirty' }
   | { kind: 'saving' }
-  /** The disk has another version than the one the text was made from; saving waits for an answer. */
+  /** The disk has a different version than the one the text is based on; saving waits for the person's choice. */
   | { kind: 'conflict'; etag: string; by: Writer }
   | { kind: 'deleted' }
 
 export interface Buffer {
   file: FileRef
-  /** Undo history, cursor and scroll position are kept under it. */
+  /** The key of the undo history, cursor and scroll position. */
   model: ModelKey
-  /** The version the text was made from; an empty etag means that the file is not there. */
+  /** The version the text is based on; an empty etag means that the file does not exist. */
   base: { content: string; etag: string }
   text: string
   state: BufferState
   tokens: number | null
   savedAt: number | null
   problem: string | null
-  /** Grows whenever the text was replaced from outside the editor. */
+  /** Incremented when the text is replaced from outside the editor. */
   revision: number
 }
 
@@ -58,13 +58,13 @@ export const isDirty = (buffer: Buffer): boolean => buffer.text !== buffer.base.
 
 const settled = (buffer: Buffer): BufferState => (isDirty(buffer) ? { kind: 'dirty' } : { kind: 'clean' })
 
-/** What a text is that could not be saved, or whose file could not be read: nothing has changed on disk. */
+/** The state after a failed save or read: nothing has changed on disk. */
 function unsettled(buffer: Buffer): BufferState {
   if (buffer.state.kind !== 'saving') return buffer.state
   return buffer.base.etag === '' ? { kind: 'deleted' } : settled(buffer)
 }
 
-/** Whether another text beside it is that of the disk, and not an earlier one. */
+/** Whether the text it is compared with is the disk's version, and not an earlier one. */
 export const isOfDisk = (buffer: Buffer, other: string): boolean =>
   buffer.state.kind === 'conflict' || buffer.base.content === other
 
@@ -101,7 +101,7 @@ export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
       }
     case 'kept_mine': {
       if (buffer.state.kind !== 'conflict') return buffer
-      // The text is now said to be made from the disk's version, so that one save goes through.
+      // The text now counts as based on the disk's version, so that one save goes through.
       const base = { ...buffer.base, etag: buffer.state.etag }
       return { ...buffer, base, state: { kind: 'dirty' } }
     }

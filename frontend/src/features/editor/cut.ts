@@ -1,9 +1,9 @@
-/** The line at which a file that is part of each request is cut, shown in the text itself. */
+/** A line in the text at which a file that is part of each request is truncated. */
 import { type EditorState, Facet, RangeSetBuilder, StateField, type Text } from '@codemirror/state'
 import { Decoration, type DecorationSet, EditorView, WidgetType } from '@codemirror/view'
 
 export interface Cut {
-  /** Characters (Unicode scalar values) that are sent. */
+  /** Maximum characters (Unicode scalar values) in a request. */
   limit: number
   words: string
 }
@@ -25,7 +25,9 @@ class CutLine extends WidgetType {
   }
 }
 
-/** The place after `limit` characters of what is sent, which begins at the first letter; null for a text that fits. */
+/**
+ * The position after `limit` characters of the sent text, which starts at the first letter; null if the text fits.
+ */
 export function cutAt(doc: Text, limit: number): number | null {
   if (doc.length <= limit) return null
   const text = doc.toString()
@@ -39,7 +41,7 @@ export function cutAt(doc: Text, limit: number): number | null {
 }
 
 const beyond = Decoration.line({ class: 'cm-beyond' })
-/** Lines that are greyed; a file may have a million. */
+/** Maximum number of greyed lines; a file may have a million. */
 const MOST_LINES = 2000
 
 export const cutMark = Facet.define<Cut, Cut | null>({ combine: cuts => cuts[0] ?? null })

@@ -1,6 +1,6 @@
 /**
- * What extends the editor, from any feature: an entry answers the CodeMirror extension for a file. A feature that is not
- * loaded with the editor answers a promise, so that CodeMirror stays out of the first load.
+ * Editor extensions of all features: an entry returns the CodeMirror extension for a file. A feature that is not
+ * loaded with the editor returns a promise, so that CodeMirror stays out of the first load.
  */
 import type { Extension } from '@codemirror/state'
 import { create } from 'zustand'
@@ -13,16 +13,16 @@ export interface EditorExtension {
 
 export const useEditorExtensions = create<{ list: readonly EditorExtension[] }>(() => ({ list: [] }))
 
-/** Adds an entry, or replaces the one of that id; open editors follow. Answers what removes it. */
+/** Adds an entry, or replaces the one with the same id; open editors update. Returns a function that removes it. */
 export function registerEditorExtension(entry: EditorExtension): () => void {
   useEditorExtensions.setState(({ list }) => ({ list: [...list.filter(({ id }) => id !== entry.id), entry] }))
   return () => useEditorExtensions.setState(({ list }) => ({ list: list.filter(other => other !== entry) }))
 }
 
 export interface Collected {
-  /** Of the entries that answered at once. */
+  /** The extensions of the entries that returned at once. */
   now: Extension
-  /** Of all entries, in their order; null where `now` is complete. An entry that fails adds nothing. */
+  /** The extensions of all entries, in order; null if `now` is complete. A failed entry adds nothing. */
   complete: Promise<Extension> | null
 }
 

@@ -1,8 +1,8 @@
-/** What is wrong with a text that another program has to read. */
+/** Finds errors in a text that another program has to parse. */
 
 import type { FileRef } from '@/lib/roots'
 
-/** JSON and YAML by the ending of the name, and what stands between the lines of dashes of a SKILL.md. */
+/** JSON and YAML by the file's extension, and the front matter of a SKILL.md. */
 function partsOf({ path, traits }: FileRef, text: string): { json?: string; yaml?: string } {
   if (/\.json$/i.test(path)) return { json: text }
   if (/\.ya?ml$/i.test(path)) return { yaml: text }
@@ -10,7 +10,7 @@ function partsOf({ path, traits }: FileRef, text: string): { json?: string; yaml
   return { yaml: /^---\r?\n([\s\S]*?\n)?---(?:\r?\n|$)/.exec(text)?.[1] }
 }
 
-/** The parser's words; null where it reads the text, and for texts that no program reads. */
+/** The parser's error message; null if the text parses, or if no program reads it. */
 export async function faultIn(file: FileRef, text: string): Promise<string | null> {
   const { json, yaml } = partsOf(file, text)
   if (json?.trim()) {

@@ -16,11 +16,11 @@ const loaded = new Map<string, Extension>()
 
 const endingOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1).toLowerCase()
 
-/** The language of a file by its ending, none where there is none, or undefined while it is not loaded. */
+/** The language for a file's extension: empty if there is none, undefined while it is not loaded. */
 export const languageIfLoaded = (path: string): Extension | undefined =>
   LOADERS.has(endingOf(path)) ? loaded.get(endingOf(path)) : []
 
-/** Loads the language of a file. Where that fails, the text has no colours. */
+/** Loads the language of a file. If that fails, the text is not highlighted. */
 export async function languageOf(path: string): Promise<Extension> {
   const ending = endingOf(path)
   const found = await LOADERS.get(ending)?.().catch(() => undefined)

@@ -5,7 +5,7 @@ import { keymap } from '@codemirror/view'
 
 const levelOf = (name: string): number => Number(/^(?:ATX|Setext)Heading(\d)$/.exec(name)?.[1] ?? 0)
 
-/** A heading folds what stands below it, up to the next heading that is not deeper. */
+/** A heading folds the text below it, up to the next heading that is not deeper. */
 const sections = foldService.of((state, from, to) => {
   let node = syntaxTree(state).resolveInner(to, -1)
   while (node.parent && !levelOf(node.name)) node = node.parent
@@ -21,8 +21,8 @@ const sections = foldService.of((state, from, to) => {
 })
 
 /**
- * Markdown with GitHub's tables, task lists and strikethrough. Put together here and not by the package's `markdown()`:
- * that brings the parsers of HTML, CSS and JavaScript for the tags inside, which is three quarters of its size.
+ * Markdown with GitHub's tables, task lists and strikethrough. Assembled here rather than by the package's
+ * `markdown()`, which includes the parsers of HTML, CSS and JavaScript for embedded tags, three quarters of its size.
  */
 export const markdown = (): LanguageSupport =>
   new LanguageSupport(markdownLanguage, [sections, Prec.high(keymap.of(markdownKeymap)), pasteURLAsLink])

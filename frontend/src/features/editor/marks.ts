@@ -1,4 +1,4 @@
-/** Lines that somebody pointed at: brought into view, and coloured until `unmark`. */
+/** Lines of a passage: scrolled into view, and coloured until `unmark`. */
 import {
   EditorSelection,
   type EditorState,
@@ -9,7 +9,7 @@ import {
 import { Decoration, type DecorationSet, EditorView } from '@codemirror/view'
 import type { Lines } from '@/lib/citation'
 
-/** As long as the colour takes to fade in `editor.css`. */
+/** Milliseconds; equals the duration of the fade in `editor.css`. */
 export const MARKED_MS = 3500
 
 const markLines = StateEffect.define<DecorationSet>()
@@ -26,12 +26,12 @@ export const marks = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field),
 })
 
-/** The file may have become shorter since somebody pointed: then its end is shown. */
+/** Selects and marks the lines. If the file has become shorter, its end is shown. */
 export function showLines({ doc }: EditorState, [first, last]: Lines): TransactionSpec {
   const at = (n: number) => doc.line(Math.min(Math.max(1, n), doc.lines))
   const starts: number[] = []
   for (let n = at(first).number; n <= at(last).number; n++) starts.push(at(n).from)
-  // Backwards, so that of a passage taller than the screen the beginning is shown.
+  // Backwards, so that the start of a passage taller than the screen is visible.
   const range = EditorSelection.range(at(last).to, at(first).from)
   return {
     selection: { anchor: at(first).from },

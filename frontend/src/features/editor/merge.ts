@@ -1,13 +1,13 @@
-/** Two versions in one text, and under each place where they differ the choice between them. */
+/** Shows two versions in one text, with a choice at each difference. */
 import { unifiedMergeView } from '@codemirror/merge'
 import type { Extension } from '@codemirror/state'
 import { type Key, t } from '@/lib/i18n'
 import '@/lib/later'
 
-/** What the text is compared with: the file as it is on disk, or an earlier version of it. */
+/** What the text is compared with: the file on disk, or an earlier version of it. */
 export type Other = 'disk' | 'earlier'
 
-/** CodeMirror calls it accepting when the text stays, and rejecting when the other version takes its place. */
+/** In CodeMirror, to accept is to keep the text, and to reject is to replace it with the other version. */
 export const CHOICES: Readonly<Record<Other, Record<'accept' | 'reject', Key>>> = {
   disk: { accept: 'mergeMine', reject: 'mergeDisk' },
   earlier: { accept: 'mergeKeep', reject: 'mergeBack' },

@@ -1,13 +1,13 @@
 /**
- * The editor's model of an open file outlives its view: text, undo history, cursor and scroll position survive a switch
- * to another file and a change of the file's name. A model lives as long as the buffer that it belongs to.
+ * The editor's model of an open file outlives its view: text, undo history, cursor and scroll position survive a
+ * switch to another file and a rename. A model lives as long as its buffer.
  */
 import { isolateHistory } from '@codemirror/commands'
 import { EditorState, type Extension, type StateEffect, type Text } from '@codemirror/state'
 import type { EditorView } from '@codemirror/view'
 import { smallestChange } from './replace'
 
-/** Identifies the model of a buffer. Each `openBuffer` makes a new one; a renamed buffer keeps its own. */
+/** Identifies the model of a buffer. Each `openBuffer` creates a new one; a renamed buffer keeps its own. */
 export type ModelKey = Readonly<Record<never, never>>
 
 interface Model {
@@ -17,16 +17,16 @@ interface Model {
 
 const models = new WeakMap<ModelKey, Model>()
 
-/** Keeps what a view shows. Call it while the view is in the document: afterwards its scroll position is lost. */
+/** Keeps the state of a view. Call it while the view is in the document: afterwards its scroll position is lost. */
 export function keepModel(key: ModelKey, view: EditorView): void {
   models.set(key, { state: view.state, scroll: view.scrollSnapshot() })
 }
 
 export interface Opening {
   text: string
-  /** What the state is made of when there is no model yet. */
+  /** The extensions of a new state, if there is no model yet. */
   extensions: () => Extension
-  /** What has to be set anew in a kept state, because it belonged to the view before. */
+  /** Reconfigures the parts of a kept state that belonged to the previous view. */
   effects: () => readonly StateEffect<unknown>[]
 }
 
@@ -35,7 +35,7 @@ export interface Opened {
   scrollTo?: StateEffect<unknown>
 }
 
-/** The state that a new view of the buffer begins with. A text that was replaced meanwhile is one more step to undo. */
+/** The initial state of a new view of the buffer. A text that was replaced in the meantime is one more undo step. */
 export function openModel(key: ModelKey, { text, extensions, effects }: Opening): Opened {
   const kept = models.get(key)
   if (!kept) return { state: EditorState.create({ doc: text, extensions: extensions() }) }
@@ -49,7 +49,7 @@ export function openModel(key: ModelKey, { text, extensions, effects }: Opening)
   return scrollTo ? { state, scrollTo } : { state }
 }
 
-/** The smallest change that makes `text` the text of a state; null where it is, whatever its line breaks are. */
+/** The smallest change that makes `text` the text of a state; null if it already is, regardless of line endings. */
 export function changeTo(state: EditorState, text: string): ReturnType<typeof smallestChange> {
   const wanted: Text = state.toText(text)
   return wanted.eq(state.doc) ? null : smallestChange(state.doc.toString(), wanted.toString())

@@ -1,4 +1,4 @@
-/** Showing a place that a text, a hit or an address names: the file may be gone, and the lines with it. */
+/** Shows a place that a text, a hit or an address names; the file or the lines may be gone. */
 import type { Place } from '@/lib/citation'
 import { placeOf } from '@/lib/citation'
 import { t } from '@/lib/i18n'
@@ -11,7 +11,7 @@ import { open } from './actions'
 import { OpenEditor } from './EditorPane'
 import { languageOf } from './languages'
 
-/** A place, and where it is in a file that has no lines. */
+/** A place, with its range in a file that has no lines. */
 export interface Sought extends Place {
   range?: Passage['range']
 }
@@ -43,7 +43,7 @@ export async function openPassage({ path, lines, range }: Sought): Promise<void>
   else announce(a === b ? t('openedLine', { path, a }) : t('openedLines', { path, a, b }))
 }
 
-/** The place in an address like `/?file=knowledge/a.md&lines=12-20`. */
+/** The place in an address such as `/?file=knowledge/a.md&lines=12-20`. */
 export function placeInAddress(search: string): Place | null {
   const query = new URLSearchParams(search)
   const file = query.get('file')

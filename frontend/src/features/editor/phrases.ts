@@ -1,4 +1,4 @@
-/** What CodeMirror itself says, in the language of the page. */
+/** The texts of CodeMirror's own interface, in the language of the page. */
 import { EditorState, type Extension } from '@codemirror/state'
 import { type Key, t } from '@/lib/i18n'
 import '@/lib/later'

@@ -1,4 +1,4 @@
-/** What a person says of a version of a skill that came from outside the page. */
+/** A person's decisions about a skill version that was not saved in the page. */
 import { trustFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
@@ -8,13 +8,13 @@ import { useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { endComparison } from './actions'
 
-/** Shows what has changed since the version that was trusted last; null ends that. */
+/** Shows the changes since the version that was last trusted; null ends the comparison. */
 export function review(file: FileRef, trusted: string | null): void {
   if (trusted === null) endComparison(file)
   else useBuffers.setState({ comparing: { file, disk: trusted } })
 }
 
-/** Counts only for the version that was looked at: the server refuses another. */
+/** Trusts only the version that was reviewed: the server refuses any other. */
 export async function trustVersion(file: FileRef, etag: string): Promise<void> {
   try {
     await trustFile(`${file}`, etag)

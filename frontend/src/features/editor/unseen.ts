@@ -11,7 +11,9 @@ function render(code: number, description: string | null): HTMLElement {
   return shown
 }
 
-/** A person trusts a skill by what they read of it: what cannot be seen there is written out. Elsewhere a mark must do, so
- *  that joined emoji stay whole. */
+/**
+ * Writes out invisible characters in a skill, because a person trusts it by what they read. In other files a mark is
+ * enough, so that joined emoji stay whole.
+ */
 export const unseenIn = ({ traits }: FileRef): Extension =>
   highlightSpecialChars(traits.trust ? { addSpecialChars: UNSEEN, render } : {})

@@ -11,7 +11,7 @@ export interface FileActions {
   onDelete: (path: string) => void
 }
 
-/** What can be done with a file of a list, beside opening it. The row around it is the `group`. */
+/** The actions on a listed file, besides opening it. The row around it is the `group`. */
 interface Props extends FileActions {
   path: string
   tabIndex?: number

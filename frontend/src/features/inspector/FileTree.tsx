@@ -16,13 +16,13 @@ import { foldId } from './useTree'
 
 interface Props {
   folderOf: FolderOf
-  /** What is wrong with a file, or null. */
+  /** The problem with a file, or null. */
   problemOf: (file: FileEntry) => string | null
-  /** What the tree scrolls in; other things may stand above it there. */
+  /** The element in which the tree scrolls; it may have other content above the tree. */
   scroller: HTMLElement | null
-  /** The folder that the tree is of, which is no row itself. */
+  /** The root folder of the tree, which has no row itself. */
   root: Root
-  /** Nothing is closed: what is shown is what was looked for. */
+  /** Every folder is open, because the rows are search results. */
   allOpen: boolean
   untrusted: readonly string[]
   current: string | null
@@ -31,13 +31,13 @@ interface Props {
   actions: FileActions
 }
 
-/** Letters typed within this time are one word. */
+/** Milliseconds; letters typed within this time form one word. */
 const TYPING_MS = 500
 const PART_OF_NAME = /^[\p{L}\p{N}._-]$/u
 
-/** Px, until a row is measured; rows for fingers are higher. */
+/** Height of a row in px, until it is measured; rows on touch screens are taller. */
 const ROW = 28
-/** Rows that are ready beyond each edge. */
+/** Rows rendered beyond each edge. */
 const AHEAD = 12
 
 export function FileTree({
@@ -67,7 +67,9 @@ export function FileTree({
   }, [current])
 
   const indexOf = (path: string | null) => (path === null ? -1 : rows.findIndex(row => row.path === path))
-  /** The one row that Tab leads to. It stays in the document wherever the list is scrolled, so that it keeps the focus. */
+  /**
+   * The one row in the tab order. It stays in the document wherever the list is scrolled, so that it keeps the focus.
+   */
   const stop = [indexOf(active), indexOf(current), 0].find(at => at >= 0) ?? 0
   const [above, setAbove] = useState(0)
   useLayoutEffect(() => {
@@ -183,12 +185,12 @@ export function FileTree({
   )
 }
 
-/** A click in the row itself, not on its menu. */
+/** Whether a click is on the row itself, not on its menu. */
 const isRow = (target: EventTarget): boolean =>
   target instanceof Element &&
   target.closest('[role=treeitem], button, [role=menu]')?.matches('[role=treeitem]') === true
 
-/** Whether a row speaks of one of these paths: a closed folder speaks for what is in it. */
+/** Whether a row represents one of these paths; a closed folder represents its content. */
 function isAmong({ path, kind, open }: TreeRow, paths: Iterable<string>): boolean {
   if (kind === 'rest') return false
   for (const other of paths) if (kind === 'file' ? other === path : !open && isBelow(path, other)) return true

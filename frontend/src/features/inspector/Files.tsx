@@ -14,7 +14,7 @@ import { useTree } from './useTree'
 interface Props {
   root: Root
   filter: string
-  /** What is wrong with a file, or null. */
+  /** The problem with a file, or null. */
   problemOf: (file: FileEntry) => string | null
   current: string | null
   dirty: ReadonlySet<string>
@@ -22,7 +22,7 @@ interface Props {
   actions: FileActions
 }
 
-/** The files of one tab; on the skills tab, what the skills say of themselves comes first. */
+/** The files of one tab; the skills tab starts with the list of skills. */
 export function Files({ root, filter, problemOf, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
@@ -64,7 +64,7 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
   )
 }
 
-/** The skills whose name or description has what is wanted, and what their files cost. */
+/** The skills whose name or description matches, and the tokens of their files. */
 function useShownSkills(root: Root, wanted: string) {
   const holdsSkills = ROOT_TRAITS[root].holds === 'skills'
   const skills = useSkills().data

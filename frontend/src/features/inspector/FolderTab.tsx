@@ -25,7 +25,7 @@ const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoInd
 const NewFile = onDemand(() => import('./NewFile'))
 const RenameFile = onDemand(() => import('./RenameFile'))
 
-/** Room for the line that tells of an index, until the server has said it. */
+/** Reserves the space of the index line until the server has reported the index. */
 function NoIndexLine() {
   return <div aria-hidden className="h-[30px] shrink-0" />
 }
@@ -35,7 +35,7 @@ function onDelete(path: string): void {
   if (file) void (isSkill(file) ? removeSkill(file) : remove(file))
 }
 
-/** The files of one folder of the home: found, made, uploaded, renamed and deleted. */
+/** The files of one root: to find, create, upload, rename and delete. */
 export function FolderTab({ root }: { root: Root }) {
   const t = useT()
   const say = useSay()
@@ -43,7 +43,7 @@ export function FolderTab({ root }: { root: Root }) {
   const file = useUi(ui => ui.file)
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === root)
-  // Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order.
+  // In a searched folder, the problem of a file is that the index cannot read it; a readable PDF has none.
   const problemOf = useMemo(() => {
     if (!indexed) return (file: FileEntry) => problemIn(say, file)
     const faults = new Map(

@@ -7,19 +7,19 @@ import { Input } from '@/components/ui/Input'
 interface Props {
   title: string
   label: string
-  /** What stands in the field at first. */
+  /** The initial text of the field. */
   initial?: string
   placeholder?: string
   button: string
-  /** Whether a name would do anything. */
+  /** Whether a name would change anything. */
   useful: (name: string) => boolean
-  /** Answers why it could not be done, or null. */
+  /** Resolves to null on success, else to the reason. */
   onName: (name: string) => Promise<string | null>
   open: boolean
   onOpenChange: (open: boolean) => void
 }
 
-/** Asks for the name of a file or skill, and says what is wrong with it. */
+/** Asks for the name of a file or skill, and shows why a name is refused. */
 export function NameForm(props: Props) {
   const { title, label, initial = '', placeholder, button, useful, onName, open, onOpenChange } = props
   const [name, setName] = useState(initial)

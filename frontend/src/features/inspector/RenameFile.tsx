@@ -6,7 +6,7 @@ import { nameIn, renamed } from './names'
 interface Props {
   file: FileRef
   onOpenChange: (open: boolean) => void
-  /** Answers why it could not be done, or null. */
+  /** Resolves to null on success, else to the reason. */
   onRename: (to: FileRef) => Promise<string | null>
 }
 

@@ -10,7 +10,7 @@ import { Tokens } from './Tokens'
 
 interface Props {
   skills: Skill[]
-  /** Of each file, by its path. */
+  /** The tokens of each file, by path. */
   tokens: ReadonlyMap<string, number | null>
   untrusted: readonly string[]
   current: string | null

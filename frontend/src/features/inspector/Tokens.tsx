@@ -1,7 +1,7 @@
 import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
-/** What a file of a list costs; nothing for one that is no text. */
+/** The tokens of a listed file; nothing if it is not a text. */
 export function Tokens({ n }: { n: number | null | undefined }) {
   const t = useT()
   if (n == null) return null

@@ -1,4 +1,4 @@
-/** Names that files may have here, and the files they stand for. A skill is named after its folder. */
+/** Valid file names, and the files they stand for. A skill is named after its folder. */
 import type { Root } from '@/api/endpoints'
 import { FileRef, ROOT_TRAITS } from '@/lib/roots'
 
@@ -12,7 +12,7 @@ const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
 
 const holdsSkills = (root: Root): boolean => ROOT_TRAITS[root].holds === 'skills'
 
-/** The skill whose SKILL.md a file is; null for any other file. */
+/** The skill that a SKILL.md belongs to; null for any other file. */
 const skillOf = ({ root, path }: FileRef): string | null =>
   (holdsSkills(root) && /^([^/]+)\/SKILL\.md$/.exec(path)?.[1]) || null
 
@@ -24,7 +24,7 @@ export const isSkill = (file: FileRef): boolean => skillOf(file) !== null
 const isFileName = (name: string): boolean =>
   FILE_NAME.test(name) && !name.split('/').some(part => part.startsWith('.') || part.trim() === '')
 
-/** A new file and its first text, or null when the name cannot be one. */
+/** A new file and its initial text; null if the name is invalid. */
 export function draftOf(root: Root, name: string): Draft | null {
   const trimmed = name.trim()
   if (holdsSkills(root)) {
@@ -36,17 +36,17 @@ export function draftOf(root: Root, name: string): Draft | null {
   return { file: FileRef.of(root, path), content: '' }
 }
 
-/** What a person calls the file: its path below its folder, or the skill. */
+/** The name that a person uses for the file: its path below the root, or the skill's name. */
 export const nameIn = (file: FileRef): string => skillOf(file) ?? file.path
 
-/** The file under that new name, or null when the name cannot be one. */
+/** The file under its new name; null if the name is invalid. */
 export function renamed(file: FileRef, name: string): FileRef | null {
   const trimmed = name.trim()
   if (isSkill(file)) return skillNamed(file.root, trimmed)
   return isFileName(trimmed) ? FileRef.of(file.root, trimmed) : null
 }
 
-/** Where an uploaded file goes. A skill that comes as a file is named after it. */
+/** The file that an upload creates. A skill uploaded as a single file is named after it. */
 export function uploadTo(root: Root, name: string): FileRef | null {
   if (!holdsSkills(root)) return isFileName(name) && !name.includes('/') ? FileRef.of(root, name) : null
   const skill = /^(.+)\.md$/i.exec(name)?.[1]?.toLowerCase()

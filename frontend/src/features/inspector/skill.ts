@@ -1,4 +1,4 @@
-/** A skill is a folder: what is done to its SKILL.md in the list is done to the scripts and references beside it. */
+/** A skill is a folder: an action on its SKILL.md in the list applies to the scripts and references beside it. */
 import { listFiles } from '@/api/endpoints'
 import { bringBack, discard, remove, rename, type Trashed } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
@@ -7,10 +7,10 @@ import { FileRef, isBelow } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { nameIn } from './names'
 
-/** Half of what the server's trash keeps: more at once might push out what a person wants back. */
+/** Half of the capacity of the server's trash: more at once might evict files that a person wants to restore. */
 export const MOST_FILES = 100
 
-/** Below its root. */
+/** The folder of a file, below its root. */
 const folderOf = ({ path }: FileRef): string => path.slice(0, path.lastIndexOf('/'))
 
 interface Beside {
@@ -31,7 +31,7 @@ function tellLeft(left: readonly string[]): void {
   if (left.length > 0) toast(t('skillStayed', { files: left.join('; ') }), { tone: 'bad' })
 }
 
-/** Answers why it could not be done, or null. SKILL.md goes first: where it may not, nothing has moved. */
+/** Returns null on success, else the reason. SKILL.md goes first: if it cannot be moved, nothing has moved. */
 export async function renameSkill(skill: FileRef, to: FileRef): Promise<string | null> {
   const left: string[] = []
   try {
@@ -50,7 +50,7 @@ export async function renameSkill(skill: FileRef, to: FileRef): Promise<string |
   return null
 }
 
-/** All of it into the server's trash; one toast brings all of it back. */
+/** Moves all files of a skill to the server's trash; one toast restores all of them. */
 export async function removeSkill(skill: FileRef): Promise<void> {
   const trashed: Trashed[] = []
   const left: string[] = []

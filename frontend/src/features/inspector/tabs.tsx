@@ -1,4 +1,4 @@
-/** Every tab of the inspector, in order. The editor stands below all of them. */
+/** Every tab of the inspector, in order. The editor is below all of them. */
 import type { ComponentType } from 'react'
 import type { Key } from '@/lib/i18n'
 import { ROOTS } from '@/lib/roots'

@@ -1,9 +1,9 @@
-/** The folders that are known as the rows of a tree: folders first, and only what stands in open ones. */
+/** The loaded folders as rows of a tree: folders first, and only the content of open folders. */
 import type { FileEntry, FolderContent } from '@/api/types'
 
-/** A folder as far as it is known. */
+/** A folder, as far as it is loaded. */
 export interface Folder {
-  /** Undefined until the server has told it. */
+  /** Undefined until the server has sent it. */
   content: FolderContent | undefined
   /** Why it could not be read, or null. */
   problem: string | null
@@ -12,32 +12,32 @@ export interface Folder {
 export type FolderOf = (path: string) => Folder | undefined
 
 export interface TreeRow {
-  /** Of a folder without a slash at its end. */
+  /** A folder's path has no slash at its end. */
   path: string
   name: string
   kind: 'folder' | 'file' | 'rest'
-  /** 1 at the top. */
+  /** 1-based depth. */
   level: number
-  /** Its place among its siblings, from 1, and how many they are. */
+  /** 1-based position among its siblings, and their number. */
   position: number
   siblings: number
-  /** Null for all but a file. */
+  /** Null unless the row is a file. */
   file: FileEntry | null
   open: boolean
-  /** Of a folder, all that is in it. */
+  /** Of a folder, the sum of its content. */
   tokens: number | null
-  /** Of an open folder, why it shows nothing. */
+  /** Why an open folder shows nothing, or null. */
   problem: string | null
-  /** An open folder whose content is not here yet. */
+  /** An open folder whose content is still loading. */
   loading: boolean
-  /** Of a `rest` row, how many entries its folder has beyond those that are listed. */
+  /** Of a `rest` row, the number of entries that its folder has beyond those listed. */
   leftOut: number
 }
 
 const { compare } = new Intl.Collator(undefined, { numeric: true })
 const byPath = (a: { path: string }, b: { path: string }): number => compare(a.path, b.path)
 
-/** In order, by the content: opening a folder or drawing anew sorts nothing a second time. */
+/** Sorted content by content, so that neither opening a folder nor rendering again sorts a second time. */
 const ordered = new WeakMap<FolderContent, Pick<FolderContent, 'folders' | 'files'>>()
 
 function inOrder(content: FolderContent) {
@@ -51,7 +51,7 @@ function inOrder(content: FolderContent) {
 const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
-/** A list of files below `root` by the folders they stand in. `leftOut` is how many more there are. */
+/** Groups a list of files below `root` by their folders. `leftOut` is the number of files that the list lacks. */
 export function foldersIn(
   files: readonly FileEntry[],
   root: string,
@@ -80,7 +80,7 @@ export function foldersIn(
   return known
 }
 
-/** What stands in `root`, and in the folders below it that are open. */
+/** The rows of `root` and of the open folders below it. */
 export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: string) => boolean): TreeRow[] {
   const rows: TreeRow[] = []
   const add = (content: FolderContent, level: number): void => {
@@ -111,7 +111,7 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
   return rows
 }
 
-/** The folders below `root` that are open and stand in open ones, as far as they are known; `root` first. */
+/** The open folders below `root` whose parents are open, as far as they are loaded; `root` first. */
 export function openFolders(
   contentOf: (folder: string) => FolderContent | undefined,
   root: string,
@@ -121,16 +121,16 @@ export function openFolders(
   return [root, ...open.flatMap(({ path }) => openFolders(contentOf, path, isOpen))]
 }
 
-/** The folders that a path stands in, below the first. */
+/** The folders that contain a path, except the topmost. */
 export function foldersOf(path: string): string[] {
   const parts = path.split('/')
   return parts.slice(2).map((_, i) => parts.slice(0, i + 2).join('/'))
 }
 
-/** What a key does at a row: leads to another, or opens and closes a folder. */
+/** The effect of a key on a row: moves to another row, or opens and closes a folder. */
 export type Move = { to: number } | 'toggle' | null
 
-/** As the ARIA authoring practices have it for trees. */
+/** Follows the ARIA Authoring Practices for trees. */
 export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move {
   const row = rows[at]
   if (!row) return null
@@ -158,7 +158,7 @@ export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move 
   }
 }
 
-/** The next row from `at`, going round, whose name begins with what was typed; one letter again and again leads on. */
+/** The next row from `at`, wrapping around, whose name starts with the typed text; repeating one letter moves on. */
 export function typedTo(typed: string, rows: readonly TreeRow[], at: number): number {
   const letters = new Set(typed.toLowerCase())
   const [one] = letters

@@ -1,4 +1,4 @@
-/** Files from outside into one of the folders. Only texts, never over what is there, and each one says why it did not go. */
+/** Uploads files into a root: only texts, and never over an existing file. A file that is refused reports why. */
 import { ApiError, hasCode } from '@/api/client'
 import { type Root, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
@@ -9,7 +9,7 @@ import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { uploadTo } from './names'
 
-/** Bytes. More is no text that a person keeps here by hand. */
+/** Maximum bytes of a file; nobody edits a larger text here by hand. */
 export const MOST_BYTES = 2 * 1024 * 1024
 export const MOST_FILES = 50
 
@@ -35,7 +35,7 @@ export async function uploadOne(root: Root, file: File, write: Write): Promise<U
         hasCode(error, 'changed_on_disk') ? t('uploadExists', { path: `${to}` }) : reasonOf(error),
       )
     }
-    // A folder cannot be read, and what is no UTF-8 not decoded.
+    // A folder cannot be read, and bytes that are not UTF-8 cannot be decoded.
     return refused(t(error instanceof TypeError ? 'uploadNoText' : 'uploadUnreadable'))
   }
 }

@@ -11,14 +11,14 @@ export const foldId = (folder: string): string => `folder:${folder}`
 
 export interface Tree {
   folderOf: FolderOf
-  /** Nothing is closed: what is shown is what was looked for. */
+  /** Every folder is open, because the rows are search results. */
   allOpen: boolean
   error: unknown
 }
 
 const NONE: readonly FileEntry[] = []
 
-/** The folders of a root that the tree shows: those that are open, or those with what a person looks for. */
+/** The folders of a root that the tree shows: the open ones, or those with search results. */
 export function useTree(root: Root, wanted: string): Tree {
   const skills = useSkillFolders(root, wanted)
   const found = useFoundFolders(root, useDeferredValue(wanted))
@@ -27,7 +27,7 @@ export function useTree(root: Root, wanted: string): Tree {
   return wanted === '' ? open : found
 }
 
-/** A folder is asked for when it is opened. */
+/** Loads a folder when it is opened. */
 function useOpenFolders(root: Root, enabled: boolean): Tree {
   const isLazy = enabled && ROOT_TRAITS[root].holds === 'files'
   const byHand = useFoldsByHand()
@@ -50,7 +50,7 @@ function useFoundFolders(root: Root, wanted: string): Tree {
   return { folderOf, allOpen: true, error }
 }
 
-/** Skills are few, so all of their files are listed; what the list of skills has already is left out. */
+/** Lists all files of skills, because skills are few; omits those that the list of skills has already. */
 function useSkillFolders(root: Root, wanted: string): Tree {
   const enabled = ROOT_TRAITS[root].holds === 'skills'
   const { data, error } = useFiles(root, enabled)

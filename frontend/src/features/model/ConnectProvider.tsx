@@ -18,11 +18,13 @@ const PRESETS = [
 type State =
   | { kind: 'typing' }
   | { kind: 'checking' }
-  /** The provider took the key and named its models. */
+  /** The provider accepted the key and listed its models. */
   | { kind: 'checked'; models: string[] }
   | { kind: 'saving'; models: string[] }
 
-/** Address, key, model: tried at the provider first, then kept by the server. The key is never shown again. */
+/**
+ * Address, key and model: checked with the provider first, then stored by the server. The key is never shown again.
+ */
 export function ConnectProvider({ onDone }: { onDone: () => void }) {
   const t = useT()
   const id = useId()

@@ -5,11 +5,11 @@ interface Props {
   value: string
   onChange: (text: string) => void
   type: 'url' | 'password' | 'text'
-  /** Id of a list of proposals. */
+  /** Id of a list of suggestions. */
   list?: string
 }
 
-/** One line of text. No browser keeps or proposes what is typed here: it may be a key. */
+/** A single-line text field. The browser neither stores nor suggests its text, which may be a key. */
 export function Field({ label, value, onChange, type, list }: Props) {
   return (
     <label className="block">

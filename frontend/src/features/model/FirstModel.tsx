@@ -4,7 +4,7 @@ import { useT } from '@/lib/i18n'
 import { DEMO } from './demo'
 import { Way } from './Way'
 
-/** The first run, without any model: the two ways to one. */
+/** The first run without a model: the two ways to get one. */
 export default function FirstModel({ onConnect }: { onConnect: () => void }) {
   const t = useT()
   const [demo, setDemo] = useState(false)

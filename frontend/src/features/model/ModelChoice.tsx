@@ -11,7 +11,7 @@ interface Props {
   onConnect: () => void
 }
 
-/** Below the text field: who answers, and whether it thinks. */
+/** Below the text field: the choice of the model, and whether it thinks. */
 export function ModelChoice(props: Props) {
   const { models, chosen, onChoose } = props
   return (

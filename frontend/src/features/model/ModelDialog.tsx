@@ -23,7 +23,7 @@ interface Props {
   onOpenChange: (open: boolean) => void
 }
 
-/** What model answers, how it is, and how to connect a better one. */
+/** The current model, its state, and how to connect a better one. */
 export default function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
   const words = model ? stateOf(model, t).words : ''

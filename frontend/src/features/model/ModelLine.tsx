@@ -6,12 +6,12 @@ import { stateOf } from './words'
 const DOT = { ok: 'bg-ok', busy: 'bg-accent animate-pulse', warn: 'bg-warn', bad: 'bg-bad' }
 
 interface Props {
-  /** Undefined until the server has said it; its two lines are kept free meanwhile. */
+  /** Undefined until the server has reported it; the space of its two lines is reserved. */
   model: ModelStatus | undefined
   onOpen: () => void
 }
 
-/** The model at the foot of the session list. */
+/** The model, at the bottom of the session list. */
 export function ModelLine({ model, onOpen }: Props) {
   const t = useT()
   if (!model) return <div aria-hidden className="box-content h-[2lh] py-0.5 text-meta pointer-coarse:py-2" />

@@ -8,7 +8,7 @@ import { effective, nameOf, withModel } from './choice'
 import { fromIn, stateOf } from './words'
 
 interface Props {
-  /** The model that answers where nothing was chosen. */
+  /** The model that answers if none was chosen. */
   model: ModelStatus
   models: Models | undefined
   chosen: Chosen
@@ -16,7 +16,7 @@ interface Props {
   onConnect: () => void
 }
 
-/** Which model answers this conversation from its next message on. */
+/** Chooses the model of this conversation from its next message on. */
 export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Props) {
   const t = useT()
   const choice = models ? effective(models, chosen) : null

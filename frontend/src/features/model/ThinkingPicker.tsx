@@ -16,7 +16,7 @@ interface Props {
   onThinking: (thinking: Thinking) => void
 }
 
-/** Whether the model thinks before it writes; shown only where it can be told. */
+/** Chooses whether the model thinks before it writes; shown only if the model has that switch. */
 export function ThinkingPicker({ thinking, onThinking }: Props) {
   const t = useT()
   const short = t(CHOICES.find(choice => choice.thinking === thinking)?.short ?? 'thinkingAutoShort')

@@ -1,7 +1,7 @@
 import { CopyButton } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
 
-/** Something to type elsewhere, with a button that copies it. */
+/** A text to type elsewhere, with a copy button. */
 export function Way({ title, lines }: { title: string; lines: string }) {
   const t = useT()
   return (

@@ -1,11 +1,11 @@
-/** What a conversation has chosen, and what that comes to with the models there are. */
+/** The model choice of a conversation, and which of the available models it selects. */
 import type { Chosen, ModelCandidate, Models } from '@/api/types'
 
-/** A name for people, that tells apart models which one server has. */
+/** A display name that distinguishes the models of one server. */
 export const nameOf = ({ label, model, from }: ModelCandidate): string =>
   label.includes(model) || from === 'config.yml' ? label : `${label} ${model}`
 
-/** By the id, or by the part of it before the address. */
+/** Finds a model by its id, or by the part of the id before the address. */
 const find = (models: Models, id: string): ModelCandidate | null =>
   models.available.find(candidate => candidate.id === id) ??
   models.available.find(candidate => candidate.id.split('@')[0] === id) ??
@@ -14,7 +14,7 @@ const find = (models: Models, id: string): ModelCandidate | null =>
 export type Effective =
   | { kind: 'default'; candidate: ModelCandidate | null }
   | { kind: 'chosen'; candidate: ModelCandidate }
-  /** It was chosen, and is not there any more. */
+  /** The chosen model is unavailable. */
   | { kind: 'gone'; id: string }
 
 export function effective(models: Models, { model }: Chosen): Effective {
@@ -25,13 +25,13 @@ export function effective(models: Models, { model }: Chosen): Effective {
   return { kind: 'default', candidate: models.default_id ? find(models, models.default_id) : null }
 }
 
-/** Whether the model that would answer can be told to think, or not to. */
+/** Whether thinking can be switched for the model that would answer. */
 export function canThink(models: Models, chosen: Chosen): boolean {
   const found = effective(models, chosen)
   return found.kind !== 'gone' && (found.candidate?.thinking ?? false)
 }
 
-/** Another model keeps the switch only where it has one. */
+/** Chooses a model. The choice for thinking is kept only if the new model has that switch. */
 export function withModel(models: Models, chosen: Chosen, model: string | null): Chosen {
   const next: Chosen = { ...chosen, model }
   return canThink(models, next) ? next : { model }

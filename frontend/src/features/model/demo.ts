@@ -1,2 +1,2 @@
-/** Builds the small demo model's program and gets its weights, where miniclaw's sources are. */
+/** Builds the small demo model's program and downloads its weights, in a checkout of miniclaw's sources. */
 export const DEMO = 'make model'

@@ -3,7 +3,7 @@ import type { Key, Translate } from '@/lib/i18n'
 
 export type Tone = 'ok' | 'busy' | 'warn' | 'bad'
 
-/** The state of the model in words, and how serious it is. */
+/** The state of the model as text, with its severity. */
 export function stateOf(model: ModelStatus, t: Translate): { words: string; tone: Tone } {
   switch (model.state) {
     case 'none':
@@ -29,13 +29,16 @@ export function stateOf(model: ModelStatus, t: Translate): { words: string; tone
 
 const FROM: Record<string, Key> = { environment: 'fromEnvironment', 'found on this machine': 'fromFound' }
 
-/** Where a model was set up: the names of files stay, and what the page does not know. */
+/** Where a model was configured, as text: file names and unknown values stay as they are. */
 export function fromIn(from: string, t: Translate): string {
   const key = Object.hasOwn(FROM, from) ? FROM[from] : undefined
   return key ? t(key) : from
 }
 
-/** What the server adds to the state. Where no model is set up at all, that is what the dialog says anyway. */
+/**
+ * The server's detail on the state. Null if it repeats the state, or if no model is configured, which the dialog says
+ * anyway.
+ */
 export function detailOf({ state, model, detail }: ModelStatus, words: string): string | null {
   if (!detail || detail.replace(/\.$/, '') === words) return null
   return state === 'none' && model === '' ? null : detail

@@ -13,7 +13,7 @@ import { useItems } from './useItems'
 const ICONS = { commands: Terminal, sessions: MessageSquare, files: FileText }
 
 interface Props {
-  /** One kind to choose from; null for all. */
+  /** The only group to choose from; null for all. */
   only: Item['group'] | null
   context: CommandContext
 }
@@ -31,7 +31,7 @@ export default function Palette({ only, context }: Props) {
   const pick = (item: Item | undefined) => {
     if (!item) return
     set({ dialog: null })
-    // After the dialog has given the focus back, so that the command can put it where it belongs.
+    // After the dialog has restored the focus, so that the command can move it.
     setTimeout(item.run)
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -122,7 +122,7 @@ function Row({ item, index, active, heading, onPick, onHover }: RowProps) {
           {heading}
         </div>
       )}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the text field owns the keys and points here */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the text field handles the keys and refers to this option */}
       <div
         id={`palette-${index}`}
         role="option"

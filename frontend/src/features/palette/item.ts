@@ -1,4 +1,4 @@
-/** What the palette offers. */
+/** An entry of the palette. */
 export interface Item {
   id: string
   group: 'commands' | 'sessions' | 'files'

@@ -1,4 +1,4 @@
-/** True when every word that was typed occurs in the text, in any order. */
+/** True if every typed word occurs in the text, in any order. */
 export const matches = (text: string, query: string): boolean => {
   const lower = text.toLowerCase()
   return query

@@ -7,7 +7,7 @@ import { openPath } from '@/stores/ui'
 import type { Item } from './item'
 import { matches } from './match'
 
-/** More of one kind than this is a list, not an answer; before anything is asked for, a look at each kind. */
+/** Maximum entries of each group for a query, and without one. */
 const MOST = 12
 const FIRST = 5
 
@@ -16,10 +16,10 @@ export function useItems(query: string, context: CommandContext): Item[] {
   const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
   const files = useFoundFiles({ words: query.trim(), limit: MOST }).data?.files ?? []
-  // Some commands depend on the status: what they offer is made again when it changes.
+  // Some commands depend on the status: the items are computed again when it changes.
   useStatus()
   const all: Item[] = [
-    // A command of the message with the focus has no message to work on here.
+    // A command on the focused message has no message here, because the palette has the focus.
     ...COMMANDS.filter(
       command => command.id !== 'palette' && command.scope !== 'message' && isEnabled(command, context),
     ).map(command => {

@@ -2,7 +2,7 @@ import type { Chunk } from '@/api/types'
 import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
-/** Where a chunk came from. */
+/** The origin of a chunk. */
 export function ChunkFacts({ chunk }: { chunk: Chunk }) {
   const t = useT()
   const [from, to] = chunk.range

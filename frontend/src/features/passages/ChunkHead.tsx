@@ -12,7 +12,7 @@ interface Props {
   onSelect: () => void
 }
 
-/** Where a chunk begins: what it is, and on demand where it came from. */
+/** The header of a chunk, with its origin on demand. */
 export function ChunkHead({ index, chunk, found, selected, onSelect }: Props) {
   const t = useT()
   const [a, b] = chunk.lines ?? []

@@ -6,22 +6,22 @@ import { useT } from '@/lib/i18n'
 import { ChunkHead } from './ChunkHead'
 import type { FileStretch } from './stretches'
 
-/** From here on, what is off the screen is not drawn. */
+/** Number of stretches from which those off the screen are not painted. */
 const LONG = 300
 
 interface Props {
   stretches: FileStretch[]
   chunks: Chunk[]
   terms: string[]
-  /** The chunk that holds most of what was found, or -1. */
+  /** Index of the chunk that contains most of the found passage, or -1. */
   found: number
-  /** Another value is another passage to bring into view. */
+  /** Changes when another passage has to be scrolled into view. */
   foundAt: number | null
   selected: number
   onSelect: (chunk: number) => void
 }
 
-/** The text of a file with the passage in it coloured; where a chunk begins stands its head. */
+/** The text of a file with the found passage coloured, and a header at the start of each chunk. */
 export function ChunkedText({ stretches, chunks, terms, found, foundAt, selected, onSelect }: Props) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
@@ -30,7 +30,7 @@ export function ChunkedText({ stretches, chunks, terms, found, foundAt, selected
   useEffect(() => {
     const show = () => box.current?.querySelector('[data-found]')?.scrollIntoView({ block: 'start' })
     show()
-    // Of a long file, what comes near the screen gets its true height only then, and moves what is below it.
+    // In a long file, text gets its true height only near the screen, which then moves the text below it.
     let frame = requestAnimationFrame(() => {
       frame = requestAnimationFrame(show)
     })

@@ -14,7 +14,7 @@ interface Props {
   reason: string
 }
 
-/** Of a file that is no text, a PDF say, what was read of it for the search; a passage that was found is in view. */
+/** The text that the index extracted from a file such as a PDF, scrolled to the found passage. */
 export default function ReadText({ path, reason }: Props) {
   const t = useT()
   const { data, isLoading } = useChunks(path)

@@ -1,16 +1,16 @@
 /**
- * A file cut where its chunks begin and end, and where the passage that was found does: it may begin in one chunk and end in
- * the next. Chunks may overlap, and parts of a file may be in none.
+ * A file cut at the borders of its chunks and of the found passage, which may start in one chunk and end in the next.
+ * Chunks may overlap, and parts of a file may be in none.
  */
 import type { Chunk } from '@/api/types'
 
 export interface FileStretch {
-  /** Bytes into the file. */
+  /** Byte offset in the file. */
   start: number
   text: string
-  /** Which chunks hold it, by their place in the list. */
+  /** Indices of the chunks that contain it. */
   chunks: number[]
-  /** It is part of the passage that was found. */
+  /** It is part of the found passage. */
   found: boolean
 }
 
@@ -35,7 +35,7 @@ export function stretchesOf(text: string, chunks: readonly Chunk[], found: Range
   })
 }
 
-/** Of a file that is no text there are only its chunks: each as it is, cut at the borders of what was found. */
+/** A file that is not a text has only its chunks: each as it is, cut at the borders of the found passage. */
 export function stretchesOfChunks(chunks: readonly Chunk[], found: Range | null): FileStretch[] {
   return chunks.flatMap((chunk, n) => {
     const [from] = chunk.range
@@ -48,7 +48,7 @@ export function stretchesOfChunks(chunks: readonly Chunk[], found: Range | null)
   })
 }
 
-/** The chunk that holds most of a passage, or -1. */
+/** Index of the chunk that contains most of a passage, or -1. */
 export function chunkOf(chunks: readonly Chunk[], found: Range | null): number {
   if (found === null) return -1
   const most = Math.max(0, ...chunks.map(chunk => shared(chunk.range, found)))

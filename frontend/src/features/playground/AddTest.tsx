@@ -14,7 +14,7 @@ interface Props {
   hit: Hit
 }
 
-/** Says that this passage is the answer to the question, for all runs to come. */
+/** Adds this passage to the retrieval tests as the answer to the question. */
 export function AddTest({ query, folder, hit }: Props) {
   const t = useT()
   const [busy, setBusy] = useState(false)

@@ -12,7 +12,7 @@ const STEPS: readonly [keyof Took, Key][] = [
 ]
 const ms = (us: number): string => (us / 1000).toFixed(us < 1000 ? 2 : 1)
 
-/** The question as it was searched, what was left out of it, and how long each step took. */
+/** The question as it was searched, the words left out of it, and the duration of each step. */
 export function Asked({ search, shown }: { search: Search; shown: number }) {
   const t = useT()
   const { terms, ignored, embedded, took_us: took } = search

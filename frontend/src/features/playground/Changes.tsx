@@ -6,7 +6,7 @@ import { playgroundHref } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 
-/** What a run found otherwise than the run before: first what got worse. */
+/** The differences between a run and the previous one; regressions first. */
 export function Changes({ report }: { report: Report }) {
   const { worse, better } = report
   return (

@@ -13,7 +13,7 @@ import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/passages/str
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 
-/** The passage that is selected in the playground, in its file, with the borders of all its chunks. */
+/** The passage selected in the playground in its file, with the borders of all chunks. */
 export default function ChunkPane() {
   const t = useT()
   const passage = useUi(s => s.passage)
@@ -22,7 +22,7 @@ export default function ChunkPane() {
   const file = useFileText(path)
   const [picked, setPicked] = useState<{ of: typeof passage; chunk: number } | null>(null)
   const list = chunks.data?.chunks
-  // Bytes count in what the file was read as: of a PDF or a page of HTML the chunks are all there is to show.
+  // Byte offsets refer to the extracted text: of a PDF or an HTML page only the chunks can be shown.
   const text = list?.every(chunk => chunk.lines) ? file.data?.content : undefined
   const range = passage?.range ?? null
   const stretches = useMemo(() => {

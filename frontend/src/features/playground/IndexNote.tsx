@@ -8,7 +8,7 @@ interface Props {
   model: EmbeddingModel
 }
 
-/** What keeps the search from being all it can be just now, and what to do about it. */
+/** What limits the search at the moment, and how to fix it. */
 export function IndexNote({ status, model }: Props) {
   const busy = status?.state === 'building' || status?.state === 'embedding'
   return (

@@ -6,7 +6,7 @@ import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 
-/** What a run came to, against the run before. */
+/** The metrics of a run, compared with the previous run. */
 export function Metrics({ report }: { report: Report }) {
   const t = useT()
   const lang = useLang()
@@ -61,7 +61,7 @@ function Metric({ name, hint, value, children }: MetricProps) {
   )
 }
 
-/** Less than this is the same. */
+/** A smaller difference counts as none. */
 const SAME = 0.005
 
 function Change({ by }: { by: number }) {

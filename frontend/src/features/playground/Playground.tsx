@@ -23,7 +23,7 @@ const TABS = [
 
 type Props = Pick<PageProps, 'width' | 'onLeft' | 'onRight'>
 
-/** Where one tries what is found, and why. */
+/** The page for trying out what a search finds, and why. */
 export default function Playground({ width, onLeft, onRight }: Props) {
   const t = useT()
   const [, navigate] = useLocation()

@@ -7,16 +7,16 @@ interface Props {
   query: string
   onQuery: (query: string) => void
   onSubmit: () => void
-  /** An input method is at work: what stands there is not a question yet. */
+  /** An input method is composing: the text is not a question yet. */
   onComposing: (composing: boolean) => void
-  /** The arrow leads to the first result. */
+  /** Arrow down leads to the first result. */
   onDown: () => void
 }
 
 export function QueryBox({ query, onQuery, onSubmit, onComposing, onDown }: Props) {
   const t = useT()
   const input = useRef<HTMLInputElement>(null)
-  // Who comes without a question comes to ask one; on a phone the keyboard would cover the page.
+  // Without a question, the field gets the focus; on a phone the keyboard would cover the page.
   // biome-ignore lint/correctness/useExhaustiveDependencies: on arrival only
   useEffect(() => {
     if (query === '' && !matchMedia('(pointer: coarse)').matches) input.current?.focus()

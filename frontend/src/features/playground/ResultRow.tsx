@@ -20,11 +20,11 @@ interface Props {
   onSelect: () => void
   onShow: (() => void) | null
   onEdit: () => void
-  /** What else can be done with the selected one. */
+  /** Further actions on the selected row. */
   children: ReactNode
 }
 
-/** A candidate; the selected one is unfolded. */
+/** A candidate; the selected one is expanded. */
 export function ResultRow(props: Props) {
   const { candidate, foreign, moved, terms, detail, selected, onSelect, onShow, onEdit, children } = props
   const t = useT()
@@ -91,7 +91,7 @@ export function ResultRow(props: Props) {
   )
 }
 
-/** How far a passage has moved against the server's own order. */
+/** How far a passage moved compared with the server's order. */
 function Moved({ by }: { by: number }) {
   const t = useT()
   if (by === 0) return null
@@ -105,7 +105,7 @@ function Moved({ by }: { by: number }) {
   )
 }
 
-/** What each side gives: the bar is as long as the points, in the two colours of the sides. */
+/** The contribution of each retriever: the length of the bar is the score, in one colour for each. */
 function Legs({ candidate: { hit, score, weight } }: { candidate: Candidate }) {
   const t = useT()
   const { lexical, vector } = hit.how ?? {}

@@ -10,21 +10,21 @@ interface Props {
   ref: Ref<HTMLOListElement>
   ranked: Candidate[]
   weights: Weights
-  /** The weight they are ranked by is not the server's: places may differ from its own. */
+  /** The ranking uses a weight other than the server's: ranks may differ from the server's. */
   moved: boolean
   terms: string[]
   current: string | null
   onSelect: (key: string) => void
-  /** Null where the passage stands beside already. */
+  /** Null if the passage is already shown beside the list. */
   onShow: (() => void) | null
   onEdit: (hit: Hit) => void
-  /** What else can be done with a passage. */
+  /** Further actions on a passage. */
   actionOf: (hit: Hit) => ReactNode
   /** The server's own sentence about a near miss. */
   details: ReadonlyMap<Hit, string>
 }
 
-/** Every candidate in its order: first those that are handed on, then the near misses. */
+/** Every candidate in order: first those that are handed on, then the near misses. */
 export function Results(props: Props) {
   const { ref, ranked, weights, moved, terms, current, onSelect, onShow, onEdit, actionOf, details } = props
   const t = useT()

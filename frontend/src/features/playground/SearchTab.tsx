@@ -22,7 +22,7 @@ import { Weigh } from './Weigh'
 interface Props {
   trial: Trial
   onChange: (patch: Partial<Trial>) => void
-  /** How many the folder has; null while that is not known. */
+  /** Number of files in the folder; null while unknown. */
   files: number | null
 }
 
@@ -53,7 +53,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
     useUi.setState({ passage: passage ?? null })
   }, [hit, terms])
 
-  // The first search opens the index and the model, and no notice tells of that.
+  // The first search opens the index and the model, and no notice reports that.
   const index = useIndex().data?.folders.find(folder => folder.folder === search?.folder)
   const { done, total } = search?.embedded ?? {}
   const behind = search && index && (index.chunks !== total || index.embedded !== done)

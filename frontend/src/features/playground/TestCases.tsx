@@ -12,12 +12,12 @@ interface Props {
   k: number
 }
 
-/** Lines move while a file is edited; the question tells which result is whose. */
+/** Finds the result of a case. Line numbers change while a file is edited, so the question decides. */
 const resultOf = (report: Report | null, { line, query }: TestCase): TestResult | undefined =>
   report?.results.find(result => result.line === line && result.query === query) ??
   report?.results.find(result => result.query === query)
 
-/** Every case with its place in the last run; each leads to the playground with its question. */
+/** Every case with its rank in the last run; each links to the playground with its question. */
 export function TestCases({ cases, report, folder, k }: Props) {
   const t = useT()
   return (

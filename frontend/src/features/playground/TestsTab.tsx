@@ -24,7 +24,10 @@ interface Props {
   k: number
 }
 
-/** Questions with a known place of the answer: how often it is among the first, and what changed since the last run. */
+/**
+ * Questions with a known answer passage: how often it is among the first hits, and what changed since the previous
+ * run.
+ */
 export function TestsTab({ folder, k }: Props) {
   const t = useT()
   const say = useSay()

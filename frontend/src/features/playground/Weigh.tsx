@@ -12,7 +12,7 @@ interface Props {
   onChange: (patch: Partial<Trial>) => void
 }
 
-/** The weight of both sides and how many passages are handed on. The server's own choice stays marked. */
+/** The weight of the two retrievers, and how many passages are handed on. The server's own choice stays marked. */
 export function Weigh({ search, trial, onChange }: Props) {
   const t = useT()
   const { weights } = search

@@ -1,24 +1,24 @@
 /**
- * The order of passages, made from what each side says of them, so that a page can weigh the sides anew without asking:
- * `score = w · meaning + u · pieces + (1 − w − u) · words`, u = 0 where pieces were not compared. A side that knows nothing of a passage adds nothing, but a passage without a
- * vector must not lose for that: its words count for both.
+ * Ranks passages by the share of each retriever, so that the page can change the weights without another search:
+ * `score = w · meaning + u · pieces + (1 − w − u) · words`, u = 0 if pieces were not compared. A retriever that does
+ * not know a passage adds nothing, but a passage without a vector must not lose for that: its words count for both.
  */
 import type { Hit, How, Lost, Search, Weights } from '@/api/types'
 import { isForeign } from '@/features/retrieval/ranking'
 
 export interface Candidate {
-  /** The same passage keeps its key, however it is ranked. */
+  /** Identifies the passage in every ranking. */
   key: string
   hit: Hit
-  /** Under the weight that is asked for: place, points, and how much the meaning counts for this passage. */
+  /** Under the requested weight: rank, score, and the weight of the meaning for this passage. */
   rank: number
   score: number
   weight: number
-  /** Place under the server's own weight. */
+  /** Rank under the server's own weight. */
   before: number
   /** Among the first k, and so handed on. */
   chosen: boolean
-  /** Why it is not, and how far it is behind the last that is. */
+  /** Why it is not, and how far its score is behind the last passage that is. */
   miss: { reason: Lost; behind: number } | null
 }
 
@@ -29,11 +29,11 @@ export function scoreOf(how: How, vectorWeight: number): number {
   return vectorWeight * meaning + weight * share + Math.max(0, 1 - vectorWeight - weight) * words
 }
 
-/** What the meaning counts for a passage when it counts `vectorWeight` for most. */
+/** The weight of the meaning for one passage, if it is `vectorWeight` for most. */
 export const weightOf = (how: How, weights: Weights, vectorWeight: number): number =>
   isForeign(how, weights) ? Math.max(vectorWeight, weights.other_script) : vectorWeight
 
-/** What a passage lacks against the last one that was handed on. */
+/** Why a passage ranks below the last one that was handed on. */
 export function reasonOf(how: How | null | undefined, last: How | null | undefined): Lost {
   if (!how?.lexical) return 'no_shared_word'
   const words = how.lexical.share

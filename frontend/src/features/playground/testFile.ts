@@ -1,4 +1,4 @@
-/** Adds a case to a folder's retrieval tests. The file is a person's own, so nothing in it is ever written over. */
+/** Adds a case to a folder's retrieval tests. The file is a person's own, so nothing in it is overwritten. */
 import { hasCode } from '@/api/client'
 import { type FileContent, readFile, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
@@ -12,7 +12,7 @@ export type Added =
   | { kind: 'known'; line: number }
   | { kind: 'failed'; reason: string }
 
-/** The last heading is the one that a person would name. */
+/** A case as a line of JSON. It names the last heading, as a person would. */
 export function testLine(query: string, hit: Pick<Hit, 'source' | 'heading'>): string {
   const heading = hit.heading?.split(' › ').at(-1)
   return JSON.stringify({
@@ -36,7 +36,7 @@ async function readOrNothing(path: string): Promise<FileContent | null> {
   }
 }
 
-/** Somebody may write to the file at the same moment: then it is read again. */
+/** Maximum attempts: if somebody else writes the file at the same moment, it is read again. */
 const TRIES = 3
 
 export async function addTest(folder: SearchFolder, query: string, hit: Hit): Promise<Added> {

@@ -1,9 +1,11 @@
-/** Rows that change their place glide there, so that the eye can follow. Nothing moves where motion is not wanted. */
+/**
+ * Animates rows that change their position, so that the eye can follow. Respects the preference for reduced motion.
+ */
 import { type RefObject, useLayoutEffect, useRef } from 'react'
 
 const GLIDE = { duration: 180, easing: 'ease-out' } as const
 
-/** Moves the children that carry `data-row`, whenever `order` is another one than before. */
+/** Animates the children with `data-row` when `order` changes. */
 export function useFlip(list: RefObject<HTMLElement | null>, order: string): void {
   const before = useRef<{ order: string; tops: Map<string, number> }>(null)
   useLayoutEffect(() => {

@@ -1,6 +1,6 @@
 /**
- * What is tried, kept in the address. The address follows after a moment: a slider moves faster than browsers let an
- * address change.
+ * The current trial, stored in the address. The address is updated with a delay, because a slider moves faster than
+ * browsers allow.
  */
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
@@ -14,7 +14,7 @@ export function useTrial(): [Trial, (patch: Partial<Trial>) => void] {
   const [trial, setTrial] = useState(() => trialOf(search))
   const written = useRef(search)
 
-  // An address that was not written here came from a card, the palette or the way back.
+  // An address that was not written here came from a card, the palette or the back button.
   useEffect(() => {
     if (written.current === search) return
     written.current = search

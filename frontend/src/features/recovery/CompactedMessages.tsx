@@ -5,7 +5,7 @@ import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import { attachmentsOf } from '@/thread/advance'
 
-/** Messages of the open conversation as they were before a summary took their place. */
+/** Messages of the open conversation before a summary replaced them. */
 export function CompactedMessages({ messages }: { messages: Message[] }) {
   const t = useT()
   const [, params] = useRoute<{ id: string }>('/s/:id/*?')

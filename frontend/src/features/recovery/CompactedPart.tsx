@@ -10,7 +10,7 @@ interface Props {
   onBringBack: () => void
 }
 
-/** Messages that a summary stands for: to read, and to put back where that can be. */
+/** Messages that a summary stands for: to read, and to restore if possible. */
 export function CompactedPart({ part, onRead, onBringBack }: Props) {
   const t = useT()
   const lang = useLang()

@@ -5,13 +5,13 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   title: string
-  /** When it was deleted, or used last. */
+  /** When it was deleted or last used. */
   when: string
   onBringBack: () => void
   onForget: () => void
 }
 
-/** Something deleted: to bring back, or to delete for good, which is asked about first. */
+/** A deleted item: restores it, or deletes it permanently after a confirmation. */
 export function DeletedRow({ title, when, onBringBack, onForget }: Props) {
   const t = useT()
   const [asking, setAsking] = useState(false)

@@ -16,14 +16,14 @@ import { Section } from './Section'
 interface Props {
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** The session whose compacted parts are shown beside the deleted sessions; null where none is open. */
+  /** The session whose compacted parts are shown; null if none is open. */
   sessionId: string | null
   onRestore: (session: DeletedSession) => void
   /** Puts compacted messages back into the open conversation. */
   onBringBack: (name: string) => void
 }
 
-/** What is out of sight and not gone: compacted parts of the open conversation, deleted conversations and files. */
+/** What can be recovered: compacted parts of the open conversation, deleted conversations and files. */
 export default function RecoveryDialog({ open, onOpenChange, sessionId, onRestore, onBringBack }: Props) {
   const t = useT()
   const [reading, setReading] = useState<string | null>(null)

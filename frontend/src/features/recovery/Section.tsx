@@ -5,13 +5,13 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   title: string
-  /** Undefined until it is known. */
+  /** Undefined until loaded. */
   count: number | undefined
   /** Why it could not be read. */
   error: unknown
-  /** What is said where there is nothing. */
+  /** Text for an empty section. */
   none: string
-  /** How long what is here stays. */
+  /** How long the items are kept. */
   kept?: string | undefined
   children: ReactNode
 }

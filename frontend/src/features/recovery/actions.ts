@@ -1,4 +1,4 @@
-/** What becomes of deleted things. */
+/** Actions on deleted items. */
 import { forgetFile, forgetSession } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import type { TrashedText } from '@/api/types'

@@ -7,7 +7,7 @@ const COMMAND = 'make embedder'
 export const isWithoutMeaning = ({ state }: EmbeddingModel): boolean =>
   state === 'absent' || state === 'failed'
 
-/** Why a search is by words only, and what to do about it; nothing where the model is there or not needed yet. */
+/** Why a search is by words only, and how to fix it; nothing if the model is loaded or not needed yet. */
 export function EmbedderNote({ model }: { model: EmbeddingModel }) {
   const t = useT()
   if (model.state === 'absent') {

@@ -18,7 +18,7 @@ interface Props {
   took: Took | null
 }
 
-/** What a search in a conversation found, what it nearly found, and the way to try it out. */
+/** The hits and near misses of a search in a conversation, with a link to the playground. */
 export default function Found({ id, query, folder, hits, weights, misses, took }: Props) {
   const t = useT()
   return (

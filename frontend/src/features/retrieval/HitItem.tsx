@@ -18,7 +18,7 @@ interface Props {
   weights: Weights | null
 }
 
-/** A found passage in a conversation: where it stands, what it says, and on demand why it was found. */
+/** A hit in a conversation: its place, its text, and on demand why it was found. */
 export function HitItem({ id, hit, weights }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:why`, false)

@@ -17,7 +17,7 @@ interface Props {
   model: EmbeddingModel
 }
 
-/** One quiet line about a folder's index, the progress while there is some, and the files that cannot be read. */
+/** One line about a folder's index, with its progress and the files that cannot be read. */
 export default function IndexLine({ status, model }: Props) {
   const t = useT()
   const n = count
@@ -70,7 +70,7 @@ function WordsOnly({ model }: { model: EmbeddingModel }) {
   )
 }
 
-/** The server counts no further. */
+/** Maximum up to which the server counts. */
 const MOST_COUNTED = 100_000
 
 function LeftOut({ count: n }: { count: number }) {

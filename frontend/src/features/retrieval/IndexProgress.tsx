@@ -2,7 +2,7 @@ import type { FolderStatus } from '@/api/types'
 import { Bar } from '@/components/ui/Bar'
 import { useT } from '@/lib/i18n'
 
-/** How far the index is, while it is not there yet; nothing otherwise. */
+/** The progress of an index while it is being built; nothing otherwise. */
 export function IndexProgress({ status }: { status: Pick<FolderStatus, 'state' | 'done' | 'total'> }) {
   const t = useT()
   const { state, done, total } = status

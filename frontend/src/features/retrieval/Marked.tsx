@@ -1,6 +1,6 @@
 import { markTerms } from './markTerms'
 
-/** Text with the words of the question in it made visible. */
+/** A text with the words of the question highlighted. */
 export function Marked({ text, terms }: { text: string; terms: readonly string[] }) {
   return markTerms(text, terms).map((stretch, i) =>
     stretch.marked ? (

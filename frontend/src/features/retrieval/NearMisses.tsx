@@ -8,7 +8,7 @@ import { missWords, placeText, points } from './words'
 
 export type Miss = Omit<NearMiss, 'hit'> & { hit: Place }
 
-/** Passages that were nearly handed on, each with the reason why not. */
+/** Passages that were nearly handed on, each with the reason why they were not. */
 export function NearMisses({ id, misses }: { id: string; misses: Miss[] }) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:misses`, false)

@@ -9,11 +9,11 @@ import { points } from './words'
 interface Props {
   how: How
   score: number
-  /** It is in another script than the question. */
+  /** The passage is in another script than the question. */
   foreign: boolean
 }
 
-/** Why a passage stands where it stands: what each side says of it, and how that adds up. */
+/** Why a passage has its rank: the share of each retriever, and how they add up. */
 export default function Why({ how, score, foreign }: Props) {
   const t = useT()
   const { lexical, vector, late } = how
@@ -74,7 +74,7 @@ function Side({ name, tone, children }: { name: string; tone: string; children: 
   )
 }
 
-/** The place, the raw score, and what it counts between the best (1.00) and the worst (0.00) candidate. */
+/** The rank, the raw score, and the score scaled between the best (1.00) and the worst (0.00) candidate. */
 function Figures({ rank, raw, share, tone }: { rank: number; raw: string; share: number; tone: string }) {
   const t = useT()
   return (
@@ -109,7 +109,7 @@ function Terms({ leg }: { leg: LexicalScore }) {
   )
 }
 
-/** The meaning's part first, as in the rule; without a vector the words count for both. */
+/** The meaning first, as in the formula; without a vector the words count for both. */
 function Sum({ how, score }: { how: How; score: number }) {
   const { vector, late, lexical } = sumOf(how)
   return (

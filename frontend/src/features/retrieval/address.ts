@@ -1,4 +1,4 @@
-/** The playground's address says what is tried there, so that a trial can be kept, sent and opened from elsewhere. */
+/** The playground's address describes the trial, so that it can be bookmarked, sent and opened from elsewhere. */
 import type { SearchFolder } from '@/api/retrieval'
 
 export const PLAYGROUND = '/playground'
@@ -9,9 +9,9 @@ export const USUAL = 3
 export interface Trial {
   query: string
   folder: SearchFolder
-  /** How many passages are handed on. */
+  /** Number of passages that are handed on. */
   k: number
-  /** The meaning's weight chosen by hand; null: the server's. */
+  /** The weight of the meaning that a person chose; null for the server's. */
   weight: number | null
   tab: 'search' | 'tests'
 }
@@ -32,7 +32,7 @@ export function trialOf(search: string): Trial {
   }
 }
 
-/** Only what differs from the usual is in the address. */
+/** The address contains only what differs from the defaults. */
 export function playgroundHref({ query = '', folder = 'knowledge', k = USUAL, weight, tab }: Partial<Trial>) {
   const address = new URLSearchParams()
   if (query !== '') address.set('query', query)

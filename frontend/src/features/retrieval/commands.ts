@@ -3,7 +3,7 @@ import type { Status } from '@/api/types'
 import { defineCommands } from '@/app/command'
 import { switchRag } from '@/app/threads'
 
-/** Undefined until the server has said it: then neither switch is offered. */
+/** Undefined until the server has reported it: then neither switch is offered. */
 const isOn = (): boolean | undefined => queryClient.getQueryData<Status>(keys.status)?.rag_mode
 
 export const retrievalCommands = defineCommands([

@@ -1,4 +1,4 @@
-/** What a search tool answered, read from its result; anything of another shape is no search. */
+/** Reads the result of a search tool; null for any other shape. */
 import type { SearchData } from '@/api/retrieval'
 import type { Step } from '@/thread/model'
 

@@ -1,4 +1,7 @@
-/** Finds the words of a question in a text. Terms are stems, so a word counts that begins with one; Chinese has no words to begin. */
+/**
+ * Finds the words of a question in a text. Terms are stems, so they match the start of a word; in Chinese they match
+ * anywhere.
+ */
 
 const isCjk = (term: string): boolean => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(term)
 const escaped = (term: string): string => term.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
@@ -17,7 +20,7 @@ export interface Stretch {
 export function markTerms(text: string, terms: readonly string[]): Stretch[] {
   if (terms.length === 0) return [{ text, marked: false }]
   const longestFirst = terms.toSorted((a, b) => b.length - a.length)
-  // Neighbouring pairs of Chinese characters overlap; the repetition joins them to one mark.
+  // Neighbouring pairs of Chinese characters overlap; the repetition merges them into one mark.
   const words = new RegExp(`(?:${longestFirst.map(pattern).join('|')})+`, 'giu')
   const out: Stretch[] = []
   let done = 0
@@ -30,10 +33,10 @@ export function markTerms(text: string, terms: readonly string[]): Stretch[] {
   return out
 }
 
-/** How much may stand before the first marked word where there is little room. */
+/** Maximum characters before the first marked word, where space is short. */
 const LEAD = 90
 
-/** The text from shortly before the first of the words on, for a place that shows only its beginning. */
+/** The text from shortly before the first match on, for a place that shows only the beginning of a text. */
 export function fromFirstTerm(text: string, terms: readonly string[]): string {
   const [before, found] = markTerms(text, terms)
   if (!found || !before || before.marked || before.text.length <= LEAD) return text

@@ -1,11 +1,13 @@
-/** How the points of a passage came about: see `rerank` of the playground for the whole formula. */
+/** How the score of a passage is computed: see `rerank` of the playground for the whole formula. */
 import type { How, Weights } from '@/api/types'
 
-/** In another script than the question: no word of it can stand there, so the meaning weighs more. */
+/**
+ * Whether the passage is in another script than the question. Words cannot match then, so the meaning weighs more.
+ */
 export const isForeign = (how: How, weights: Weights): boolean =>
   how.vector_weight === weights.other_script && weights.other_script !== weights.vector
 
-/** The sum behind the points, as it is written down: `0.20 × 0.82 + 0.80 × 1.00 = 0.96`. */
+/** The sum that gives the score, as it is displayed: `0.20 × 0.82 + 0.80 × 1.00 = 0.96`. */
 export interface Sum {
   vector: [weight: number, share: number] | null
   late: [weight: number, share: number] | null

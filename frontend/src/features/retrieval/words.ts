@@ -1,9 +1,9 @@
-/** What the server's codes mean, in words. A code that is new has no word here; then the server's own sentence stands. */
+/** Texts for the server's codes. A code without one falls back to the server's own sentence. */
 import type { Place } from '@/api/retrieval'
 import type { Lost, WeightReason } from '@/api/types'
 import type { Key, Translate } from '@/lib/i18n'
 
-/** Points, shares and cosines. */
+/** Formats scores, shares and cosines. */
 export const points = (n: number | null | undefined): string => (n == null ? '–' : n.toFixed(2))
 
 const MISS: Record<Lost, Key> = {
@@ -39,7 +39,7 @@ const WEIGHT: Record<WeightReason, Key> = {
 export const weightWords = (reason: WeightReason, t: Translate): string =>
   WEIGHT[reason] ? t(WEIGHT[reason]) : reason
 
-/** `a.md:12–20`, as a person reads a place. */
+/** A place as a person writes it: `a.md:12–20`. */
 export function placeText({ source, lines }: Pick<Place, 'source' | 'lines'>): string {
   if (!lines) return source
   return lines[0] === lines[1] ? `${source}:${lines[0]}` : `${source}:${lines[0]}–${lines[1]}`

@@ -4,9 +4,9 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   count: number
-  /** All of the list are chosen. */
+  /** All sessions of the list are selected. */
   whole: boolean
-  /** All that are chosen are archived. */
+  /** All selected sessions are archived. */
   archived: boolean
   onAll: (on: boolean) => void
   onDone: () => void
@@ -15,7 +15,7 @@ interface Props {
   onDelete: () => void
 }
 
-/** How many are chosen, and what can be done with all of them. */
+/** The number of selected sessions, and the actions on all of them. */
 export function ChooseBar(props: Props) {
   const { count, whole, archived, onAll, onDone, onArchive, onExport, onDelete } = props
   const t = useT()

@@ -10,15 +10,15 @@ import { exportSession } from './transfer'
 
 interface Props {
   groups: readonly Group[]
-  /** Ids that are chosen already. */
+  /** Ids that are selected initially. */
   start: readonly string[]
-  /** Those in which a call waits for a person. */
+  /** Ids of the sessions with a pending call. */
   waiting: ReadonlySet<string>
   current: string | null
   onDone: () => void
 }
 
-/** The list while several are being chosen: each row has a box, and what can be done with all of them stands above. */
+/** The list in selection mode: each row has a checkbox, and the actions on all of them are above. */
 export default function ChooseList({ groups, start, waiting, current, onDone }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
@@ -26,14 +26,14 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
   const [anchor, setAnchor] = useState(start.at(-1) ?? null)
   const box = useRef<HTMLFieldSetElement>(null)
   const all = groups.flatMap(group => group.sessions)
-  // Another tab may have deleted one meanwhile.
+  // Another tab may have deleted one in the meantime.
   const chosen = all.filter(session => picked.has(session.id))
   const ids = chosen.map(session => session.id)
   const archived = new Set(groups.find(group => group.name === 'archived')?.sessions)
   const whole = all.length > 0 && chosen.length === all.length
 
-  // The menu or the row that began this is gone, or gives the focus back to its button first.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the boxes come up
+  // The menu or the row that started this is gone, or restores the focus to its button first.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the boxes appear
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       const at = all.findIndex(session => session.id === anchor)
@@ -55,7 +55,7 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return
-    // Esc leaves the choice; it does not stop what runs.
+    // Esc ends the selection; it does not stop a run.
     event.stopPropagation()
     onDone()
   }

@@ -8,11 +8,11 @@ interface Props {
   session: SessionSummary
   state: SessionSummary['state'] | 'approval'
   chosen: boolean
-  /** Also by the space bar, which is a click too. */
+  /** Also called for the space bar, which fires a click too. */
   onToggle: (event: MouseEvent) => void
 }
 
-/** A conversation with a box; the whole row is the box's label. */
+/** A session with a checkbox; the whole row is its label. */
 export function ChooseRow({ session, state, chosen, onToggle }: Props) {
   const t = useT()
   return (

@@ -7,13 +7,13 @@ import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
 interface Props {
-  /** Null where there is no session yet. */
+  /** Null if there is no session yet. */
   count: TokenCount | null
   window: number
   onCompress: (() => void) | null
 }
 
-/** How full the model's context is; from 75 % on it says what to do about it. */
+/** How full the context window is; from 75 % on it says what to do about it. */
 export function ContextMeter({ count, window, onCompress }: Props) {
   const t = useT()
   const used = count?.total_tokens ?? 0

@@ -8,7 +8,7 @@ interface Props {
   onDone: (title: string | null) => void
 }
 
-/** Enter and leaving the field keep the new name, Esc keeps the old one. */
+/** Enter and leaving the field apply the new name, Esc keeps the old one. */
 export function RenameField({ title, onDone }: Props) {
   const t = useT()
   const composition = useComposition()
@@ -16,7 +16,7 @@ export function RenameField({ title, onDone }: Props) {
   const field = useRef<HTMLInputElement>(null)
   const done = useRef(false)
 
-  // The menu that opened this gives the focus back to its button first.
+  // The menu that opened this restores the focus to its button first.
   useEffect(() => {
     const frame = requestAnimationFrame(() => field.current?.select())
     return () => cancelAnimationFrame(frame)

@@ -6,7 +6,7 @@ import { useComposition } from '@/lib/ime'
 
 interface Props {
   query: string
-  /** Half a word of an input method is not searched for. */
+  /** Whether an input method is composing: a partial word is not searched for. */
   onComposing: (composing: boolean) => void
   onQuery: (query: string) => void
 }

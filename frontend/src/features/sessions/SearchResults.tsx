@@ -9,7 +9,7 @@ import { useT } from '@/lib/i18n'
 import { markWords, wordsOf } from '@/lib/needle'
 import { announce } from '@/stores/announcer'
 
-/** Conversations in whose title or messages the words stand; each message is a place to jump to. */
+/** Conversations whose title or messages contain the words; each match links to its message. */
 export default function SearchResults({ query, onOpen }: { query: string; onOpen: () => void }) {
   const t = useT()
   const found = useFound(query)

@@ -17,7 +17,7 @@ interface Props {
   sessions: SessionSummary[] | undefined
   kept: Kept
   error: unknown
-  /** Those in which a call waits for a person. */
+  /** Ids of the sessions with a pending call. */
   waiting: ReadonlySet<string>
   current: string | null
   onOpen: () => void
@@ -27,7 +27,7 @@ interface Props {
   onArchive: (session: SessionSummary, archived: boolean) => void
   onExport: (session: SessionSummary, format: 'md' | 'json') => void
   onStop: (session: SessionSummary) => void
-  /** Several are being chosen, from these on; null while they are not. */
+  /** Ids selected at the start of the selection mode; null outside it. */
   choosing: readonly string[] | null
   onChoosing: (chosen: readonly string[] | null) => void
 }

@@ -33,19 +33,19 @@ interface Props {
   unread: boolean
   renaming: boolean
   pinned: boolean
-  /** It stands apart, in the group of archived ones. */
+  /** Shown in the group of archived sessions. */
   archived: boolean
   onOpen: () => void
   onStartRename: () => void
-  /** Null when the person changed their mind. */
+  /** Called with null if the person cancelled. */
   onRename: (title: string | null) => void
   onDelete: () => void
   onPin: (on: boolean) => void
   onArchive: (archived: boolean) => void
   onExport: (format: 'md' | 'json') => void
-  /** Stops what runs or waits in it. */
+  /** Stops the work that runs or waits in it. */
   onStop: () => void
-  /** By a click with Ctrl or Cmd; with Shift, all from the open one to this one. */
+  /** Called for a click with Ctrl or Cmd; with Shift, selects all from the open session to this one. */
   onChoose: (range: boolean) => void
 }
 

@@ -53,7 +53,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
   }
   const onImport = async (input: HTMLInputElement) => {
     const chosen = input.files?.[0]
-    // The same file may be chosen again.
+    // Allows choosing the same file again.
     input.value = ''
     const id = chosen && (await importFile(chosen))
     if (id) navigate(`/s/${id}`)
@@ -144,7 +144,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
             choosing={choosing}
             onChoosing={ids => {
               setChoosing(ids)
-              // Who leaves the boxes is among the conversations still.
+              // After the selection mode, the focus stays in the session list.
               if (ids === null) document.getElementById('pane-left')?.focus()
             }}
             onArchive={(session, on) =>

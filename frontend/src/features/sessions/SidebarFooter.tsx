@@ -21,7 +21,7 @@ interface Props {
   status: Status | undefined
   tokens: TokenCount | null
   connection: ShownConnection
-  /** Null where there is no session whose messages could be shown. */
+  /** Null if there is no session whose messages could be shown. */
   raw: { shown: boolean; toggle: () => void } | null
   onRag: (on: boolean) => void
   onCompress: (() => void) | null

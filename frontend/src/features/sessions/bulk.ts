@@ -1,4 +1,4 @@
-/** What is done with several conversations at once, with one way back. */
+/** Actions on several conversations at once, with one undo. */
 import * as api from '@/api/endpoints'
 import { keys, patchList, refresh } from '@/api/queries'
 import type { SessionSummary } from '@/api/types'
@@ -9,7 +9,10 @@ import { toast } from '@/stores/toasts'
 
 type Ids = readonly string[]
 
-/** One after the other; the ids for which it worked. What failed is said once, with the first reason. */
+/**
+ * Runs an action on one id after the other; returns the ids that succeeded. Failures are reported once, with the
+ * first reason.
+ */
 async function each(ids: Ids, run: (id: string) => Promise<unknown>): Promise<string[]> {
   const done: string[] = []
   const reasons: string[] = []
@@ -32,7 +35,7 @@ function tell(done: Ids, words: Key, undo?: (ids: Ids) => void): void {
   toast(t(words, { n: done.length }), action ? { action } : {})
 }
 
-/** The ids of those that are gone. */
+/** Returns the ids of the deleted sessions. */
 export async function removeAll(sessions: readonly SessionSummary[]): Promise<string[]> {
   const ids = sessions.map(session => session.id)
   const done = await each(ids, async id => {

@@ -3,7 +3,7 @@ import type { SessionList } from '@/api/types'
 import { type CommandContext, defineCommands } from '@/app/command'
 import { exportSession } from './transfer'
 
-/** Steps through the sessions that are not archived. */
+/** Moves to the previous or next session that is not archived. */
 const step =
   (by: 1 | -1) =>
   ({ sessionId, navigate }: CommandContext): void => {

@@ -6,16 +6,16 @@ export interface Group {
   sessions: SessionSummary[]
 }
 
-/** What a person said of the list, by ids. One may be that of a session that is gone. */
+/** Ids of the sessions that a person pinned or archived. Some may refer to deleted sessions. */
 export interface Kept {
   pinned: readonly string[]
   archived: readonly string[]
 }
 
-/** What works or waits for a person is never out of sight. */
+/** A session that runs or waits for a person is never hidden among the archived ones. */
 const isBusy = ({ state }: SessionSummary): boolean => state === 'running' || state === 'approval'
 
-/** The pinned ones first, as they were pinned; then by day; archived ones last. */
+/** The pinned sessions first, in pinned order; then by day; archived ones last. */
 export function groupsOf(sessions: readonly SessionSummary[], kept: Kept, now: Date): Group[] {
   const archived = new Set(kept.archived)
   const isArchived = (session: SessionSummary) => archived.has(session.id) && !isBusy(session)
@@ -31,7 +31,7 @@ export function groupsOf(sessions: readonly SessionSummary[], kept: Kept, now: D
   return groups.filter(group => group.sessions.length > 0)
 }
 
-/** Ids from one session to another, as they stand in the list; the last one alone where the first is not in sight. */
+/** Ids from one session to another, in list order; only the last one if either is not in the list. */
 export function between(groups: readonly Group[], from: string, to: string): string[] {
   const ids = groups.flatMap(group => group.sessions.map(session => session.id))
   const [a, b] = [ids.indexOf(from), ids.indexOf(to)]

@@ -1,4 +1,4 @@
-/** Conversations as files: out by a link of the browser, in by a chosen file. */
+/** Export and import of conversations as files. */
 import { importSession } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
@@ -12,7 +12,7 @@ export function exportSession(id: string, format: 'md' | 'json'): void {
   link.click()
 }
 
-/** The new session's id; null when the file was none. */
+/** Returns the new session's id; null if the file is not a conversation. */
 export async function importFile(file: File): Promise<string | null> {
   try {
     const parsed: unknown = JSON.parse(await file.text())

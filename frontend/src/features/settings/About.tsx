@@ -6,7 +6,7 @@ import { signOut } from '@/features/auth/signOut'
 import { useSay, useT } from '@/lib/i18n'
 import { levelWord, sandboxNote } from './sandbox'
 
-/** What runs here: its version, its folder, and what commands may do. */
+/** The server's version, its folder, and what commands may do. */
 export function About() {
   const t = useT()
   const say = useSay()

@@ -13,7 +13,7 @@ interface Props {
   onRemove: (rule: AlwaysRule) => void
 }
 
-/** What is allowed without asking, each to be taken back. */
+/** The calls that are allowed without asking; each rule can be removed. */
 export function AlwaysRules({ rules, error, onRemove }: Props) {
   const t = useT()
   const lang = useLang()

@@ -10,7 +10,7 @@ import { LANGS, localeOf } from '@/locales'
 import { setAutosave, useAutosave } from '@/stores/autosave'
 import { useUi } from '@/stores/ui'
 
-/** How the page looks and is used, in this browser. */
+/** The appearance and behaviour of the page in this browser. */
 export function General() {
   const t = useT()
   const lang = useLang()

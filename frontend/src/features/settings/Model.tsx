@@ -5,7 +5,7 @@ import { ModelLine } from '@/features/model/ModelLine'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 
-/** The model that answers, and what it has used. */
+/** The current model, and its usage. */
 export function Model() {
   const t = useT()
   const model = useStatus().data?.model

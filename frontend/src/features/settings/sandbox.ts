@@ -4,11 +4,11 @@ import type { Say } from '@/lib/server'
 
 const LEVELS: Record<string, Key> = { strict: 'levelStrict', standard: 'levelStandard', off: 'levelOff' }
 
-/** The word for a level; null for one that the page does not know. */
+/** The translation key of a level; null for an unknown one. */
 export const levelWord = (level: string): Key | null =>
   Object.hasOwn(LEVELS, level) ? (LEVELS[level] ?? null) : null
 
-/** What commands may do, in the language of the page where that has words for it. */
+/** What commands may do, in the language of the page if it has a translation. */
 export function sandboxNote(say: Say, { note, code, about }: Status['sandbox']): string {
   const parts = [say(`sandbox.${code}`, about), about.signals ? say('sandbox.signals') : '']
   return parts.includes(null) ? note : parts.join('')

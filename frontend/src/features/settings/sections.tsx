@@ -1,4 +1,4 @@
-/** Every part of the settings, in order. */
+/** Every section of the settings, in order. */
 import type { ComponentType } from 'react'
 import type { Key } from '@/lib/i18n'
 import { About } from './About'

@@ -4,7 +4,7 @@ import { DiffView } from '@/components/DiffView'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
 
-/** What would become of one file. */
+/** The effect of an undo on one file. */
 export function FileUndoing({ file }: { file: FileUndo }) {
   const t = useT()
   const { path, diff, added, removed } = file

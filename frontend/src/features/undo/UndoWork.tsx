@@ -16,11 +16,11 @@ interface Props {
   onOpenChange: (open: boolean) => void
   sessionId: string
   work: string
-  /** The calls whose changes shall be undone, oldest first. */
+  /** Called with the ids of the calls whose changes to undo, oldest first. */
   onUndo: (calls: string[]) => void
 }
 
-/** What undoing all that a work changed would do to files, before it is done. */
+/** Previews what undoing all changes of a work would do to files. */
 export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }: Props) {
   const t = useT()
   const { data: files, error } = useUndoing(sessionId, work)

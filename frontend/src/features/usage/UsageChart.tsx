@@ -11,7 +11,7 @@ const PARTS = [
 
 const totalOf = (day: Day): number => day.fresh + day.cached + day.output
 
-/** A bar for each day, its parts one over the other; the table says the same in numbers. */
+/** A stacked bar for each day; the table has the same numbers. */
 export function UsageChart({ days }: { days: readonly Day[] }) {
   const t = useT()
   const most = Math.max(1, ...days.map(totalOf))

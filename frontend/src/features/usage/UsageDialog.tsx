@@ -18,7 +18,7 @@ interface Props {
   onOpenChange: (open: boolean) => void
 }
 
-/** Tokens that providers counted: by day, and by model. */
+/** Tokens as providers counted them: by day, and by model. */
 export default function UsageDialog({ open, onOpenChange }: Props) {
   const t = useT()
   const { data, error } = useUsage()

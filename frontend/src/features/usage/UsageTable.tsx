@@ -4,7 +4,7 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   caption: string
-  /** What the rows are named by. */
+  /** The heading of the first column. */
   first: string
   rows: readonly UsageOf[]
   total: UsageOf | null

@@ -3,7 +3,7 @@ import type { UsageOf } from '@/api/types'
 
 export interface Day {
   name: string
-  /** Of the input: not cached. */
+  /** Input tokens that were not cached. */
   fresh: number
   cached: number
   output: number
@@ -12,14 +12,14 @@ export interface Day {
 
 const DAY_MS = 86_400_000
 
-/** A day as `2026-11-22`, where the reader is. */
+/** The local date as `2026-11-22`. */
 const nameOf = (at: Date): string =>
   [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(n => String(n).padStart(2, '0')).join('-')
 
-/** The last `count` days up to `now`, those without any use among them. */
+/** The last `count` days up to `now`, including those without usage. */
 export function lastDays(days: readonly UsageOf[], now: Date, count: number): Day[] {
   const known = new Map(days.map(day => [day.name, day]))
-  // At noon: a day has 23 or 25 hours where clocks are changed.
+  // At noon: a day has 23 or 25 hours when clocks change.
   const noon = new Date(now).setHours(12, 0, 0, 0)
   return Array.from({ length: count }, (_, n) => {
     const name = nameOf(new Date(noon - (count - 1 - n) * DAY_MS))

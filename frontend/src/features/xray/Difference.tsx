@@ -15,7 +15,7 @@ interface Props {
   onLeave: () => void
 }
 
-/** What differs from the request before, and how far the provider's cache of prompts can reach. */
+/** The difference from the previous request, and how far the provider's prompt cache can reach. */
 export function Difference({ detail, onLeave }: Props) {
   const t = useT()
   const { difference } = detail
@@ -80,10 +80,10 @@ const BY: Record<NonNullable<SentChange['by']>, Key> = {
   run: 'sentByRun',
 }
 
-/** The server makes it of the skills' own descriptions. */
+/** The server generates it from the descriptions of the skills. */
 const SNAPSHOT = 'SKILLS_SNAPSHOT.md'
 
-/** Why a file is another one now; null for what is no file or has only moved. */
+/** Why a file changed; null for what is not a file, and for a file that was only moved or removed. */
 function causeOf({ how, by, file }: SentChange): Key | null {
   if (!file || how === 'moved' || how === 'removed') return null
   if (file === SNAPSHOT) return 'sentBySkills'
@@ -139,7 +139,7 @@ function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; on
   )
 }
 
-/** A link that leaves the dialog, which would lie over what it shows. */
+/** A link that closes the dialog, which would cover its target. */
 function PlaceLink({ place, onLeave, children }: { place: Place; onLeave: () => void; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the link inside does the work

@@ -80,7 +80,7 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
   )
 }
 
-/** The places that were retrieved stand above their passages, as the model is to cite them. */
+/** The places of retrieved passages precede them, in the form in which the model is to cite them. */
 const placesIn = (text: string): Place[] =>
   text.split('\n').flatMap(line => placeOf(line.replace(/^\[\d+\] /, '')) ?? [])
 

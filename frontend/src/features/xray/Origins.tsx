@@ -19,7 +19,7 @@ interface Props {
   onLeave: () => void
 }
 
-/** The pieces of a request, each in the colour of where it comes from. */
+/** The pieces of a request, coloured by their origin. */
 export function Origins({ origins, total, onLeave }: Props) {
   return (
     <>

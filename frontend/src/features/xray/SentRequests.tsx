@@ -13,7 +13,7 @@ interface Props {
   onLeave: () => void
 }
 
-/** The requests that made one answer: one for each round with the model. */
+/** The requests that produced one answer: one for each dialogue with the model. */
 export function SentRequests({ sessionId, work, onLeave }: Props) {
   const t = useT()
   const sent = useSent(sessionId, work)

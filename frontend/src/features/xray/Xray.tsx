@@ -8,11 +8,11 @@ interface Props {
   open: boolean
   onOpenChange: (open: boolean) => void
   sessionId: string | null
-  /** The work whose answer is looked at; null for the next request. */
+  /** The work whose requests are shown; null for the next request. */
   work: string | null
 }
 
-/** What a model is sent: which file each piece comes from, and what it costs. */
+/** What a model is sent: the file that each piece comes from, and its tokens. */
 export default function Xray({ open, onOpenChange, sessionId, work }: Props) {
   const t = useT()
   const onLeave = () => onOpenChange(false)

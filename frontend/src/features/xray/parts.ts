@@ -1,4 +1,4 @@
-/** A request by where each piece of it comes from. */
+/** A request, by the origin of each piece. */
 import type { Prompt, SentPiece } from '@/api/types'
 import type { Lines } from '@/lib/citation'
 
@@ -9,18 +9,18 @@ export interface Origin {
   tokens: number
   bytes: number
   truncated: boolean
-  /** Why it is left out; null where it is in. */
+  /** Why it is left out; null if it is included. */
   absent: string | null
-  /** There is something in its place that cannot be read: nothing is sent until that is mended. */
+  /** A file is in its place that cannot be read: nothing is sent until that is fixed. */
   unreadable: boolean
   text: string
-  /** Of the file: the lines that are in, where they are known. */
+  /** The included lines of the file, if known. */
   lines: Lines | null
-  /** Messages it stands for. */
+  /** Number of messages that it stands for. */
   count: number
 }
 
-/** Ranges are bytes; JavaScript counts otherwise. */
+/** Slices by bytes, in which ranges are given; JavaScript strings count UTF-16 code units. */
 function slice(bytes: Uint8Array, start: number, end: number): string {
   return new TextDecoder().decode(bytes.subarray(start, end))
 }

@@ -1,4 +1,4 @@
-/** A request that was sent, by where each piece of it comes from. */
+/** A sent request, by the origin of each piece. */
 import type { SentPiece } from '@/api/types'
 import { prettyJson } from '@/lib/format'
 import type { Key, Translate } from '@/lib/i18n'
@@ -12,7 +12,7 @@ const NAMES: Partial<Record<SentPiece['origin'], Key>> = {
   work: 'sentWork',
 }
 
-/** What a piece is called: a part of the system prompt has its own label. */
+/** The name of a piece: a part of the system prompt has its own label. */
 export function nameOf(origin: SentPiece['origin'], label: string, t: Translate): string {
   const key = NAMES[origin]
   return key ? t(key) : label
@@ -39,7 +39,7 @@ const shown = (piece: SentPiece): string =>
     ? (piece.text ?? '')
     : prettyJson(piece.text ?? '')
 
-/** One row for each piece; messages of the conversation that follow each other share one. */
+/** One row for each piece; consecutive messages of the conversation share one. */
 export function originsOfSent(pieces: readonly SentPiece[]): Origin[] {
   const rows: Origin[] = []
   for (const [i, piece] of pieces.entries()) {

@@ -1,13 +1,14 @@
 /**
- * How long the lexer may take for a text, in nanoseconds of an ordinary machine: an upper bound but for a factor of two or so,
- * found in one pass. What the blocks of any text cost, in proportion to its length, is left out.
+ * Estimates how long the lexer may take for a text, in nanoseconds on an ordinary machine: an upper bound up to a
+ * factor of about two, found in one pass. The cost that any text has for its blocks, linear in its length, is left
+ * out.
  *
- * The lexer is quadratic in the worst case, in its blocks (lists, quotes, tables) and in its lines (emphasis, links,
- * addresses). For ordinary text the bound stays small; for text that was made to be slow it grows with the square of the
- * length, before anything is lexed. The factors were measured over the constructs of test/unit/effort.test.ts.
+ * The lexer is quadratic in the worst case, both in blocks (lists, quotes, tables) and inline (emphasis, links,
+ * addresses). For ordinary text the bound stays small; for adversarial text it grows with the square of the length,
+ * before anything is lexed. The factors were measured over the constructs of test/unit/effort.test.ts.
  */
 
-/** More of these inside one another, on one line, are no list and no quote that somebody wrote. */
+/** Maximum nesting on one line; nobody writes deeper lists or quotes. */
 const DEEPEST = 40
 const INFINITE = Number.POSITIVE_INFINITY
 
@@ -20,7 +21,7 @@ const isWordOfAddress = (code: number): boolean =>
   code === 46 ||
   code === 95
 
-/** Of a text without blocks: a paragraph, a heading, a cell. */
+/** The effort of a text without blocks: a paragraph, a heading, a table cell. */
 export function inlineEffort(text: string): number {
   let emphases = 0
   let others = 0
@@ -38,26 +39,26 @@ export function inlineEffort(text: string): number {
 }
 
 const QUOTES = /^[ \t>]*/
-/** What begins items, one in another. */
+/** The markers of list items that start on one line, nested in each other. */
 const MARKERS = /^(?:[ \t>]*(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$))+/
 const BREAK = /^[ \t>]*([-*_])(?:[ \t]*\1)*[ \t]*$/
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/
-/** A fence after one of these, in the same paragraph, may be no fence. */
+/** A fence after one of these in the same paragraph may not be a fence. */
 const HIDES = /^ {0,3}(?:<|\[|\$\$|\\\[)/
-/** These go on beyond empty lines, so that no fence is sure any more. */
+/** These continue beyond empty lines, so that no later fence is certain. */
 const HIDES_ALL = /^ {0,3}<(?:pre|script|style|textarea|!|\?)/i
 const ROW = /^[ \t>]*\|?[ \t:]*-[-:|\t ]*$/
 
-/** Of the blocks of a text, without what stands in their lines. */
+/** The effort of a text's blocks, without their inline content. */
 export function blockEffort(text: string): number {
   let effort = 0
-  // Of the list, and what stands between its items: it ends at a paragraph that neither is one nor is indented.
+  // State of the list and the text between its items: it ends at a paragraph that is neither an item nor indented.
   let items = 0
   let extent = 0
   let depth = 1
   let fence: string | null = null
   let unsure = false
-  // Of the paragraph: what no empty line interrupts.
+  // State of the paragraph, which ends at an empty line.
   let length = 0
   let lazy = 0
   let formulas = 0
@@ -108,7 +109,7 @@ export function blockEffort(text: string): number {
     const quotes = QUOTES.exec(line)?.[0] ?? ''
     if (markers) items++
     else if (items > 0) lazy++
-    // Beside markers, spaces are depth too: two a level, in lists that hold each other over many lines.
+    // Spaces beside markers add depth too, two for a level, in lists that are nested over many lines.
     const marks = (markers || quotes).replace(/[ \t]/g, '').length
     const indent = markers ? (/^[ \t]*/.exec(line)?.[0].length ?? 0) / 2 : 0
     if (markers) depth = Math.max(depth, marks + indent)

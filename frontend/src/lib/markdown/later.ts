@@ -1,12 +1,12 @@
-/** Texts that may take the lexer long: lexed one after the other beside the page, each with a limit of time. */
+/** Lexes slow texts in a worker, one after the other, each with a time limit. */
 import type { Token } from 'marked'
 import { useEffect, useState } from 'react'
 import type { LaterToken } from './lex'
 
-/** Milliseconds for one text, and without work until the worker is let go. */
+/** Milliseconds: the limit for one text, and the idle time after which the worker is terminated. */
 const LIMIT = 500
 const IDLE = 10_000
-/** So many texts are remembered, with what they became, and so many characters of them. */
+/** Maximum number of texts whose result is cached, and of their characters. */
 const MOST = 200
 const LARGEST = 2_000_000
 
@@ -16,7 +16,7 @@ interface Job {
   done: (tokens: Token[] | null) => void
 }
 
-/** What can be spoken to: a worker, or what stands for it in a test. */
+/** A worker, or its substitute in a test. */
 export type Lexing = Pick<Worker, 'postMessage' | 'terminate'> & {
   onmessage: ((event: MessageEvent) => void) | null
   onerror: ((event: ErrorEvent) => void) | null
@@ -33,12 +33,12 @@ export class Queue {
 
   constructor(private readonly start: () => Lexing) {}
 
-  /** What the text became, null where it is too much; undefined where nobody knows yet. */
+  /** The cached result: tokens, null if the text is too costly, undefined if it was not lexed yet. */
   recall(token: LaterToken): Token[] | null | undefined {
     return this.known.get(keyOf(token))
   }
 
-  /** The tokens of the text; null where they took too long or are too many. */
+  /** The tokens of the text; null if they took too long or are too many. */
   lex(token: LaterToken): Promise<Token[] | null> {
     const known = this.recall(token)
     if (known !== undefined) return Promise.resolve(known)
@@ -90,7 +90,7 @@ export class Queue {
   private send(job: Job): void {
     this.worker?.postMessage(job.token)
     this.timer = setTimeout(() => {
-      // It cannot be told to stop: it does not listen before it is done.
+      // A worker cannot be told to stop: it receives nothing before it is done.
       this.letGo()
       this.end(null)
     }, LIMIT)
@@ -129,7 +129,7 @@ const keyOf = ({ of, raw, links }: LaterToken): string => `${of}\n${JSON.stringi
 
 const queue = new Queue(() => new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' }))
 
-/** The tokens of the text once they are there; null before, where there are none, and as long as the text still grows. */
+/** The tokens of the text once they are available; null before, if there are none, and while the text grows. */
 export function useLater(token: LaterToken, live: boolean): Token[] | null {
   const [tokens, setTokens] = useState<Token[] | null>(() => queue.recall(token) ?? null)
   useEffect(() => {

@@ -1,26 +1,26 @@
-/** The lexer, with a bound on what it does at once: what may take longer is left to be lexed elsewhere (later.ts). */
+/** The lexer, with a bound on its synchronous work: what may take longer is lexed elsewhere (later.ts). */
 import { Lexer, type Token, type Tokens, type TokensList } from 'marked'
 import { mathTokens } from '@/lib/mathTokens'
 import { blockEffort, inlineEffort } from './effort'
 
 export type Links = TokensList['links']
 
-/** Stands for a text that is shown as it is until somebody has lexed it. */
+/** Stands for a text that is shown as it is until it has been lexed. */
 export interface LaterToken extends Tokens.Generic {
   type: 'later'
   raw: string
-  /** Whether the text holds blocks or stands within one. */
+  /** Whether the text contains blocks or is inline. */
   of: 'blocks' | 'inline'
   links: Links
 }
 
-/** Nanoseconds (effort.ts) for one block, for one text, and for each character of it. */
+/** Nanoseconds (effort.ts) for one block, for one text, and for each of its characters. */
 const BLOCK = 12e6
 const TEXT = 40e6
 const CHARACTER = 100
-/** Less than this is lexed however much was lexed before. */
+/** Less effort than this is always spent, however much was spent before. */
 const NOTHING = 20_000
-/** More tokens, or deeper ones, in one block are too much to draw. */
+/** Maximum number of tokens, and maximum depth, of one block that can be rendered. */
 const MOST = 20_000
 const DEEPEST = 100
 
@@ -37,10 +37,10 @@ const later = (raw: string, of: LaterToken['of'], links: Links): LaterToken => (
   links,
 })
 
-/** What nobody can lex or draw in time: the text as it was written. */
+/** A text that cannot be lexed or rendered in time: it is shown as written. */
 export const plain = (raw: string): Token => ({ type: 'plain', raw })
 
-/** The tokens of a text, where each block costs little; a `later` token for each that may not. */
+/** The tokens of a text; each block that may be costly becomes a `later` token. */
 export function lex(source: string, links: Links): TokensList {
   const lexer = lexerWith(links)
   const { tokens } = lexer
@@ -64,7 +64,7 @@ export function lex(source: string, links: Links): TokensList {
   return tokens
 }
 
-/** The tokens of such a text, however long it takes; null where they are too many or too deep. */
+/** The tokens of such a text, however long it takes; null if they are too many or too deep. */
 export function lexAll({ raw, of, links }: LaterToken): Token[] | null {
   const lexer = lexerWith(links)
   const tokens = of === 'blocks' ? lexer.lex(raw) : lexer.inlineTokens(raw)
@@ -83,7 +83,7 @@ function inside(token: Token): Token[] {
   return [...tokens, ...items, ...[header, ...rows].flat().flatMap(cell => cell.tokens)]
 }
 
-/** Counts without recursion, and no further than it must. */
+/** Counts without recursion, and stops at the limit. */
 export function canBeDrawn(tokens: readonly Token[]): boolean {
   let level: readonly Token[] = tokens
   let count = 0

@@ -1,4 +1,7 @@
-/** Lexes what may take long, beside the page. It says when it can begin, so that its own start costs no text its time. */
+/**
+ * Lexes slow texts off the main thread. It reports when it is ready, so that its start does not count against a time
+ * limit.
+ */
 import { type LaterToken, lexAll } from './lex'
 
 const answer = (tokens: unknown): void => postMessage(tokens)
@@ -7,7 +10,7 @@ addEventListener('message', ({ data }: MessageEvent<LaterToken>) => {
   try {
     answer(lexAll(data))
   } catch {
-    // Nested deeper than the lexer goes.
+    // The text is nested deeper than the lexer can go.
     answer(null)
   }
 })

@@ -1,4 +1,4 @@
-/** Files that go along with a message. */
+/** Files attached to a message. */
 export const attach = {
   attachFiles: 'Attach files',
   attachHere: 'Drop to attach to your message (text files and pictures)',

@@ -1,4 +1,4 @@
-/** A conversation: messages, the composer, steps, progress and ends. */
+/** A conversation: messages, the composer, steps, progress and outcomes. */
 export const chat = {
   chat: 'Chat',
   conversation: 'Conversation',

@@ -1,4 +1,4 @@
-/** Several conversations at once. */
+/** Actions on several conversations at once. */
 export const choose = {
   chooseSessions: 'Select conversations',
   chosenCount: '{n} selected',

@@ -1,4 +1,4 @@
-/** The dialog in which a conversation is compacted. */
+/** The dialog that compacts a conversation. */
 export const compress = {
   compressTitle: 'Compact this conversation',
   compressPlan:

@@ -1,4 +1,4 @@
-/** What the text of a file says of itself: finding, folding, and two versions beside each other. */
+/** The editor's own interface: searching, folding, and comparing two versions. */
 export const editor = {
   phraseFind: 'Find',
   phraseReplace: 'Replace with',

@@ -1,4 +1,4 @@
-/** Words that every part uses, the page itself and signing in. */
+/** Texts that every part uses, the page itself, and signing in. */
 export const general = {
   appName: 'miniclaw',
   close: 'Close',

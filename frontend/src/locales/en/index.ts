@@ -11,7 +11,10 @@ import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
 
-/** The words that are there from the start, by area; those of views that are opened later are in `later.ts`. `{name}` marks a place that is filled in. */
+/**
+ * The texts that are loaded from the start, by area; those of later views are in `later.ts`. `{name}` is a
+ * placeholder.
+ */
 export const en = {
   ...general,
   ...sessions,

@@ -7,7 +7,7 @@ import { undo } from './undo'
 import { usage } from './usage'
 import { xray } from './xray'
 
-/** The words of views that are opened later. They come with `@/lib/later`. */
+/** The texts of views that are loaded later. They come with `@/lib/later`. */
 export const later = {
   ...recovery,
   ...choose,

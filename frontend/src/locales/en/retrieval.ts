@@ -1,4 +1,4 @@
-/** Passages that were found and why. */
+/** Found passages, and why they were found. */
 export const retrieval = {
   passages: 'Passages',
   why: 'Why',

@@ -1,4 +1,4 @@
-/** The list of conversations and what can be done with one. */
+/** The list of conversations, and the actions on one. */
 export const sessions = {
   sessions: 'Sessions',
   newChat: 'New chat',

@@ -1,4 +1,4 @@
-/** The look at what undoing a work would do. */
+/** The preview of undoing a work. */
 export const undo = {
   undoLimits:
     'Each file goes back to what it was before this work. Only changes of files made with the file tools are undone: what commands did is not.',

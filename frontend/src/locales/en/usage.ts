@@ -1,4 +1,4 @@
-/** What models took. */
+/** The usage of models. */
 export const usage = {
   usageHint:
     'As providers counted, read from the files of your conversations. What was deleted is not in it, and nothing is where a provider does not count.',

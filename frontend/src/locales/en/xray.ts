@@ -1,4 +1,4 @@
-/** What a request holds: the next one and those that were sent. */
+/** The content of requests: the next one and sent ones. */
 export const xray = {
   xrayTotal: '{tokens} {tokens|token|tokens}, {bytes} {bytes|byte|bytes}',
   xrayDropped: '{n} oldest {n|message|messages} left out',

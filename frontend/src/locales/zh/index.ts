@@ -21,7 +21,7 @@ import { xray } from './xray'
 
 export { server } from './server'
 
-/** A key that an area lacks does not compile. */
+/** A missing key does not compile. */
 export const zh: Record<keyof Words, string> = {
   ...general,
   ...sessions,

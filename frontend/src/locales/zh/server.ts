@@ -1,9 +1,9 @@
 /**
- * What the server says in English, by its code and what varies within one. A sentence is said only where the server told
- * all that it is filled in with; else its own words stand.
+ * Translations of the server's English texts, by code and variant. A translation is used only if the server sent all
+ * the values that it names; otherwise the server's own text is shown.
  */
 export const server: Record<string, string> = {
-  // Why a person is asked.
+  // Why a call needs an approval.
   'because.separator': '；',
   'because.end': '。',
   'because.persona': '人设、记忆和技能的每次改动都会先让你过目',
@@ -64,7 +64,7 @@ export const server: Record<string, string> = {
   laterMinutes: '请在 {n} 分钟后重试。',
   laterHours: '请在 {n} 小时后重试。',
 
-  // Why a call was refused. Where only the sentence says what exactly is wrong, the server's stands.
+  // Why a call was refused. If only the server's sentence says what exactly is wrong, that one is shown.
   already_answered: '此请求已得到答复。',
   bad_address: '该地址不可用。请填写以 http:// 或 https:// 开头的完整地址。',
   bad_model: '请填写模型名称。',
@@ -117,7 +117,7 @@ export const server: Record<string, string> = {
   'unreadable.not_opened': '无法打开文件：{detail}。',
   'unreadable.no_reader': '目前无法读取文档：{detail}。',
 
-  // What is wrong with a skill, and what to know of it.
+  // Problems of a skill, and hints about it.
   'skill.not_utf8': '文件不是 UTF-8 文本（第 {at} 字节）：请以 UTF-8 编码保存。',
   'skill.no_front_matter':
     '文件没有 front matter：请以一行 --- 开头，写上 name: 和 description:，再以一行 --- 结束。',
@@ -140,7 +140,7 @@ export const server: Record<string, string> = {
   'skill.hidden':
     '文件夹中有隐藏文件，命令可以读取，但没有人信任其当前版本（{path}）：请移除，或用 miniclaw skills trust 信任。',
 
-  // Why a line of tests.jsonl is no test.
+  // Why a line of tests.jsonl is not a test.
   'bad_test.not_a_test': '{reason}。格式示例：{"query": "…", "file": "notes.md", "heading": "…"}',
   'bad_test.no_query': '问题为空。',
   'bad_test.nothing_expected': '没有写 file、heading 或 text，因此无从判断对错。',

@@ -1,9 +1,9 @@
-//! Answers that are whole and still not what was asked for.
+//! Tests of answers that are complete, but empty, endless or in an unexpected form.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_answer_is_asked_for_once_more() {
+async fn empty_answer_is_retried_once() {
     let empty = || json!([{"finish": "stop"}]);
     let blank = || json!([{"text": " \n"}, {"text": "\n"}, {"finish": "stop"}]);
     let (server, client) = scripted([empty(), ok("yes")]).await;
@@ -13,25 +13,25 @@ async fn an_empty_answer_is_asked_for_once_more() {
     let (chunks, error, _) = timed(&client).await;
     assert_eq!((gist(chunks), code(error), server.requests().len()), (vec![], Some("empty"), 2));
 
-    // The thought was shown, so it is not replaced by another.
+    // The thought was shown, so the request is not retried.
     let (server, client) = scripted([json!([{"thinking": "hm"}, {"finish": "stop"}]), ok("never")]).await;
     let (chunks, error, _) = timed(&client).await;
     assert_eq!((chunks.len(), code(error), server.requests().len()), (1, Some("empty"), 1));
 
-    // A limit explains the silence.
+    // The output limit explains the empty answer.
     let (_server, client) = scripted([json!([{"thinking": "hm"}, {"finish": "length"}])]).await;
     assert_eq!(timed(&client).await.1, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn white_space_before_the_first_word_is_kept_with_it() {
+async fn leading_whitespace_is_kept_with_first_word() {
     let (_server, client) =
         scripted([json!([{"text": "\n"}, {"text": "  a"}, {"text": " b"}, {"finish": "stop"}])]).await;
     assert_eq!(timed(&client).await.0[..2], [text("\n  a"), text(" b")]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_answer_is_stopped() {
+async fn endless_answer_is_stopped() {
     let (_server, client) = scripted([json!([
         {"tokens": {"count": 3000, "text": "0123456789".repeat(1000)}}, {"finish": "stop"}
     ])])
@@ -42,7 +42,7 @@ async fn an_endless_answer_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_stream_is_understood() {
+async fn non_streaming_response_is_accepted() {
     let whole = json!({
         "object": "chat.completion",
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
@@ -72,7 +72,7 @@ async fn a_server_that_does_not_stream_is_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_web_page_is_no_answer() {
+async fn html_page_is_an_error() {
     let page = json!([{"headers": {"content-type": "text/html"}}, {"bytes": "<!doctype html><title>Hi</title>"}]);
     let (_server, client) = scripted([page]).await;
     let (_, error, _) = timed(&client).await;

@@ -1,4 +1,4 @@
-//! What goes wrong on the way, each as a script. Waiting happens in virtual time.
+//! Tests of failures, each as a script. Waits use virtual time.
 
 mod answers;
 mod refusals;

@@ -1,9 +1,9 @@
-//! What a server says no to: too many requests, its own faults, and what only a person can mend.
+//! Tests of error responses: rate limits, server errors, and errors that only a person can fix.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_is_waited_out_as_long_as_told() {
+async fn retry_after_is_obeyed() {
     let (server, client) = scripted([limited("7"), limited("60"), ok("yes")]).await;
     let (chunks, error, took) = timed(&client).await;
     assert_eq!(error, None);
@@ -14,7 +14,7 @@ async fn a_rate_limit_is_waited_out_as_long_as_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_may_name_a_date_or_nonsense() {
+async fn retry_after_accepts_date_and_ignores_nonsense() {
     let then = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(20);
     let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&then).unwrap();
     let (_server, client) = scripted([limited(&date), limited("soon"), json!([{"status": 429}]), ok("yes")]).await;
@@ -25,7 +25,7 @@ async fn a_rate_limit_may_name_a_date_or_nonsense() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_of_a_day_is_told_and_not_waited_for() {
+async fn day_long_retry_after_is_reported() {
     let (server, client) = scripted([limited("86400")]).await;
     let (chunks, error, took) = timed(&client).await;
     assert_eq!(chunks, []);
@@ -35,7 +35,7 @@ async fn a_wait_of_a_day_is_told_and_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_of_the_server_are_retried_three_times() {
+async fn server_errors_are_retried_three_times() {
     let status = |status: u16| json!([{"status": status}]);
     let (_server, client) = scripted([status(500), status(502), status(529), ok("yes")]).await;
     let (chunks, error, took) = timed(&client).await;
@@ -68,7 +68,7 @@ async fn permanent_refusal_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_is_cancelled_by_dropping_the_turn() {
+async fn dropping_turn_cancels_wait() {
     let (server, client) = scripted([limited("30"), ok("yes")]).await;
     let mut turn = client.turn(&ask("hi"));
     assert!(matches!(turn.next().await, Some(Ok(StreamChunk::Status { status: StatusKind::Waiting, .. }))));
@@ -79,7 +79,7 @@ async fn waiting_is_cancelled_by_dropping_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_is_refused_is_left_out_from_then_on() {
+async fn refused_field_is_omitted_afterwards() {
     let refuse = |words: &str| json!([{"status": 400}, {"bytes": json!({"error": {"message": words}}).to_string()}]);
     let (server, client) = scripted([
         refuse("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
@@ -97,13 +97,13 @@ async fn a_field_that_is_refused_is_left_out_from_then_on() {
     assert_eq!(collect(client.turn(&request)).await.1, None);
     assert_eq!(server.requests()[2..], [body.clone(), body]);
 
-    // The same refusal again is told.
+    // A repeated refusal is returned as an error.
     let words = "Unsupported value: 'temperature'";
     let (server, client) = scripted([refuse(words), refuse(words), ok("never")]).await;
     let (_, error) = collect(client.turn(&request)).await;
     assert_eq!((code(error), server.requests().len()), (Some("refused"), 2));
 
-    // A server that refuses both names of a field is not asked for ever.
+    // A server that refuses both names of a field does not cause an endless loop.
     let either = refuse("Unsupported: 'max_tokens' and 'max_completion_tokens'");
     let script = json!({"replies": [{"repeat": true, "steps": either}]});
     let server = start(Script::from_value(&script).unwrap()).await.unwrap();

@@ -1,9 +1,9 @@
-//! A server that says nothing, or nothing that is progress.
+//! Tests of servers that send nothing, or nothing that counts as progress.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn silence_before_the_first_byte_is_tried_once_more() {
+async fn silence_before_first_byte_is_retried_once() {
     let hang = || json!([{"sleep_ms": 100_000_000}, {"text": "late"}]);
     let (_server, client) = scripted([hang(), ok("yes")]).await;
     let (chunks, error, took) = timed(&client).await;
@@ -19,7 +19,7 @@ async fn silence_before_the_first_byte_is_tried_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_within_an_answer_ends_it_and_keeps_its_text() {
+async fn silence_within_answer_ends_it_and_keeps_text() {
     let (server, client) = scripted([json!([{"text": "Hel"}, {"sleep_ms": 100_000_000}]), ok("never")]).await;
     let (chunks, error, took) = timed(&client).await;
     assert_eq!((chunks, code(error)), (vec![text("Hel")], Some("timeout")));
@@ -28,7 +28,7 @@ async fn silence_within_an_answer_ends_it_and_keeps_its_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pings_are_no_progress() {
+async fn pings_do_not_count_as_progress() {
     let mut steps = vec![json!({"text": "a"})];
     for ping in [
         ": ping\n\n",
@@ -49,7 +49,7 @@ async fn pings_are_no_progress() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_that_goes_on_is_let_alone() {
+async fn slow_answer_is_not_cancelled() {
     let mut steps = Vec::new();
     for n in 0..20 {
         let step = if n % 2 == 0 { json!({"text": "a"}) } else { json!({"thinking": "b"}) };
@@ -63,7 +63,7 @@ async fn a_slow_answer_that_goes_on_is_let_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_is_being_read_is_progress_while_it_advances() {
+async fn advancing_prompt_evaluation_counts_as_progress() {
     let progress = |processed: u64| {
         let chunk = json!({"choices": [], "prompt_progress": {"total": 100, "cache": 10, "processed": processed}});
         json!({"bytes": format!("data: {chunk}\n\n")})

@@ -1,4 +1,4 @@
-//! Streams that break, end oddly, or hold what is none of the protocol.
+//! Tests of streams that break, end in unusual ways, or violate the protocol.
 
 use super::*;
 
@@ -28,7 +28,7 @@ async fn broken_stream_is_retried_only_before_first_output() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_may_be_said_in_either_way() {
+async fn end_is_recognised_in_both_forms() {
     let chunk = |delta: Value, finish: Value| {
         format!("data: {}\n\n", json!({"choices": [{"delta": delta, "finish_reason": finish}]}))
     };
@@ -47,7 +47,7 @@ async fn an_end_may_be_said_in_either_way() {
         (hello() + done, Ok(Finish::Stop)),
         (hello() + done.trim_end(), Ok(Finish::Stop)),
         (call("{}") + done, Ok(Finish::ToolCalls)),
-        // Calls outweigh the word.
+        // Calls take precedence over the finish reason.
         (call("{}") + &chunk(json!({}), json!("stop")) + done, Ok(Finish::ToolCalls)),
         (hello() + &call("{}") + &chunk(json!({}), json!("tool_calls")) + done, Ok(Finish::ToolCalls)),
         (call("{\"a\": \"b") + &chunk(json!({}), json!("length")) + done, Ok(Finish::Length)),
@@ -56,7 +56,7 @@ async fn an_end_may_be_said_in_either_way() {
         (chunk(json!({}), json!("content_filter")) + done, Ok(Finish::Refusal)),
         (chunk(json!({"refusal": "I cannot."}), json!("stop")) + done, Ok(Finish::Refusal)),
         (hello() + &chunk(json!({}), json!("error")) + done, Err("server")),
-        // What comes after the model's own end no longer matters.
+        // An error after the finish reason is ignored.
         (hello() + &chunk(json!({}), json!("stop")) + "data: {\"error\":{\"message\":\"late\"}}\n\n", Ok(Finish::Stop)),
     ] {
         let (_server, client) = scripted([json!([{"bytes": stream}])]).await;
@@ -70,7 +70,7 @@ async fn an_end_may_be_said_in_either_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_left_open_after_the_end_does_not_hold_the_turn() {
+async fn open_connection_after_end_does_not_delay_turn() {
     let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     let (_server, client) = scripted([json!([{"bytes": stream}, {"sleep_ms": 100_000_000}])]).await;
     let (chunks, error, took) = timed(&client).await;
@@ -79,7 +79,7 @@ async fn a_connection_left_open_after_the_end_does_not_hold_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bad_events_are_skipped_until_there_are_too_many() {
+async fn malformed_events_are_skipped_up_to_a_limit() {
     let bad = || json!({"bytes": "data: {\"choices\": oops\n\n"});
     let (_server, client) =
         scripted([json!([bad(), {"text": "a"}, bad(), {"text": "b"}, bad(), {"finish": "stop"}])]).await;
@@ -92,7 +92,7 @@ async fn bad_events_are_skipped_until_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_inside_a_stream_is_handled_like_an_http_error() {
+async fn stream_error_is_handled_as_http_error() {
     let error = |error: Value| json!({"bytes": format!("data: {}\n\n", json!({"error": error}))});
     let (server, client) = scripted([json!([error(json!({"code": 429, "message": "slow"}))]), ok("yes")]).await;
     let (chunks, failed, _) = timed(&client).await;

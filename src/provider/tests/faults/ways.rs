@@ -1,9 +1,9 @@
-//! Servers that cannot be reached: nobody listens, nobody knows the name, the wrong protocol.
+//! Tests of servers that cannot be reached: nothing listens, the name is unknown, the protocol is wrong.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_address_where_nobody_listens_is_named() {
+async fn refused_connection_names_address() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url = Url::parse(&format!("http://{free}/v1")).unwrap();
     let client = Client::new(endpoint(ProfileKind::Ollama, &url)).unwrap();
@@ -16,7 +16,7 @@ async fn an_address_where_nobody_listens_is_named() {
     );
 }
 
-/// A name server that does not know the name so many times, and then says where it is.
+/// A resolver that fails for the first `unknown` lookups, and then returns `found`.
 struct Names {
     unknown: std::sync::atomic::AtomicUsize,
     found: std::net::SocketAddr,
@@ -63,7 +63,7 @@ async fn unresolved_name_is_retried_and_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secure_address_on_a_plain_port_is_named() {
+async fn https_on_plain_port_is_named() {
     let (server, _) = scripted([]).await;
     let mut url = server.base_url.clone();
     url.set_scheme("https").unwrap();

@@ -1,4 +1,4 @@
-/** Shows one segment of an answer by the renderer of its kind. A kind without an entry does not compile. */
+/** Renders one segment of an answer with the renderer of its kind. A kind without an entry does not compile. */
 import { RetrievalSegment, RetrievedSegment } from './RetrievalSegment'
 import type { SegmentKind, SegmentProps, SegmentRenderer } from './renderer'
 import { TextSegment } from './TextSegment'
@@ -14,7 +14,7 @@ const RENDERERS: { readonly [K in SegmentKind]: SegmentRenderer<K> } = {
 }
 
 export function SegmentView<K extends SegmentKind>(props: SegmentProps<K>) {
-  // TypeScript does not follow that the entry of `kind` takes the segment of `kind`.
+  // TypeScript cannot infer that the entry of `kind` accepts a segment of `kind`.
   const Renderer = RENDERERS[props.segment.kind as K] as SegmentRenderer<K>
   return <Renderer {...props} />
 }

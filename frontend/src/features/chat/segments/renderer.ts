@@ -6,13 +6,13 @@ export type SegmentKind = Segment['kind']
 export type SegmentOf<K extends SegmentKind> = Extract<Segment, { kind: K }>
 
 export interface SegmentProps<K extends SegmentKind> {
-  /** Unique on the page: the state of foldable parts is kept under it. */
+  /** Unique on the page: the key for the state of collapsible parts. */
   id: string
   workId: string
   segment: SegmentOf<K>
-  /** It is the last segment of a running answer: text is still added to it. */
+  /** The last segment of a running answer, to which text is still added. */
   live: boolean
-  /** The answer it is part of is running. */
+  /** The answer that contains it is running. */
   running: boolean
   /** The call that the model is writing into this segment. */
   writing: InputProgress | null

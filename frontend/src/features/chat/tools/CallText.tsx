@@ -4,7 +4,7 @@ import { prettyJson } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import type { Step } from '@/thread/model'
 
-/** The whole input: what the model sent, as JSON when it is an object, or the one string. */
+/** The full input: as JSON if it is an object, else the string that the model sent. */
 function fullInput(step: Step): string {
   if (typeof step.arguments === 'object' && step.arguments !== null)
     return JSON.stringify(step.arguments, null, 2)
@@ -18,7 +18,7 @@ export function CallInput({ step }: { step: Step }) {
 
 interface OutputProps {
   step: Step
-  /** `cited`: places that the output names are links. */
+  /** `cited`: places named in the output are links. */
   format: 'plain' | 'cited'
 }
 

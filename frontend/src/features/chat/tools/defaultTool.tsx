@@ -3,7 +3,7 @@ import { Contacts } from '../Contacts'
 import { CallInput, CallOutput } from './CallText'
 import type { ToolDetailsProps, ToolRenderer } from './renderer'
 
-/** The path that a call is about, or else its whole input. */
+/** The `path` argument of a call, or else its whole input. */
 export function pathOrInput({ arguments: given, input }: Step): string {
   const path = typeof given === 'object' && given !== null && 'path' in given ? given.path : null
   return typeof path === 'string' ? path : input
@@ -19,5 +19,5 @@ function Details({ step }: ToolDetailsProps) {
   )
 }
 
-/** Shows a tool of which the page knows nothing but its name. */
+/** The renderer for a tool without one of its own. */
 export const defaultTool: ToolRenderer = { summary: pathOrInput, Details }

@@ -1,4 +1,4 @@
-/** Which renderer shows which tool. A tool gets its own by one file here and one entry below. */
+/** The renderers by tool. A tool gets its own by a file in this folder and an entry below. */
 import { defaultTool } from './defaultTool'
 import type { ToolRenderer } from './renderer'
 import { searchTool } from './searchTool'

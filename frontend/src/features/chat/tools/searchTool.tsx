@@ -17,7 +17,7 @@ interface Props {
   folder: SearchFolder
 }
 
-/** The passages that a search found; nothing where an older server answered with text only. */
+/** The passages that a search found; nothing if an older server returned only text. */
 function SearchResult({ id, step, folder }: Props) {
   const t = useT()
   const data = searchDataOf(step)
@@ -40,7 +40,7 @@ function SearchResult({ id, step, folder }: Props) {
   )
 }
 
-/** Shows a tool that searches `folder`: its passages, and links to the places that its output names. */
+/** The renderer for a tool that searches `folder`: its passages, and links to the places named in its output. */
 export const searchTool = (folder: SearchFolder): ToolRenderer => ({
   summary: pathOrInput,
   Details: ({ id, step }) => (
