@@ -1,13 +1,13 @@
-//! Dot products of a query's 8-bit code with many 8-bit codes, by the widest SIMD instructions of the processor. All sums
-//! are exact integers, so every kernel returns the same numbers.
+//! Dot products of a query's 8-bit code with many 8-bit codes, computed with the widest SIMD instructions of the processor.
+//! All sums are exact integers, so every kernel returns the same numbers.
 
 use std::thread;
 
-/// Bytes of codes for each thread; there are at most [`MAX_THREADS`].
+/// Bytes of codes per thread, up to [`MAX_THREADS`] threads.
 const BYTES_PER_THREAD: usize = 2 << 20;
 const MAX_THREADS: usize = 8;
 
-/// An implementation, named for the instructions it needs.
+/// An implementation of the dot product, named after the instructions it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     #[cfg(target_arch = "x86_64")]
@@ -17,7 +17,7 @@ pub enum Kernel {
     Portable,
 }
 
-/// A query's code, widened to the 16 bits that the instructions multiply.
+/// A query's 8-bit code, widened to the 16-bit numbers that the SIMD instructions multiply.
 pub struct QueryCode(Vec<i16>);
 
 impl QueryCode {
@@ -27,7 +27,7 @@ impl QueryCode {
 }
 
 impl Kernel {
-    /// The kernels that this processor supports, the fastest first.
+    /// Returns the kernels that this processor supports, fastest first.
     pub fn available() -> Vec<Self> {
         let mut kernels = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -44,16 +44,16 @@ impl Kernel {
         kernels
     }
 
-    /// The fastest kernel that this processor supports.
+    /// Returns the fastest kernel that this processor supports.
     pub fn best() -> Self {
         Self::available()[0]
     }
 
-    /// The dot product of the query and of each of `rows`. Row `r` is the `r`-th code of the query's length in `codes`. Many
-    /// rows are shared among several threads.
+    /// Returns the dot product of the query with each of `rows`. `codes` contains codes of the query's length, and row `r` is
+    /// the code with the 0-based index `r`. Several threads share the work if there are many rows.
     ///
     /// # Panics
-    /// When a row lies outside `codes`.
+    /// Panics if a row lies outside `codes`.
     pub fn dot_products(self, query: &QueryCode, codes: &[i8], rows: &[u32]) -> Vec<i32> {
         let mut products = vec![0; rows.len()];
         let most = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
@@ -77,7 +77,7 @@ impl Kernel {
         let code = |row: u32| &codes[row as usize * length..][..length];
         let rows = rows.iter().map(|row| code(*row)).zip(products);
         match self {
-            // SAFETY: `available`, the only place that makes this value, has checked the processor.
+            // SAFETY: only `available` constructs this variant, after it checked the processor.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => rows.for_each(|(code, product)| *product = unsafe { x86::avx512(&query.0, code) }),
             // SAFETY: as above.
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, in integers that cannot overflow.
+    /// Computes the dot products by definition, with 64-bit sums, which cannot overflow.
     fn expected(query: &[i8], codes: &[i8], rows: &[u32]) -> Vec<i32> {
         let product = |row: &u32| {
             let code = &codes[*row as usize * query.len()..][..query.len()];

@@ -1,13 +1,13 @@
-//! Text embeddings on the CPU: vectors whose closeness says how near texts are in meaning.
+//! Text embeddings on the CPU: the larger the dot product of two vectors, the more similar the texts are in meaning.
 //!
-//! Two models are implemented, each from the bytes of its published weights:
+//! The crate implements two models and loads each from the bytes of its published weights:
 //!
 //! - [`UniversalSentenceEncoder`]: the multilingual Universal Sentence Encoder, version 3 (16 languages, 512 floats);
-//! - [`E5Small`]: multilingual-e5-small (100 languages, 384 floats), more accurate and about five times slower. It also
-//!   makes one vector for each token, for late interaction.
+//! - [`E5Small`]: multilingual-e5-small (100 languages, 384 floats), more accurate and about five times slower. It can also
+//!   compute one vector for each token, for late interaction.
 //!
-//! [`dot`] compares vectors that were quantised to 8 bits. The crate opens no file, starts no process and uses no
-//! network: weights and vocabularies are passed in as byte slices. README.md lists shapes, papers, formats and limits.
+//! [`dot`] computes dot products of vectors quantised to 8 bits. The crate does not open files, start processes or use the
+//! network: the caller passes weights and vocabularies as byte slices. README.md lists shapes, papers, formats and limits.
 
 pub mod dot;
 mod e5;
@@ -36,9 +36,9 @@ pub enum Role {
 pub struct TokenEmbedding {
     /// The token's id in the model's vocabulary.
     pub id: u32,
-    /// Byte offset in the text of the token's first character; the space before a word is not part of its token.
+    /// Byte offset in the text of the token's first character, excluding the space before a word.
     pub start: usize,
-    /// L2-normalised.
+    /// L2-normalised vector of the token.
     pub vector: Vec<f32>,
 }
 

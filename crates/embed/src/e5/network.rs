@@ -1,4 +1,4 @@
-//! The network: a BERT (Devlin et al. 2019, arXiv:1810.04805) of 12 layers with 12 attention heads each.
+//! The network: a BERT (Devlin et al. 2019, arXiv:1810.04805) with 12 layers of 12 attention heads each.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
@@ -8,21 +8,21 @@ use super::vectorised;
 use crate::InvalidModel;
 use crate::matrix::{Rows, multiply};
 
-/// Floats of a token's vector.
+/// Number of floats in a token's vector.
 pub(super) const DIMENSION: usize = 384;
 pub(super) const LAYERS: usize = 12;
 pub(super) const HEADS: usize = 12;
-/// Floats of a token's vector that each head attends to.
+/// Number of floats of a token's vector that each attention head processes.
 const HEAD: usize = DIMENSION / HEADS;
-/// Floats of the feed-forward layer between its two linear layers.
+/// Number of floats between the two linear layers of the feed-forward layer.
 pub(super) const HIDDEN: usize = 1536;
-/// Most tokens of a text: as many positions have an embedding.
+/// Maximum number of tokens of a text: the number of positions that have an embedding.
 pub(super) const POSITIONS: usize = 512;
 
 pub(super) struct Network {
-    /// The embeddings of all tokens, in blocks of 4 bits: 54 MB.
+    /// The embeddings of all tokens, in blocks of 4-bit numbers; 54 MB.
     table: Vec<[u8; PACKED]>,
-    /// The embedding of each position, with that of the only token type.
+    /// The embedding of each position, plus the embedding of the only token type in use.
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -58,15 +58,15 @@ impl Network {
         })
     }
 
-    /// The number of tokens that have an embedding. Valid ids are below it.
+    /// Returns the number of tokens that have an embedding. Valid ids are less than this number.
     pub fn vocabulary_size(&self) -> usize {
         self.table.len() / (DIMENSION / BLOCK)
     }
 
-    /// A row of [`DIMENSION`] floats for each token of a text.
+    /// Computes a row of [`DIMENSION`] floats for each token of a text.
     ///
     /// # Panics
-    /// When there are more than [`POSITIONS`] ids, or an id is not below [`Network::vocabulary_size`].
+    /// Panics if there are more than [`POSITIONS`] ids, or if an id is not less than [`Network::vocabulary_size`].
     pub fn encode(&self, ids: &[u32]) -> Vec<f32> {
         let mut rows = self.positions[..ids.len() * DIMENSION].to_vec();
         for (row, id) in rows.chunks_exact_mut(DIMENSION).zip(ids) {
@@ -109,7 +109,8 @@ impl Layer {
     }
 }
 
-/// Scaled dot-product attention, for each head: the mean of all values, weighted by the softmax of query and key.
+/// Computes scaled dot-product attention for each head: the mean of all values, weighted by the softmax of the products of
+/// query and keys.
 fn attention(queries: &[f32], keys: &[f32], values: &[f32]) -> Vec<f32> {
     let count = queries.len() / DIMENSION;
     let mut seen = vec![0.0; queries.len()];
@@ -158,7 +159,7 @@ pub(super) fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     fold_in_lanes(values, 0.0, |sum, value| sum + value, of)
 }
 
-/// Folds the values in eight independent lanes, in about an eighth of the time of a sequential fold.
+/// Folds the values in eight independent lanes, which takes about an eighth of the time of a sequential fold.
 #[inline(always)]
 fn fold_in_lanes(values: &[f32], start: f32, put: impl Fn(f32, f32) -> f32, of: impl Fn(f32) -> f32) -> f32 {
     let (eights, rest) = values.as_chunks::<8>();
@@ -170,7 +171,7 @@ fn fold_in_lanes(values: &[f32], start: f32, put: impl Fn(f32, f32) -> f32, of: 
 }
 
 vectorised! {
-    /// The softmax of the scores divided by the square root of [`HEAD`], 32.
+    /// Divides the scores by the square root of [`HEAD`] (32) and replaces them with their softmax.
     fn softmax(scores: &mut [f32]) {
         let most = fold_in_lanes(scores, f32::MIN, |most, score| if score > most { score } else { most }, |score| score);
         scores.iter_mut().for_each(|score| *score = exponential((*score - most) * (FRAC_1_SQRT_2 / 4.0)));
@@ -180,7 +181,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// The Gaussian error linear unit: the value times the cumulative normal distribution at it.
+    /// Applies the Gaussian error linear unit: multiplies each value by the cumulative normal distribution at that value.
     fn gelu(values: &mut [f32]) {
         for value in values {
             // The error function by Abramowitz and Stegun, 7.1.26, with an error of at most 1.5e-7.
@@ -193,14 +194,15 @@ vectorised! {
     }
 }
 
-/// The exponential of a number that is at most 0, to within a few units in the last place. Below -87 it is that of -87.
+/// Returns the exponential of a number that is at most 0, accurate to a few units in the last place. For numbers below -87 it
+/// returns the exponential of -87.
 #[inline(always)]
 fn exponential(value: f32) -> f32 {
     let value = if value > -87.0 { value } else { -87.0 };
     // Adding this constant rounds a small number to an integer in the lowest bits.
     let rounded = value * LOG2_E + 12_582_912.0;
     let whole = rounded - 12_582_912.0;
-    // ln 2 is subtracted in two parts to keep all bits: Cephes, expf.c.
+    // Subtracts the multiple of ln 2 in two parts to keep all bits, like Cephes, expf.c.
     let rest = value - whole * 0.693_359_4 + whole * 2.121_944_4e-4;
     let series = ((((1.987_569_1e-4 * rest + 1.398_199_9e-3) * rest + 8.333_452e-3) * rest + 4.166_579_6e-2) * rest
         + 0.166_666_66)

@@ -1,31 +1,31 @@
 //! The convolutional network: token embeddings pass through three branches of two convolutions each, with windows of 2, 3
-//! and 5 tokens; the features of all tokens are summed, scaled by the square root of their number, and put through dense
-//! layers.
+//! and 5 tokens; the features of all tokens are summed, divided by the square root of the number of tokens, and passed
+//! through dense layers.
 
 use super::npz::Npz;
 use crate::matrix::{Matrix, Rows};
 use crate::{InvalidModel, invalid};
 
-/// Floats of a token's embedding, and of a text's vector.
+/// Number of floats in a token's embedding and in a text's vector.
 pub(super) const DIMENSION: usize = 512;
-/// Features that each branch of convolutions computes for a token.
+/// Number of features that each branch computes for a token.
 const BRANCH: usize = 256;
-/// The branches: tokens in a window, how many of them precede the token itself, and the names of the weights.
+/// The branches: window size in tokens, number of these tokens before the current one, and names of the weights.
 const BRANCHES: [(usize, usize, [&str; 8]); 3] = [
     (2, 0, ["proj2", "proj_b2", "ln_g2", "ln_b2", "w1_2", "b1_2", "w2_2", "b2_2"]),
     (3, 1, ["proj3", "proj_b3", "ln_g3", "ln_b3", "w1_3", "b1_3", "w2_3", "b2_3"]),
     (5, 2, ["proj5", "proj_b5", "ln_g5", "ln_b5", "w1_5", "b1_5", "w2_5", "b2_5"]),
 ];
 const BRANCHED: usize = BRANCHES.len() * BRANCH;
-/// All features of a token: its embedding and those of the branches.
+/// Number of features of a token: its embedding and the features of all branches.
 const FEATURES: usize = DIMENSION + BRANCHED;
-/// Rows of zeros between two texts, before the first and after the last: as many as a window extends beyond a text.
+/// Rows of zeros before, between and after the texts: the maximum number of rows by which a window extends beyond a text.
 const MARGIN: usize = 2;
 const HIDDEN: usize = 320;
-/// Rows of a batch: enough to amortise the reading of the weights, few enough to stay in the processor's cache.
+/// Maximum rows of a batch of several texts: enough to amortise reading the weights, few enough to fit in the CPU cache.
 const BATCH_ROWS: usize = 384;
 
-/// The embedding of token `t` is row `t / BLOCKS` of block `t % BLOCKS`.
+/// Number of blocks of the embedding table. The embedding of token `t` is row `t / BLOCKS` of block `t % BLOCKS`.
 const BLOCKS: usize = 17;
 const BLOCK_NAMES: [&str; BLOCKS] =
     ["q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "q16", "q17"];
@@ -41,8 +41,8 @@ pub(super) struct Network {
     epsilon: f32,
 }
 
-/// The embeddings of all tokens, quantised to 6 bits with one offset and step for each block; four values take three bytes,
-/// all of them 49 MB.
+/// The embeddings of all tokens, quantised to 6 bits with one offset and step for each block. Four values take three bytes,
+/// and the whole table takes 49 MB.
 struct EmbeddingTable {
     packed: Vec<u8>,
     rows: usize,
@@ -50,7 +50,7 @@ struct EmbeddingTable {
     step: Vec<f32>,
 }
 
-/// Bytes of a packed embedding.
+/// Size of a packed embedding in bytes.
 const PACKED: usize = DIMENSION / 4 * 3;
 
 struct Dense {
@@ -65,7 +65,7 @@ struct Norm {
 }
 
 struct Branch {
-    /// Tokens in a window, and how many of them precede the token itself.
+    /// Window size in tokens; `before` of them precede the current token.
     window: usize,
     before: usize,
     first: Dense,
@@ -137,15 +137,15 @@ impl Network {
         })
     }
 
-    /// The number of tokens that have an embedding. Valid ids are below it.
+    /// Returns the number of tokens that have an embedding. Valid ids are less than this number.
     pub fn vocabulary_size(&self) -> usize {
         self.table.rows * BLOCKS
     }
 
-    /// One L2-normalised vector for each text, given as token ids.
+    /// Computes one L2-normalised vector for each text, given as token ids.
     ///
     /// # Panics
-    /// When an id is not below [`Network::vocabulary_size`].
+    /// Panics if an id is not less than [`Network::vocabulary_size`].
     pub fn encode(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut rest = texts;
@@ -188,7 +188,7 @@ impl Network {
         self.finish(&layout, &features)
     }
 
-    /// One vector a text, from the features of its tokens.
+    /// Computes one vector for each text from the features of its tokens.
     fn finish(&self, layout: &BatchLayout, features: &[f32]) -> Vec<Vec<f32>> {
         let mut sums = vec![0.0; layout.texts.len() * FEATURES];
         for ((start, count), sum) in layout.texts.iter().zip(sums.chunks_exact_mut(FEATURES)) {
@@ -249,12 +249,12 @@ impl EmbeddingTable {
 }
 
 impl Branch {
-    /// Two convolutions, each with a residual connection. `own` has [`BRANCH`] columns and is zero outside the texts. The
-    /// result is written to the columns of `features` from the given one on.
+    /// Applies two convolutions, each with a residual connection. `own` has [`BRANCH`] columns and is zero outside the texts.
+    /// Writes the result to [`BRANCH`] columns of `features`, starting at the given column.
     fn convolve(&self, layout: &BatchLayout, own: Vec<f32>, features: (&mut [f32], usize)) {
         let (features, column) = features;
         let inner = layout.rows - 2 * MARGIN;
-        // A window consists of consecutive rows, so it is one longer row that overlaps the next window's.
+        // The rows of a window are consecutive, so each window is one longer row that overlaps the next one.
         let windows = Rows::new((MARGIN - self.before) * BRANCH, BRANCH, inner);
         debug_assert!(self.window - 1 - self.before <= MARGIN);
         let mut first = vec![0.0; own.len()];
@@ -350,7 +350,7 @@ fn relu(row: &mut [f32]) {
     row.iter_mut().for_each(|value| *value = value.max(0.0));
 }
 
-/// The ReLU of a layer's output, added to its input.
+/// Adds the bias to a layer's output, applies ReLU, and adds the layer's input.
 fn add_residual(row: &mut [f32], bias: &[f32], input: &[f32]) {
     for ((value, bias), input) in row.iter_mut().zip(bias).zip(input) {
         *value = (*value + bias).max(0.0) + input;

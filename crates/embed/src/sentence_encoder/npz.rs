@@ -1,7 +1,7 @@
-//! Reader of NumPy's archives of arrays (`.npz`): a zip whose members are arrays (`.npy`), deflated or stored.
+//! Reads NumPy archives (`.npz`): zip files whose members are arrays (`.npy`), deflated or stored.
 //!
-//! It reads little-endian arrays in C order, without zip64. No memory is allocated for a size that the file claims before
-//! as many bytes were found. Sources: APPNOTE.TXT of zip; NumPy's `numpy.lib.format`.
+//! It supports little-endian arrays in C order and no zip64. Before it allocates memory for an array header, it checks the
+//! header's length against the member's size in the zip directory. Sources: APPNOTE.TXT of zip; NumPy's `numpy.lib.format`.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,9 +13,9 @@ use crate::{InvalidModel, invalid};
 const DIRECTORY_END: &[u8] = b"PK\x05\x06";
 const DIRECTORY_ENTRY: &[u8] = b"PK\x01\x02";
 const LOCAL_HEADER: &[u8] = b"PK\x03\x04";
-/// The end record is 22 bytes and a comment of at most 64 KiB.
+/// Maximum size of the end record in bytes: 22 bytes and a comment of at most 65,535 bytes.
 const END_WITHIN: usize = 22 + 0xffff;
-/// Bytes that are decompressed at a time; a multiple of every element size.
+/// Size of the decompression buffer in bytes; a multiple of every element size.
 const BUFFER: usize = 48 << 10;
 
 /// The members of an archive, by name.
@@ -42,7 +42,7 @@ pub(super) struct Array<'a> {
     data: Box<dyn Read + 'a>,
     check: crc32fast::Hasher,
     crc: u32,
-    /// Bytes still to come.
+    /// Number of bytes not read yet.
     left: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Npz<'a> {
         self.begin(name, *member).ok_or_else(|| invalid(format!("the array {name} cannot be read")))
     }
 
-    /// All elements of an array of 32-bit floats of this shape.
+    /// Reads all elements of an array of 32-bit floats with this shape.
     pub fn floats(&self, name: &'a str, shape: &[usize]) -> Result<Vec<f32>, InvalidModel> {
         let array = self.array(name)?;
         array.expect("<f4", shape)?;
@@ -75,7 +75,7 @@ impl<'a> Npz<'a> {
         }
     }
 
-    /// The one element of an array without dimensions.
+    /// Reads the only element of a zero-dimensional array of 64-bit floats.
     pub fn double(&self, name: &'a str) -> Result<f64, InvalidModel> {
         let array = self.array(name)?;
         array.expect("<f8", &[])?;
@@ -122,7 +122,7 @@ impl<'a> Npz<'a> {
 }
 
 impl Array<'_> {
-    /// Fails unless the array has this element type and shape, and as many bytes as that takes.
+    /// Returns an error unless the array has this element type and shape, and the number of bytes that they require.
     pub fn expect(&self, kind: &str, shape: &[usize]) -> Result<(), InvalidModel> {
         let size = kind.bytes().last().map_or(0, |digit| usize::from(digit.wrapping_sub(b'0')));
         let bytes = shape.iter().try_fold(size, |product, side| product.checked_mul(*side));
@@ -132,7 +132,7 @@ impl Array<'_> {
         Err(invalid(format!("the array {} is {} {:?} and not {kind} {shape:?}", self.name, self.kind, self.shape)))
     }
 
-    /// Passes all bytes to `each`, [`BUFFER`] at a time (the last time fewer), and verifies the checksum.
+    /// Passes all bytes to `each` in parts of [`BUFFER`] bytes (the last part may be shorter), and verifies the checksum.
     pub fn unpack(mut self, mut each: impl FnMut(&[u8]) -> Result<(), InvalidModel>) -> Result<(), InvalidModel> {
         let mut buffer = vec![0; BUFFER];
         while self.left > 0 {
@@ -180,7 +180,7 @@ fn directory(bytes: &[u8]) -> Option<HashMap<&str, Member>> {
     Some(members)
 }
 
-/// Element type and shape from a header like `{'descr': '<f4', 'fortran_order': False, 'shape': (512, 256), }`.
+/// Parses element type and shape from a header like `{'descr': '<f4', 'fortran_order': False, 'shape': (512, 256), }`.
 fn described(header: &str) -> Option<(String, Vec<usize>)> {
     let behind = |key: &str| header.split_once(key).map(|(_, rest)| rest.trim_start_matches([':', ' ']));
     let kind = behind("'descr'")?.strip_prefix('\'')?.split_once('\'')?.0;
@@ -215,7 +215,7 @@ mod tests {
         [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
     }
 
-    /// An archive of these members, every second one deflated.
+    /// Builds an archive of these members, with every second one deflated.
     fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
         let (mut bytes, mut directory) = (Vec::new(), Vec::new());
         for (number, (name, data)) in members.iter().enumerate() {

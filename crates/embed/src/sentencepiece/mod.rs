@@ -1,5 +1,5 @@
-//! SentencePiece's unigram tokenizer: the segmentation of a text into tokens that is the most probable when each token is
-//! drawn independently. Sources: Kudo 2018, arXiv:1804.10959; SentencePiece, `unigram_model.cc`.
+//! SentencePiece's unigram tokenizer: finds the most probable segmentation of a text into tokens, assuming that tokens are
+//! independent. Sources: Kudo 2018, arXiv:1804.10959; SentencePiece, `unigram_model.cc`.
 
 mod normalize;
 mod protobuf;
@@ -9,7 +9,7 @@ pub(crate) use normalize::Normalizer;
 use normalize::SPACE;
 use protobuf::{Fields, Value};
 
-/// The ids of tokens that stand for no text: for characters outside the vocabulary, and for a text's begin and end.
+/// Ids of the special tokens: for characters outside the vocabulary, and for the beginning and the end of a text.
 #[derive(Clone, Copy)]
 pub(crate) struct SpecialTokens {
     pub unknown: u32,
@@ -17,43 +17,43 @@ pub(crate) struct SpecialTokens {
     pub end: u32,
 }
 
-/// SentencePiece's defaults.
+/// SentencePiece's default ids.
 const DEFAULT_SPECIAL: SpecialTokens = SpecialTokens { unknown: 0, begin: 1, end: 2 };
-/// The log probability of an unknown character, relative to that of the least probable token.
+/// Difference between the log probabilities of the least probable token and of an unknown character.
 const UNKNOWN_PENALTY: f32 = 10.0;
-/// The type of a token that stands for text, in a model file.
+/// Type of a text token in a model file.
 const NORMAL: u64 = 1;
 
-/// A token that stands for text.
+/// A text token of the vocabulary.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub text: &'a [u8],
     pub id: u32,
-    /// The logarithm of its probability.
+    /// Log probability of the token.
     pub score: f32,
 }
 
 pub(crate) struct Tokenizer {
     normalizer: Normalizer,
     special: SpecialTokens,
-    /// The bytes of all tokens, one after another in ascending order.
+    /// The bytes of all text tokens, sorted in ascending order and concatenated.
     text: Vec<u8>,
-    /// Where each begins in `text`, and then the length of `text`.
+    /// Offset of each text token in `text`, followed by the length of `text`.
     starts: Vec<u32>,
-    /// Id and score of each.
+    /// Id and score of each text token, in the order of `text`.
     known: Vec<(u32, f32)>,
-    /// One more than the highest id.
+    /// Highest id plus 1.
     vocabulary_size: usize,
     unknown_score: f32,
 }
 
-/// The most probable segmentation of a text up to some byte.
+/// The most probable segmentation of a text up to a byte offset.
 #[derive(Clone, Copy)]
 struct Best {
     score: f32,
-    /// Where its last token begins.
+    /// Byte offset at which the last token begins.
     from: usize,
-    /// Its last token.
+    /// Id of the last token.
     id: u32,
 }
 
@@ -80,8 +80,8 @@ impl Tokenizer {
         Self::new(entries, count, DEFAULT_SPECIAL, normalizer).ok_or_else(unreadable)
     }
 
-    /// `vocabulary_size` is one more than the highest id, with those of special tokens. `None` when there is no entry, or
-    /// when their texts take 4 GB.
+    /// Builds a tokenizer from text tokens. `vocabulary_size` is the highest id plus 1, including special tokens. Returns `None`
+    /// if there are no entries, or if their texts add up to 4 GiB or more.
     pub fn new(
         mut entries: Vec<Entry<'_>>,
         vocabulary_size: u32,
@@ -109,12 +109,12 @@ impl Tokenizer {
         })
     }
 
-    /// One more than the highest id that [`Self::encode`] returns.
+    /// Returns the highest id that [`Self::encode`] can return, plus 1.
     pub fn vocabulary_size(&self) -> usize {
         self.vocabulary_size
     }
 
-    /// Whether at least half of a text's letters are tokens of their own.
+    /// Returns whether at least half of a text's letters are tokens by themselves.
     pub fn covers(&self, text: &str) -> bool {
         script::most_letters(&self.normalizer.normalize(text, script::SAMPLE * 4), |letter| {
             let mut alone = false;
@@ -125,8 +125,8 @@ impl Tokenizer {
         })
     }
 
-    /// The ids of a text's tokens between those for begin and end, at most `limit` with these. At most 16 bytes of the
-    /// normal form are read for each token of the limit.
+    /// Returns the ids of a text's tokens, enclosed by the begin and end tokens; at most `limit` ids in total. Normalises only
+    /// as much text as yields 16 bytes for each token of the limit.
     pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let normal = self.normalizer.normalize(text, limit.saturating_mul(16));
         let mut ids = vec![self.special.begin];
@@ -136,8 +136,8 @@ impl Tokenizer {
         ids
     }
 
-    /// The same tokens without those for begin and end, each with the byte of the text that it begins at; the space before
-    /// a word is not part of its token.
+    /// Returns the same tokens without the begin and end tokens, each with the byte offset in `text` at which it begins,
+    /// excluding the space before a word.
     pub fn encode_with_offsets(&self, text: &str, limit: usize) -> Vec<(u32, usize)> {
         let mut offsets = vec![(0, 0)];
         let normal =
@@ -150,8 +150,8 @@ impl Tokenizer {
         tokens.take(limit.saturating_sub(2)).collect()
     }
 
-    /// The tokens of a normalised text, each with its first byte, by Viterbi's algorithm. Adjacent unknown characters are one
-    /// unknown token.
+    /// Segments a normalised text with the Viterbi algorithm. Returns the byte offset and id of each token. Adjacent unknown
+    /// characters form one unknown token.
     fn segment(&self, normal: &str) -> Vec<(usize, u32)> {
         let unknown = self.special.unknown;
         let bytes = normal.as_bytes();
@@ -187,12 +187,12 @@ impl Tokenizer {
         tokens
     }
 
-    /// Calls `each` with length, id and score of every token that `text` begins with, the shortest first.
+    /// Calls `each` with the length, id and score of every token that is a prefix of `text`, shortest first.
     fn for_each_prefix(&self, text: &[u8], mut each: impl FnMut(usize, (u32, f32))) {
-        // Tokens that share the bytes so far are adjacent, and one that ends here is the first of them.
+        // Tokens that share the bytes read so far are adjacent, and a token that ends here comes first.
         let (mut low, mut high) = (0, self.known.len());
         for (depth, byte) in text.iter().enumerate() {
-            // Usually all continue with this byte; otherwise a binary search finds those that do.
+            // Usually all these tokens continue with this byte; otherwise a binary search finds the ones that do.
             if self.byte(high - 1, depth) != Some(*byte) || self.byte(low, depth) != Some(*byte) {
                 low = self.first_with(low..high, |other| self.byte(other, depth) >= Some(*byte));
                 high = self.first_with(low..high, |other| self.byte(other, depth) > Some(*byte));
@@ -229,7 +229,8 @@ impl Tokenizer {
     }
 }
 
-/// Text and score of a token. The inner `None` is a token that stands for no text, the outer one a malformed message.
+/// Reads the text and score of a token. The inner `None` means that the token is not a text token, the outer `None` that the
+/// message is malformed.
 fn token(message: &[u8]) -> Option<Option<(&[u8], f32)>> {
     let (mut text, mut score, mut kind): (&[u8], _, _) = (&[], 0.0, NORMAL);
     for field in Fields::of(message) {
@@ -248,7 +249,8 @@ fn token(message: &[u8]) -> Option<Option<(&[u8], f32)>> {
     }
 }
 
-/// The normalizer's table. The rules about spaces must be those that [`Normalizer`] follows.
+/// Returns the normalizer's replacement table, or `None` if the message is malformed or its whitespace flags differ from the
+/// behaviour of [`Normalizer`].
 fn charsmap(message: &[u8]) -> Option<&[u8]> {
     let mut map: &[u8] = &[];
     for field in Fields::of(message) {
@@ -276,7 +278,7 @@ mod tests {
         [&[number << 3 | kind][..], &length, payload].concat()
     }
 
-    /// A model file: three control tokens, then these. No character is replaced.
+    /// Builds a model file with three control tokens, followed by `tokens`, and without replacements.
     fn model(tokens: &[(&str, f32)]) -> Vec<u8> {
         let control = ["<unk>", "<s>", "</s>"].map(|name| [field(1, 2, name.as_bytes()), field(3, 0, &[3])].concat());
         let normal = tokens
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn most_probable_segmentation_wins() {
         let tokenizer = read(&[("▁", -3.0), ("▁ab", -4.0), ("a", -2.0), ("b", -2.0), ("abc", -3.0), ("c", -9.0)]);
-        // ▁ab c is -13, ▁ abc is -6.
+        // `▁ab c` scores -13, `▁ abc` scores -6.
         assert_eq!(tokenizer.encode("abc", 10), [BEGIN, 3, 7, END]);
         assert_eq!(tokenizer.encode("ab", 10), [BEGIN, 4, END]);
         assert_eq!(tokenizer.encode("", 10), [BEGIN, END]);
@@ -347,7 +349,7 @@ mod tests {
         ("éa▁b", -5.0),
     ];
 
-    /// The best score of any segmentation, by trying all of them.
+    /// Returns the best score of all segmentations, by brute force.
     fn best(text: &str) -> f32 {
         let Some(first) = text.chars().next() else { return 0.0 };
         let known = TOY.iter().filter(|(token, _)| text.starts_with(token));

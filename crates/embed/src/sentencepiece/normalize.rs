@@ -1,12 +1,12 @@
-//! Normalisation before segmentation: compatibility characters are replaced, runs of spaces become one visible space.
+//! Normalises a text before segmentation: replaces compatibility characters and turns runs of spaces into one visible space.
 //!
-//! The replacements are part of the model. A SentencePiece file has a double array trie of byte strings (Darts-clone) whose
-//! values point to replacements that end in a zero byte; other files list single characters with their replacements.
+//! The replacements are part of the model. A SentencePiece file has a double-array trie of byte strings (Darts-clone) whose
+//! values are offsets of zero-terminated replacements; other files list single characters with their replacements.
 //! Source: SentencePiece, `normalizer.cc`.
 
 use std::collections::HashMap;
 
-/// What a space becomes, so that tokens can begin with one: `▁`.
+/// The visible space `▁`, which replaces a space so that tokens can begin with it.
 pub(super) const SPACE: &str = "\u{2581}";
 
 pub(crate) struct Normalizer {
@@ -19,8 +19,8 @@ enum Map {
 }
 
 impl Normalizer {
-    /// `map` is the length of the trie in bytes, the trie, and the replacements; an empty one replaces nothing. `None` when
-    /// it is malformed.
+    /// Reads a replacement table. `map` consists of the length of the trie in bytes (little-endian `u32`), the trie and the
+    /// replacements; an empty `map` replaces nothing. Returns `None` if `map` is malformed.
     pub fn new(map: &[u8]) -> Option<Self> {
         if map.is_empty() {
             return Some(Self::from_characters(HashMap::new()));
@@ -33,23 +33,23 @@ impl Normalizer {
         whole.then(|| Self { map: Map::Trie { units, replacements: replacements.to_vec() } })
     }
 
-    /// With a replacement for each of these characters.
+    /// Creates a normalizer that replaces single characters.
     pub fn from_characters(replacements: HashMap<char, String>) -> Self {
         Self { map: Map::Characters(replacements) }
     }
 
-    /// The normal form, without spaces at either end, each word preceded by [`SPACE`]. It stops at the first whole
-    /// replacement that reaches `limit` bytes.
+    /// Returns the normalised text, without spaces at either end but with [`SPACE`] before each word. Stops after the
+    /// replacement with which the result reaches `limit` bytes.
     pub fn normalize(&self, text: &str, limit: usize) -> String {
         self.normalize_with_offsets(text, limit, |_, _| {})
     }
 
-    /// The same, and calls `each` with a byte of the normal form and the byte of the text that it was made of, for every
-    /// replacement that is not a space.
+    /// Like [`Self::normalize`], and calls `each` for every character or replacement that is not a space, with its byte offset
+    /// in the result and the byte offset of its source in `text`.
     pub fn normalize_with_offsets(&self, text: &str, limit: usize, mut each: impl FnMut(usize, usize)) -> String {
         let mut out = String::new();
         let mut rest = text;
-        // A leading space is dropped.
+        // Initially true, to drop leading spaces.
         let mut after_space = true;
         while !rest.is_empty() && out.len() < limit {
             let (mut piece, behind) = self.first(rest);
@@ -77,7 +77,7 @@ impl Normalizer {
         out
     }
 
-    /// The replacement of the longest prefix that has one, or the first character; and the rest of the text.
+    /// Returns the replacement of the longest prefix that has one (otherwise the first character), and the rest of the text.
     fn first<'t>(&'t self, text: &'t str) -> (&'t str, &'t str) {
         let first = text.chars().next().map_or(0, char::len_utf8);
         let replaced = match &self.map {
@@ -96,7 +96,7 @@ impl Normalizer {
     }
 }
 
-/// Length and replacement of the longest prefix of `text` that is in the trie.
+/// Returns the length and the replacement of the longest prefix of `text` that is in the trie.
 fn longest<'m>(units: &[u32], replacements: &'m [u8], text: &[u8]) -> Option<(usize, &'m str)> {
     let mut node = offset(*units.first()?);
     let mut longest = None;
@@ -121,7 +121,7 @@ fn replacement(replacements: &[u8], at: u32) -> Option<&str> {
 }
 
 fn offset(unit: u32) -> usize {
-    // 22 bits, shifted by at most 8: fits 32 bits.
+    // 22 bits shifted left by at most 8, so the result fits 32 bits.
     ((unit >> 10) << ((unit & 0x200) >> 6)) as usize
 }
 
@@ -134,9 +134,9 @@ mod tests {
         Normalizer::new(&[]).unwrap()
     }
 
-    /// A map of single bytes, for tests: each becomes its replacement.
+    /// Builds a map that replaces single bytes.
     fn map(pairs: &[(u8, &str)]) -> Vec<u8> {
-        // The root's children begin at 256; a leaf's value stands where its offset leads, here at 512 + byte.
+        // The root's children begin at 256. The value of a leaf is stored at the index that its offset yields, here 512 + byte.
         let mut units = vec![0_u32; 1024];
         units[0] = 256 << 10;
         let mut replacements = Vec::new();

@@ -1,14 +1,14 @@
-//! Just enough of the protocol buffer wire format to read a SentencePiece model.
+//! Reads the subset of the protocol buffer wire format that a SentencePiece model uses.
 
-/// One field of a message.
+/// The value of a field.
 pub(super) enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// A 32-bit word; scores are such.
+    /// A 32-bit word, such as a score.
     Word([u8; 4]),
 }
 
-/// The fields of a message in order; `None` where the bytes are no message (and nothing after that).
+/// Iterator over the fields of a message, in order. It yields `None` for the first malformed field and then ends.
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -22,7 +22,7 @@ impl<'a> Fields<'a> {
         let tag = self.number()?;
         let value = match tag & 7 {
             0 => Value::Number(self.number()?),
-            // Nothing that is needed is of 64 bits.
+            // The model has no relevant 64-bit fields, so their bytes are not decoded.
             1 => self.take(8).map(Value::Bytes)?,
             2 => {
                 let length = usize::try_from(self.number()?).ok()?;

@@ -1,4 +1,4 @@
-//! Texts with the results of a reference implementation, and the files of models.
+//! Reads texts with the results of a reference implementation, and model files.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 pub struct Reference {
     text: String,
-    /// How often the text is repeated; once when absent.
+    /// Number of times the text occurs in a row; 1 if absent.
     repeat: Option<usize>,
-    /// Whether it is a query, for models that distinguish queries from passages.
+    /// Whether the text is a query, for models that distinguish queries from passages.
     #[serde(default)]
     pub query: bool,
     #[serde(rename = "pieces")]
     pub ids: Vec<u32>,
-    /// Little-endian 16-bit numbers, base64.
+    /// Base64 of little-endian signed 16-bit numbers.
     vector: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub fn length(vector: &[f32]) -> f32 {
     vector.iter().map(|value| value * value).sum::<f32>().sqrt()
 }
 
-/// A file of a model, from the folder of models: `MINICLAW_MODELS`, or where `make embedder` puts them.
+/// Reads a file of a model from the models folder: `MINICLAW_MODELS`, or the default folder of `make embedder`.
 pub fn model_file(model: &str, name: &str) -> Vec<u8> {
     let data = || Some(PathBuf::from(std::env::var_os("XDG_DATA_HOME")?));
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share"));
