@@ -1,9 +1,9 @@
 //! The arguments of a tool call: JSON generated under the tool's own schema from the user's message.
 
 use crate::chatml::Prompt;
+use crate::cues;
 use crate::request::Tool;
-use crate::router::asked;
-use crate::signs;
+use crate::router::strip_retrieved_passages;
 use crate::turns::{Conversation, cut_middle, head};
 use llama_cpp_2::json_schema_to_grammar;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ const QUESTION_CHARS: usize = 3000;
 const CONTEXT_CHARS: usize = 300;
 const RESULT_CHARS: usize = 600;
 /// Parameters that carry the subject of a call, even if a schema declares them optional.
-const MAIN: [&str; 16] = [
+const SUBJECT_PARAMETERS: [&str; 16] = [
     "query",
     "q",
     "text",
@@ -46,20 +46,20 @@ pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Promp
          wrote them, without translating. Where a file's content or code is asked for, write it as the user wants \
          it. A search query is a few words of the question. Do not make anything else up.",
     );
-    let mut ask = String::new();
+    let mut request = String::new();
     if let [.., before, _] = conversation.turns.as_slice() {
-        ask.push_str(&format!("(Earlier I said: {})\n", head(&before.question, CONTEXT_CHARS)));
+        request.push_str(&format!("(Earlier I said: {})\n", head(&before.question, CONTEXT_CHARS)));
         if !before.answer.is_empty() {
-            ask.push_str(&format!("(You answered: {})\n", head(&before.answer, CONTEXT_CHARS)));
+            request.push_str(&format!("(You answered: {})\n", head(&before.answer, CONTEXT_CHARS)));
         }
     }
-    ask.push_str(&cut_middle(asked(&turn.question), QUESTION_CHARS));
+    request.push_str(&cut_middle(strip_retrieved_passages(&turn.question), QUESTION_CHARS));
     for result in &turn.results {
         let got = cut_middle(&result.text, RESULT_CHARS);
-        ask.push_str(&format!("\n({} {} already returned: {got})", result.name, result.arguments));
+        request.push_str(&format!("\n({} {} already returned: {got})", result.name, result.arguments));
     }
     let mut prompt = Prompt::default();
-    prompt.message("system", &task).message("user", &ask).assistant();
+    prompt.message("system", &task).message("user", &request).assistant();
     prompt
 }
 
@@ -85,20 +85,20 @@ fn list_parameters(schema: &Value, depth: usize, out: &mut String) {
 
 /// Returns the schema without the optional parameters that the question does not mention: a small model fills in
 /// every parameter it is offered, and an invented `limit` or `cwd` spoils a good call.
-pub fn needed(schema: &Value, question: &str) -> Value {
+pub fn reduce_schema(schema: &Value, question: &str) -> Value {
     let mut schema = schema.clone();
     let required: Vec<String> = strings(&schema["required"]);
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return json!({"type": "object", "properties": {}, "additionalProperties": false});
     };
-    properties.retain(|name, property| required.contains(name) || asked_for(name, property, question));
+    properties.retain(|name, property| required.contains(name) || is_mentioned(name, property, question));
     for (_, property) in properties.iter_mut() {
         no_empty_string(property);
         if property["type"] == "array" && property.get("minItems").is_none() {
             property["minItems"] = json!(1);
         }
         if let Some(items) = property.get_mut("items").filter(|i| i["type"] == "object" && i.get("$ref").is_none()) {
-            *items = needed(items, question);
+            *items = reduce_schema(items, question);
         }
     }
     let keep: Vec<Value> = properties.keys().filter(|k| required.contains(k)).map(|k| json!(k)).collect();
@@ -115,14 +115,14 @@ fn no_empty_string(property: &mut Value) {
     }
 }
 
-fn asked_for(name: &str, property: &Value, question: &str) -> bool {
+fn is_mentioned(name: &str, property: &Value, question: &str) -> bool {
     let lower = question.to_lowercase();
     let values = strings(&property["enum"]);
     if !values.is_empty() {
         return values.iter().any(|v| lower.contains(&v.to_lowercase()));
     }
-    MAIN.contains(&name)
-        || is_path(name) && signs::has_path(question)
+    SUBJECT_PARAMETERS.contains(&name)
+        || is_path(name) && cues::has_path(question)
         || lower.contains(&name.to_lowercase().replace('_', " "))
         || property["type"] == "integer" && question.chars().any(|c| c.is_ascii_digit()) && is_count(name)
 }

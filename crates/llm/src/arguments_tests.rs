@@ -13,22 +13,22 @@ fn names(schema: &Value) -> Vec<&str> {
 
 #[test]
 fn unrequested_optional_parameters_are_omitted() {
-    assert_eq!(names(&needed(&read_file(), "read notes.md")), ["path"]);
-    assert_eq!(names(&needed(&read_file(), "read notes.md as GBK")), ["path", "encoding"]);
-    assert_eq!(names(&needed(&read_file(), "the first 20 lines of notes.md")), ["path", "limit"]);
+    assert_eq!(names(&reduce_schema(&read_file(), "read notes.md")), ["path"]);
+    assert_eq!(names(&reduce_schema(&read_file(), "read notes.md as GBK")), ["path", "encoding"]);
+    assert_eq!(names(&reduce_schema(&read_file(), "the first 20 lines of notes.md")), ["path", "limit"]);
 }
 
 #[test]
 fn optional_subject_of_call_is_kept() {
     let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "path": {"type": "string"},
         "depth": {"type": "integer"}}});
-    assert_eq!(names(&needed(&schema, "which files are there?")), ["query"]);
-    assert_eq!(names(&needed(&schema, "which files are in docs/old/ ?")), ["query", "path"]);
+    assert_eq!(names(&reduce_schema(&schema, "which files are there?")), ["query"]);
+    assert_eq!(names(&reduce_schema(&schema, "which files are in docs/old/ ?")), ["query", "path"]);
 }
 
 #[test]
 fn required_text_is_non_empty_and_extra_fields_are_refused() {
-    let schema = needed(&read_file(), "");
+    let schema = reduce_schema(&read_file(), "");
     assert_eq!(schema["properties"]["path"]["minLength"], 1);
     assert_eq!(schema["additionalProperties"], false);
 }
@@ -38,20 +38,20 @@ fn list_item_schemas_are_reduced() {
     let schema = json!({"type": "object", "required": ["files"], "properties": {"files": {"type": "array",
         "items": {"type": "object", "required": ["path"], "properties": {
             "path": {"type": "string"}, "offset": {"type": "integer"}}}}}});
-    let slim = needed(&schema, "read a.md");
+    let slim = reduce_schema(&schema, "read a.md");
     assert_eq!(names(&slim["properties"]["files"]["items"]), ["path"]);
     assert_eq!(slim["properties"]["files"]["minItems"], 1);
 }
 
 #[test]
 fn tool_without_parameters_gets_empty_object() {
-    let grammar = grammar(&needed(&json!({"type": "object"}), "")).unwrap();
+    let grammar = grammar(&reduce_schema(&json!({"type": "object"}), "")).unwrap();
     assert!(grammar.contains("root ::="), "{grammar}");
 }
 
 #[test]
 fn grammar_names_parameters_and_bounds_whitespace() {
-    let grammar = grammar(&needed(&read_file(), "")).unwrap();
+    let grammar = grammar(&reduce_schema(&read_file(), "")).unwrap();
     assert!(grammar.contains("path"), "{grammar}");
     assert!(grammar.lines().any(|l| l == "space ::= | \" \""), "{grammar}");
 }

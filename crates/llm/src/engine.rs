@@ -3,10 +3,10 @@
 
 use crate::chatml::{Prompt, Tokenizer};
 use crate::fit::system_tokens;
-use crate::lm::{Lm, LmError, MAX_BATCH, ReadProgress, SEQUENCES};
+use crate::lm::{Lm, LmError, MAX_BATCH, PromptProgress, SEQUENCES};
 use crate::queue::{Event, Next, Prefix, Queue};
-use crate::recipe::{Failure, Run};
-use crate::saved::Saved;
+use crate::recipe::{ChatPipeline, Failure};
+use crate::saved::PrefixCache;
 use crate::slots::Purpose;
 use crate::status::{Phase, PrefixState, Status};
 use llama_cpp_2::context::params::LlamaContextParams;
@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Size of the KV cache beyond one full conversation, in tokens: for the prefix, the router and other conversations.
-const SPARE: u32 = 3072;
+const KV_HEADROOM: u32 = 3072;
 
 /// Start options of the engine.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ fn load_and_serve(options: &Options, shared: &Arc<Shared>) -> Result<(), String>
     let model = Arc::new(loaded.map_err(failed)?);
     let tokenizer = Tokenizer::new(&model)?;
     let params = LlamaContextParams::default()
-        .with_n_ctx(NonZeroU32::new(options.ctx + SPARE))
+        .with_n_ctx(NonZeroU32::new(options.ctx + KV_HEADROOM))
         .with_n_batch(MAX_BATCH as u32)
         .with_n_ubatch(MAX_BATCH as u32)
         .with_n_seq_max(SEQUENCES)
@@ -85,14 +85,14 @@ fn load_and_serve(options: &Options, shared: &Arc<Shared>) -> Result<(), String>
         .with_n_threads(options.threads)
         .with_n_threads_batch(options.threads);
     let ctx = model.new_context(&backend, params).map_err(|e| format!("no memory for the context: {e}"))?;
-    let saved = options.cache.as_ref().and_then(|folder| match Saved::open(folder, &options.model) {
-        Ok(saved) => Some(saved),
+    let prefix_cache = options.cache.as_ref().and_then(|folder| match PrefixCache::open(folder, &options.model) {
+        Ok(cache) => Some(cache),
         Err(why) => {
             eprintln!("prefixes will not be saved: {why}");
             None
         }
     });
-    let mut engine = Engine { lm: Lm::new(&model, ctx, options.ctx as usize), tokenizer, saved, shared };
+    let mut engine = Engine { lm: Lm::new(&model, ctx, options.ctx as usize), tokenizer, prefix_cache, shared };
     let _ = shared.model.set(Arc::clone(&model));
     eprintln!("loaded in {:.1} s, {} thread(s)", start.elapsed().as_secs_f32(), options.threads);
     shared.status.set_phase(Phase::Ready);
@@ -103,7 +103,7 @@ fn load_and_serve(options: &Options, shared: &Arc<Shared>) -> Result<(), String>
 struct Engine<'m> {
     lm: Lm<'m>,
     tokenizer: Tokenizer<'m>,
-    saved: Option<Saved>,
+    prefix_cache: Option<PrefixCache>,
     shared: &'m Shared,
 }
 
@@ -112,7 +112,7 @@ impl Engine<'_> {
         loop {
             match self.shared.queue.next() {
                 Next::Chat(job) => {
-                    let done = Run::new(&mut self.lm, self.tokenizer, &job).run();
+                    let done = ChatPipeline::new(&mut self.lm, self.tokenizer, &job).run();
                     if let Err(Failure::Error(error)) = done {
                         eprintln!("a request failed: {}", error.status());
                         job.send(Event::Failed(error));
@@ -154,24 +154,24 @@ impl Engine<'_> {
         purpose: Purpose,
         share: &dyn Fn(usize) -> f32,
     ) -> Result<(), LmError> {
-        self.shared.status.set_prefix(PrefixState::Reading(share(0)));
+        self.shared.status.set_prefix(PrefixState::Evaluating(share(0)));
         if !self.lm.holds(tokens, purpose)
-            && let Some(saved) = &self.saved
-            && saved.load(&mut self.lm, tokens, purpose)
+            && let Some(cache) = &self.prefix_cache
+            && cache.load(&mut self.lm, tokens, purpose)
         {
             return Ok(());
         }
         let shared = self.shared;
-        let mut watch = |p: ReadProgress| {
-            shared.status.set_prefix(PrefixState::Reading(share(p.done)));
-            match p.done < p.total && shared.queue.is_pressing() {
+        let mut watch = |p: PromptProgress| {
+            shared.status.set_prefix(PrefixState::Evaluating(share(p.done)));
+            match p.done < p.total && shared.queue.should_preempt() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
         };
-        self.lm.read(tokens, purpose, &mut watch)?;
-        if let Some(saved) = &self.saved {
-            saved.save(&self.lm, tokens, purpose);
+        self.lm.evaluate(tokens, purpose, &mut watch)?;
+        if let Some(cache) = &self.prefix_cache {
+            cache.save(&self.lm, tokens, purpose);
         }
         Ok(())
     }

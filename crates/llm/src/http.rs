@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::fit::answer_prompt;
 use crate::queue::{Event, Prefix};
 use crate::recipe::answer_room;
-use crate::reply::{Extras, Head, Whole};
+use crate::reply::{CompletionBuilder, Extras, Head};
 use crate::request::{self, ChatRequest, Delivery};
 use crate::turns::Conversation;
 use axum::Json;
@@ -118,7 +118,7 @@ async fn chat(State(app): State<App>, body: Bytes) -> Result<Response, ApiError>
     let head = Head::new(app.shared.status.model());
     let events = app.shared.queue.push(request)?;
     match delivery {
-        Delivery::Whole => whole(events, &head).await,
+        Delivery::Single => completion(events, &head).await,
         Delivery::Stream { usage, progress } => {
             let chunks = chunks(events, head, Extras { usage, progress });
             let alive = KeepAlive::new().interval(KEEP_ALIVE);
@@ -140,12 +140,12 @@ async fn checked(shared: &Arc<Shared>, request: ChatRequest) -> Result<ChatReque
     checked.await.map_err(|e| ApiError::Internal(e.to_string()))?
 }
 
-async fn whole(mut events: mpsc::Receiver<Event>, head: &Head) -> Result<Response, ApiError> {
-    let mut whole = Whole::default();
+async fn completion(mut events: mpsc::Receiver<Event>, head: &Head) -> Result<Response, ApiError> {
+    let mut builder = CompletionBuilder::default();
     while let Some(event) = events.recv().await {
-        whole.add(event, head)?;
+        builder.add(event, head)?;
     }
-    Ok(Json(whole.body(head)?).into_response())
+    Ok(Json(builder.build(head)?).into_response())
 }
 
 fn chunks(

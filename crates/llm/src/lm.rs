@@ -33,7 +33,7 @@ pub enum LmError {
 
 /// Progress of a prompt's evaluation, in tokens. `cached` of the `total` tokens came from the KV cache; `done` includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadProgress {
+pub struct PromptProgress {
     pub total: usize,
     pub cached: usize,
     pub done: usize,
@@ -41,11 +41,11 @@ pub struct ReadProgress {
 }
 
 /// Called after every batch; a break stops the evaluation.
-pub type Watch<'w> = &'w mut dyn FnMut(ReadProgress) -> ControlFlow<()>;
+pub type Watch<'w> = &'w mut dyn FnMut(PromptProgress) -> ControlFlow<()>;
 
 /// An evaluated prompt: its slot, to which tokens can be appended.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading {
+pub struct EvaluatedPrompt {
     pub slot: usize,
     pub cached: usize,
     /// Index of the output of the last batch that holds the logits of the next token.
@@ -74,9 +74,9 @@ impl<'m> Lm<'m> {
         self.limit
     }
 
-    /// Returns the logits of the next token after `reading`, one for each token of the vocabulary.
-    pub fn logits(&self, reading: &Reading) -> &[f32] {
-        self.ctx.get_logits_ith(reading.output)
+    /// Returns the logits of the next token after `prompt`, one for each token of the vocabulary.
+    pub fn logits(&self, prompt: &EvaluatedPrompt) -> &[f32] {
+        self.ctx.get_logits_ith(prompt.output)
     }
 
     /// Evaluates a prompt into a slot of its purpose, starting from the slot that shares the longest prefix with it.
@@ -84,7 +84,12 @@ impl<'m> Lm<'m> {
     /// # Errors
     /// Returns [`LmError::Stopped`] if the watcher breaks, [`LmError::Full`] if the prompt is empty or too
     /// long, or [`LmError::Failed`].
-    pub fn read(&mut self, prompt: &[LlamaToken], purpose: Purpose, watch: Watch<'_>) -> Result<Reading, LmError> {
+    pub fn evaluate(
+        &mut self,
+        prompt: &[LlamaToken],
+        purpose: Purpose,
+        watch: Watch<'_>,
+    ) -> Result<EvaluatedPrompt, LmError> {
         if prompt.is_empty() || prompt.len() >= self.limit {
             return Err(LmError::Full);
         }
@@ -98,7 +103,7 @@ impl<'m> Lm<'m> {
         let start = Instant::now();
         let mut done = cached;
         let mut progress =
-            |done: usize| watch(ReadProgress { total: ids.len(), cached, done, elapsed: start.elapsed() });
+            |done: usize| watch(PromptProgress { total: ids.len(), cached, done, elapsed: start.elapsed() });
         if progress(done).is_break() {
             return Err(LmError::Stopped);
         }
@@ -113,18 +118,18 @@ impl<'m> Lm<'m> {
                 return Err(LmError::Stopped);
             }
         }
-        Ok(Reading { slot, cached, output })
+        Ok(EvaluatedPrompt { slot, cached, output })
     }
 
     /// Appends one token that the model generated or that the caller chose.
     ///
     /// # Errors
     /// Returns [`LmError::Full`] at the limit, or [`LmError::Failed`].
-    pub fn write(&mut self, reading: &mut Reading, token: LlamaToken) -> Result<(), LmError> {
-        if self.slots.tokens(reading.slot).len() + 1 >= self.limit {
+    pub fn append_token(&mut self, prompt: &mut EvaluatedPrompt, token: LlamaToken) -> Result<(), LmError> {
+        if self.slots.tokens(prompt.slot).len() + 1 >= self.limit {
             return Err(LmError::Full);
         }
-        reading.output = self.decode(reading.slot, &[token])?;
+        prompt.output = self.decode(prompt.slot, &[token])?;
         Ok(())
     }
 
@@ -188,7 +193,7 @@ impl<'m> Lm<'m> {
     /// Returns whether the slot of `purpose` begins with all of `prompt`.
     pub fn holds(&self, prompt: &[LlamaToken], purpose: Purpose) -> bool {
         let ids: Vec<i32> = prompt.iter().map(|t| t.0).collect();
-        self.slots.tokens(own(purpose)).starts_with(&ids)
+        self.slots.tokens(slot_of(purpose)).starts_with(&ids)
     }
 
     /// Saves the KV cache of a slot, which begins with `prompt`, to a file.
@@ -196,7 +201,7 @@ impl<'m> Lm<'m> {
     /// # Errors
     /// Returns [`LmError::Failed`] with the I/O error.
     pub fn save(&self, prompt: &[LlamaToken], purpose: Purpose, file: &Path) -> Result<(), LmError> {
-        let saved = self.ctx.state_seq_save_file(file, own(purpose) as i32, prompt);
+        let saved = self.ctx.state_seq_save_file(file, slot_of(purpose) as i32, prompt);
         saved.map(|_| ()).map_err(|e| LmError::Failed(e.to_string()))
     }
 
@@ -205,7 +210,7 @@ impl<'m> Lm<'m> {
     /// # Errors
     /// Returns [`LmError::Failed`] and leaves the slot empty.
     pub fn load(&mut self, prompt: &[LlamaToken], purpose: Purpose, file: &Path) -> Result<(), LmError> {
-        let slot = own(purpose);
+        let slot = slot_of(purpose);
         self.empty(slot)?;
         let loaded = self.ctx.state_seq_load_file(file, slot as i32, prompt.len());
         match loaded {
@@ -220,7 +225,7 @@ impl<'m> Lm<'m> {
     }
 }
 
-fn own(purpose: Purpose) -> usize {
+fn slot_of(purpose: Purpose) -> usize {
     match purpose {
         Purpose::Prefix => 0,
         Purpose::Router => 1,

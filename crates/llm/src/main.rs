@@ -3,6 +3,7 @@
 mod arguments;
 mod chatml;
 mod cpu;
+mod cues;
 mod engine;
 mod error;
 mod examples;
@@ -17,7 +18,6 @@ mod request;
 mod router;
 mod sampling;
 mod saved;
-mod signs;
 mod slots;
 mod status;
 mod text;
@@ -37,9 +37,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-const SECRET: &str = "MINICLAW_LLM_SECRET";
+const SECRET_VARIABLE: &str = "MINICLAW_LLM_SECRET";
 /// How long the engine may take to stop its current request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves one GGUF chat model over the OpenAI chat API on 127.0.0.1. Clients must send the secret from
 /// MINICLAW_LLM_SECRET as bearer token. Exits when standard input is closed.
@@ -66,9 +66,9 @@ struct Args {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let secret = std::env::var(SECRET).unwrap_or_default();
+    let secret = std::env::var(SECRET_VARIABLE).unwrap_or_default();
     if secret.is_empty() {
-        bail!("{SECRET} is not set; clients must send it as bearer token");
+        bail!("{SECRET_VARIABLE} is not set; clients must send it as bearer token");
     }
     if let Err(why) = cpu::fits() {
         bail!(why);
@@ -93,10 +93,10 @@ async fn main() -> anyhow::Result<()> {
     let app = http::routes(http::App::new(Arc::clone(&shared), &secret));
     tokio::select! {
         served = async { axum::serve(listener, app).await } => served?,
-        why = told_to_stop() => eprintln!("stopping: {}", why?),
+        why = shutdown_signal() => eprintln!("stopping: {}", why?),
     }
     shared.queue.close();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SHUTDOWN_TIMEOUT;
     while !engine.is_finished() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -105,7 +105,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Waits for SIGTERM, SIGINT or the end of standard input, and returns which of them occurred.
-async fn told_to_stop() -> anyhow::Result<&'static str> {
+async fn shutdown_signal() -> anyhow::Result<&'static str> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     let (ended, end) = oneshot::channel();

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 /// Maximum number of waiting requests.
 pub const MAX_WAITING: usize = 32;
 /// Interval at which the idle engine checks whether it should stop.
-const GLANCE: Duration = Duration::from_millis(250);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Choice {
     /// A tool's name or "none".
     pub name: String,
     /// Probability of "none" at the first token, 0 to 1; 0 if "none" was not among the choices.
-    pub none: f32,
+    pub none_probability: f32,
 }
 
 /// Tokens that one step of a request evaluated and generated.
@@ -48,7 +48,7 @@ pub enum Event {
     /// Position in the queue, 1-based.
     Waiting(usize),
     /// Progress of a step's prompt evaluation, in tokens and milliseconds.
-    Reading {
+    PromptProgress {
         step: &'static str,
         total: usize,
         cached: usize,
@@ -82,7 +82,7 @@ impl Job {
     }
 
     /// Returns whether the client has disconnected.
-    pub fn is_gone(&self) -> bool {
+    pub fn is_disconnected(&self) -> bool {
         self.events.is_closed()
     }
 }
@@ -126,12 +126,12 @@ impl Queue {
         // the buffer is full
         let (events, receiver) = mpsc::channel(8192);
         let mut waiting = self.lock();
-        waiting.jobs.retain(|job| !job.is_gone());
+        waiting.jobs.retain(|job| !job.is_disconnected());
         if waiting.jobs.len() >= MAX_WAITING {
             return Err(ApiError::Busy(waiting.jobs.len()));
         }
         waiting.jobs.push_back(Job { request, events });
-        waiting.tell_positions();
+        waiting.notify_positions();
         drop(waiting);
         self.changed.notify_all();
         Ok(receiver)
@@ -150,9 +150,9 @@ impl Queue {
 
     /// Returns whether the engine should interrupt the evaluation of the prefix: a request waits, a newer prefix is
     /// set, or the queue is closed.
-    pub fn is_pressing(&self) -> bool {
+    pub fn should_preempt(&self) -> bool {
         let waiting = self.lock();
-        waiting.closed || waiting.prefix.is_some() || waiting.jobs.iter().any(|job| !job.is_gone())
+        waiting.closed || waiting.prefix.is_some() || waiting.jobs.iter().any(|job| !job.is_disconnected())
     }
 
     /// Closes the queue; the engine then ends.
@@ -170,15 +170,15 @@ impl Queue {
     pub fn next(&self) -> Next {
         let mut waiting = self.lock();
         if waiting.jobs.is_empty() && waiting.prefix.is_none() && !waiting.closed {
-            let woken = self.changed.wait_timeout(waiting, GLANCE);
+            let woken = self.changed.wait_timeout(waiting, IDLE_POLL_INTERVAL);
             waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         if waiting.closed {
             return Next::End;
         }
-        waiting.jobs.retain(|job| !job.is_gone());
+        waiting.jobs.retain(|job| !job.is_disconnected());
         if let Some(job) = waiting.jobs.pop_front() {
-            waiting.tell_positions();
+            waiting.notify_positions();
             return Next::Chat(Box::new(job));
         }
         waiting.prefix.take().map_or(Next::Nothing, Next::Prefix)
@@ -191,7 +191,7 @@ impl Queue {
 }
 
 impl Waiting {
-    fn tell_positions(&self) {
+    fn notify_positions(&self) {
         for (i, job) in self.jobs.iter().enumerate() {
             job.send(Event::Waiting(i + 1));
         }
@@ -248,7 +248,7 @@ mod tests {
         queue.want_prefix(prefix("old"));
         queue.want_prefix(prefix("new"));
         let _a = queue.push(request("a")).unwrap();
-        assert!(queue.is_pressing());
+        assert!(queue.should_preempt());
         assert_eq!(question(queue.next()), "a");
         let Next::Prefix(taken) = queue.next() else { panic!("the prefix was expected") };
         assert_eq!(taken, prefix("new"));

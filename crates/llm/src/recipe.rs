@@ -6,10 +6,10 @@ use crate::chatml::Tokenizer;
 use crate::error::ApiError;
 use crate::fit::answer_prompt;
 use crate::guard::LoopGuard;
-use crate::lm::{Lm, LmError, ReadProgress, Reading};
+use crate::lm::{EvaluatedPrompt, Lm, LmError, PromptProgress};
 use crate::queue::{Choice, Event, Finish, Job, StepUsage};
 use crate::request::{Format, Sampling, ToolChoice};
-use crate::router::{self, Leaning};
+use crate::router::{self, RoutingContext};
 use crate::sampling::Sampler;
 use crate::slots::Purpose;
 use crate::text::{Passed, StopFilter, Utf8Joiner};
@@ -25,26 +25,26 @@ const MAX_ARGUMENT_TOKENS: usize = 768;
 /// Time limit for generating one text.
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// Sampling for arguments, which are copied from the question, not invented: greedy.
-const EXACT: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0, repeat_penalty: 1.0 };
+const GREEDY: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0, repeat_penalty: 1.0 };
 
 /// Why a request has no answer.
 pub enum Failure {
     /// The client has disconnected; nobody can receive an error.
-    Gone,
+    ClientDisconnected,
     Error(ApiError),
 }
 
 impl From<LmError> for Failure {
     fn from(error: LmError) -> Self {
         match error {
-            LmError::Stopped => Self::Gone,
+            LmError::Stopped => Self::ClientDisconnected,
             other => Self::Error(ApiError::Internal(other.to_string())),
         }
     }
 }
 
 /// One request while the recipe processes it.
-pub struct Run<'r, 'm> {
+pub struct ChatPipeline<'r, 'm> {
     pub lm: &'r mut Lm<'m>,
     pub tokenizer: Tokenizer<'m>,
     pub job: &'r Job,
@@ -56,7 +56,7 @@ pub fn answer_room(max_tokens: usize, limit: usize) -> usize {
     max_tokens.min(limit / 4)
 }
 
-impl<'r, 'm> Run<'r, 'm> {
+impl<'r, 'm> ChatPipeline<'r, 'm> {
     pub fn new(lm: &'r mut Lm<'m>, tokenizer: Tokenizer<'m>, job: &'r Job) -> Self {
         Self { lm, tokenizer, job, steps: Vec::new() }
     }
@@ -64,7 +64,7 @@ impl<'r, 'm> Run<'r, 'm> {
     /// Answers the request. Sends all events except [`Event::Failed`].
     ///
     /// # Errors
-    /// Returns [`Failure::Gone`] if the client has disconnected, otherwise the error to send to it.
+    /// Returns [`Failure::ClientDisconnected`] if the client has disconnected, otherwise the error to send to it.
     pub fn run(mut self) -> Result<(), Failure> {
         let conversation = Conversation::new(&self.job.request.messages);
         if let Some(tool) = self.route(&conversation)?
@@ -85,22 +85,22 @@ impl<'r, 'm> Run<'r, 'm> {
     fn route(&mut self, conversation: &Conversation) -> Result<Option<usize>, Failure> {
         let request = &self.job.request;
         let turn = conversation.last();
-        let leaning = match request.tool_choice {
+        let context = match request.tool_choice {
             ToolChoice::None => return Ok(None),
             ToolChoice::Only(index) => return Ok(Some(index)),
-            ToolChoice::Required => Leaning::MustCall,
+            ToolChoice::Required => RoutingContext::MustCall,
             ToolChoice::Auto if turn.results.len() >= MAX_CALLS || turn.question.trim().is_empty() => return Ok(None),
-            ToolChoice::Auto if turn.results.is_empty() => router::leaning(conversation),
-            ToolChoice::Auto => Leaning::AfterResult,
+            ToolChoice::Auto if turn.results.is_empty() => router::routing_context(conversation),
+            ToolChoice::Auto => RoutingContext::AfterResult,
         };
         let mut tokens = self.tokenizer.prompt(&router::prefix(&request.tools));
         tokens.extend(self.tokenizer.prompt(&router::question(conversation)));
-        let mut reading = self.read("router", &tokens, Purpose::Router)?;
-        let chosen = router::choose(self.lm, self.tokenizer, &mut reading, (&request.tools, leaning))?;
+        let mut prompt = self.evaluate("router", &tokens, Purpose::Router)?;
+        let chosen = router::choose(self.lm, self.tokenizer, &mut prompt, (&request.tools, context))?;
         if let Some(step) = self.steps.last_mut() {
             let name = chosen.tool.map_or(router::NONE, |i| &request.tools[i].name);
-            step.choice = Some(Choice { name: name.to_owned(), none: chosen.none });
-            step.completion = chosen.written;
+            step.choice = Some(Choice { name: name.to_owned(), none_probability: chosen.none_probability });
+            step.completion = chosen.tokens;
         }
         Ok(chosen.tool)
     }
@@ -108,18 +108,18 @@ impl<'r, 'm> Run<'r, 'm> {
     /// Returns the arguments of a call as compact JSON; None if the model did not finish the object.
     fn arguments(&mut self, conversation: &Conversation, tool: usize) -> Result<Option<String>, Failure> {
         let tool = &self.job.request.tools[tool];
-        let question = router::asked(&conversation.last().question);
-        let schema = arguments::needed(&tool.parameters, question);
+        let question = router::strip_retrieved_passages(&conversation.last().question);
+        let schema = arguments::reduce_schema(&tool.parameters, question);
         if schema["properties"].as_object().is_none_or(serde_json::Map::is_empty) {
             return Ok(Some("{}".into()));
         }
         let grammar = arguments::grammar(&schema).map_err(|e| Failure::Error(ApiError::Internal(e)))?;
         let tokens = self.tokenizer.prompt(&arguments::prompt(tool, &schema, conversation));
-        let reading = self.read("arguments", &tokens, Purpose::Arguments)?;
-        let sampler = Sampler::under_grammar(self.lm.model, &grammar, EXACT)?;
+        let prompt = self.evaluate("arguments", &tokens, Purpose::Arguments)?;
+        let sampler = Sampler::under_grammar(self.lm.model, &grammar, GREEDY)?;
         let mut text = String::new();
         let max = MAX_ARGUMENT_TOKENS.min(self.job.request.max_tokens.max(64));
-        self.write((reading, sampler), max, &mut |piece| {
+        self.generate((prompt, sampler), max, &mut |piece| {
             text.push_str(piece);
             true
         })?;
@@ -131,7 +131,7 @@ impl<'r, 'm> Run<'r, 'm> {
         let request = &self.job.request;
         let room = self.lm.limit() - answer_room(request.max_tokens, self.lm.limit());
         let tokens = answer_prompt(self.tokenizer, conversation, room).map_err(Failure::Error)?;
-        let reading = self.read("answer", &tokens, Purpose::Answer)?;
+        let prompt = self.evaluate("answer", &tokens, Purpose::Answer)?;
         let sampler = match &request.format {
             Format::Free => Sampler::free(self.lm.model, request.sampling),
             Format::Json(schema) => {
@@ -142,7 +142,7 @@ impl<'r, 'm> Run<'r, 'm> {
         let mut stops = StopFilter::new(request.stop.clone());
         let mut guard = LoopGuard::default();
         let job = self.job;
-        let finish = self.write((reading, sampler), request.max_tokens, &mut |piece| {
+        let finish = self.generate((prompt, sampler), request.max_tokens, &mut |piece| {
             let (text, go_on) = match stops.push(piece) {
                 Passed::More(text) => (text, true),
                 Passed::Stopped(text) => (text, false),
@@ -159,52 +159,57 @@ impl<'r, 'm> Run<'r, 'm> {
     }
 
     /// Evaluates the prompt of a step and reports the progress to the client.
-    fn read(&mut self, step: &'static str, tokens: &[LlamaToken], purpose: Purpose) -> Result<Reading, Failure> {
+    fn evaluate(
+        &mut self,
+        step: &'static str,
+        tokens: &[LlamaToken],
+        purpose: Purpose,
+    ) -> Result<EvaluatedPrompt, Failure> {
         let job = self.job;
-        let mut watch = |p: ReadProgress| {
-            let event = Event::Reading {
+        let mut watch = |p: PromptProgress| {
+            let event = Event::PromptProgress {
                 step,
                 total: p.total,
                 cached: p.cached,
                 done: p.done,
                 ms: p.elapsed.as_millis() as u64,
             };
-            match job.send(event) && !job.is_gone() {
+            match job.send(event) && !job.is_disconnected() {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
         };
-        let reading = match self.lm.read(tokens, purpose, &mut watch) {
+        let prompt = match self.lm.evaluate(tokens, purpose, &mut watch) {
             Err(LmError::Full) => {
                 let limit = self.lm.limit();
                 return Err(Failure::Error(ApiError::TooLong { needed: tokens.len(), limit }));
             }
             other => other?,
         };
-        self.steps.push(StepUsage { step, prompt: tokens.len(), cached: reading.cached, completion: 0, choice: None });
-        Ok(reading)
+        self.steps.push(StepUsage { step, prompt: tokens.len(), cached: prompt.cached, completion: 0, choice: None });
+        Ok(prompt)
     }
 
     /// Generates tokens until the model ends, `take` returns false, or `max` tokens are generated.
-    fn write(
+    fn generate(
         &mut self,
-        from: (Reading, Sampler),
+        from: (EvaluatedPrompt, Sampler),
         max: usize,
         take: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Finish, Failure> {
-        let (mut reading, mut sampler) = from;
+        let (mut prompt, mut sampler) = from;
         let start = Instant::now();
         let mut joiner = Utf8Joiner::default();
-        let mut written = 0;
+        let mut generated = 0;
         let finish = loop {
-            if written >= max || start.elapsed() > MAX_TIME {
+            if generated >= max || start.elapsed() > MAX_TIME {
                 break Finish::Length;
             }
-            if self.job.is_gone() {
-                return Err(Failure::Gone);
+            if self.job.is_disconnected() {
+                return Err(Failure::ClientDisconnected);
             }
-            let token = sampler.next(self.lm, &reading)?;
-            written += 1;
+            let token = sampler.next(self.lm, &prompt)?;
+            generated += 1;
             let vocab = self.lm.model.vocab();
             if vocab.is_eog(token) {
                 break Finish::Stop;
@@ -213,13 +218,13 @@ impl<'r, 'm> Run<'r, 'm> {
             if !piece.is_empty() && !take(&piece) {
                 break Finish::Stop;
             }
-            match self.lm.write(&mut reading, token) {
+            match self.lm.append_token(&mut prompt, token) {
                 Err(LmError::Full) => break Finish::Length,
                 other => other?,
             }
         };
         if let Some(step) = self.steps.last_mut() {
-            step.completion += written;
+            step.completion += generated;
         }
         Ok(finish)
     }
@@ -227,7 +232,7 @@ impl<'r, 'm> Run<'r, 'm> {
     fn send(&self, event: Event) -> Result<(), Failure> {
         match self.job.send(event) {
             true => Ok(()),
-            false => Err(Failure::Gone),
+            false => Err(Failure::ClientDisconnected),
         }
     }
 

@@ -67,13 +67,13 @@ impl Head {
                 chunk["queue_position"] = json!(position);
                 vec![chunk]
             }
-            Event::Reading { step, total, cached, done, ms } if extras.progress => {
+            Event::PromptProgress { step, total, cached, done, ms } if extras.progress => {
                 let mut chunk = self.chunk(json!({}), None);
                 chunk["prompt_progress"] =
                     json!({"step": step, "total": total, "cache": cached, "processed": done, "time_ms": ms});
                 vec![chunk]
             }
-            Event::Waiting(_) | Event::Reading { .. } => Vec::new(),
+            Event::Waiting(_) | Event::PromptProgress { .. } => Vec::new(),
             Event::Text(text) => vec![self.chunk(json!({"content": text}), None)],
             Event::Call { name, arguments } => {
                 let mut call = self.call(&name, &arguments);
@@ -96,20 +96,20 @@ impl Head {
 
 /// Collects events into the single object of a reply that is not streamed.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct CompletionBuilder {
     text: String,
     calls: Vec<Value>,
     ended: Option<(Finish, Vec<StepUsage>)>,
 }
 
-impl Whole {
+impl CompletionBuilder {
     /// Adds an event.
     ///
     /// # Errors
     /// Returns the failure if the event is one.
     pub fn add(&mut self, event: Event, head: &Head) -> Result<(), ApiError> {
         match event {
-            Event::Waiting(_) | Event::Reading { .. } => {}
+            Event::Waiting(_) | Event::PromptProgress { .. } => {}
             Event::Text(text) => self.text.push_str(&text),
             Event::Call { name, arguments } => self.calls.push(head.call(&name, &arguments)),
             Event::Done { finish, steps } => self.ended = Some((finish, steps)),
@@ -122,7 +122,7 @@ impl Whole {
     ///
     /// # Errors
     /// Returns [`ApiError::Internal`] if the engine ended before the answer was complete.
-    pub fn body(self, head: &Head) -> Result<Value, ApiError> {
+    pub fn build(self, head: &Head) -> Result<Value, ApiError> {
         let (finish, steps) = self.ended.ok_or_else(|| ApiError::Internal("the answer was cut off".into()))?;
         let mut message = json!({"role": "assistant", "content": self.text});
         if !self.calls.is_empty() {
@@ -156,7 +156,7 @@ fn usage(steps: &[StepUsage]) -> Value {
             "completion_tokens": s.completion});
         if let Some(choice) = &s.choice {
             step["chosen"] = json!(choice.name);
-            step["none_probability"] = json!((f64::from(choice.none) * 100.0).round() / 100.0);
+            step["none_probability"] = json!((f64::from(choice.none_probability) * 100.0).round() / 100.0);
         }
         step
     };
@@ -180,7 +180,7 @@ mod tests {
     const NONE: Extras = Extras { usage: false, progress: false };
 
     fn steps() -> Vec<StepUsage> {
-        let choice = crate::queue::Choice { name: "none".into(), none: 0.975 };
+        let choice = crate::queue::Choice { name: "none".into(), none_probability: 0.975 };
         vec![
             StepUsage { step: "router", prompt: 500, cached: 480, completion: 1, choice: Some(choice) },
             StepUsage { step: "answer", prompt: 900, cached: 880, completion: 12, choice: None },
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn progress_is_sent_only_on_request() {
         let head = Head::new("m");
-        let reading = Event::Reading { step: "answer", total: 9, cached: 2, done: 5, ms: 7 };
-        assert!(head.chunks(reading.clone(), NONE).is_empty());
+        let progress = Event::PromptProgress { step: "answer", total: 9, cached: 2, done: 5, ms: 7 };
+        assert!(head.chunks(progress.clone(), NONE).is_empty());
         assert_eq!(
-            head.chunks(reading, ALL)[0]["prompt_progress"],
+            head.chunks(progress, ALL)[0]["prompt_progress"],
             json!({"step": "answer", "total": 9, "cache": 2, "processed": 5, "time_ms": 7})
         );
         assert_eq!(head.chunks(Event::Waiting(3), ALL)[0]["queue_position"], 3);
@@ -223,16 +223,16 @@ mod tests {
     #[test]
     fn complete_reply_with_tool_call_has_no_text() {
         let head = Head::new("m");
-        let mut whole = Whole::default();
-        whole.add(Event::Call { name: "a".into(), arguments: "{}".into() }, &head).unwrap();
-        whole.add(Event::Done { finish: Finish::ToolCalls, steps: steps() }, &head).unwrap();
-        let body = whole.body(&head).unwrap();
+        let mut builder = CompletionBuilder::default();
+        builder.add(Event::Call { name: "a".into(), arguments: "{}".into() }, &head).unwrap();
+        builder.add(Event::Done { finish: Finish::ToolCalls, steps: steps() }, &head).unwrap();
+        let body = builder.build(&head).unwrap();
         assert_eq!(body["choices"][0]["message"]["content"], Value::Null);
         assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
     }
 
     #[test]
     fn answer_without_end_is_an_error() {
-        assert!(Whole::default().body(&Head::new("m")).is_err());
+        assert!(CompletionBuilder::default().build(&Head::new("m")).is_err());
     }
 }

@@ -22,14 +22,14 @@ pub struct PastCall {
     pub arguments: String,
 }
 
-/// One message of the conversation. Only assistant messages have `calls`; only tool messages have `answers`, the id
-/// of a call.
+/// One message of the conversation. Only assistant messages have `calls`; only tool messages have
+/// `tool_call_id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub role: Role,
     pub text: String,
     pub calls: Vec<PastCall>,
-    pub answers: String,
+    pub tool_call_id: String,
 }
 
 /// A tool the model may call; `parameters` is a JSON schema of type object.
@@ -69,7 +69,7 @@ pub struct Sampling {
 /// How the response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    Whole,
+    Single,
     /// Server-sent events; `usage` and `progress` enable the extra chunks.
     Stream {
         usage: bool,
@@ -204,7 +204,7 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let tools = tools(wire.tools.unwrap_or_default())?;
     let tool_choice = tool_choice(wire.tool_choice.as_ref(), &tools)?;
     let delivery = match wire.stream.unwrap_or(false) {
-        false => Delivery::Whole,
+        false => Delivery::Single,
         true => Delivery::Stream {
             usage: wire.stream_options.is_some_and(|o| o.include_usage),
             progress: wire.return_progress.unwrap_or(false),
@@ -271,7 +271,7 @@ fn message(wire: WireMessage) -> Result<Message, ApiError> {
     };
     let calls = wire.tool_calls.unwrap_or_default().into_iter();
     let calls = calls.map(|c| PastCall { id: c.id, name: c.function.name, arguments: c.function.arguments }).collect();
-    Ok(Message { role, text, calls, answers: wire.tool_call_id.unwrap_or_default() })
+    Ok(Message { role, text, calls, tool_call_id: wire.tool_call_id.unwrap_or_default() })
 }
 
 fn joined(parts: Vec<WirePart>) -> Result<String, ApiError> {

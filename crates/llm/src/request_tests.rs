@@ -14,7 +14,7 @@ fn defaults_match_readme() {
     let r = parsed(json!({"messages": [{"role": "user", "content": "hi"}], "frequency_penalty": 1, "x": {}})).unwrap();
     assert_eq!(r.sampling, Sampling { temperature: 0.3, top_p: 0.95, seed: 0x5eed, repeat_penalty: 1.05 });
     assert_eq!(r.max_tokens, 1024);
-    assert_eq!(r.delivery, Delivery::Whole);
+    assert_eq!(r.delivery, Delivery::Single);
     assert_eq!(r.format, Format::Free);
     assert_eq!(r.tool_choice, ToolChoice::None);
 }
@@ -29,7 +29,7 @@ fn content_accepts_parts_and_null() {
     .unwrap();
     assert_eq!(r.messages[0].text, "ab");
     assert_eq!(r.messages[1].calls[0].name, "read");
-    assert_eq!(r.messages[2].answers, "c1");
+    assert_eq!(r.messages[2].tool_call_id, "c1");
 }
 
 #[test]

@@ -8,7 +8,12 @@ fn tool(name: &str, description: &str) -> Tool {
 }
 
 fn asking(question: &str) -> Conversation {
-    Conversation::new(&[Message { role: Role::User, text: question.into(), calls: vec![], answers: String::new() }])
+    Conversation::new(&[Message {
+        role: Role::User,
+        text: question.into(),
+        calls: vec![],
+        tool_call_id: String::new(),
+    }])
 }
 
 fn text(prompt: &Prompt) -> String {
@@ -33,7 +38,7 @@ fn prefix_is_independent_of_question() {
 
 #[test]
 fn added_passages_are_not_routed() {
-    assert_eq!(asked("几点开会？\n[记忆检索结果]\n天气……"), "几点开会？");
+    assert_eq!(strip_retrieved_passages("几点开会？\n[记忆检索结果]\n天气……"), "几点开会？");
     assert!(!text(&question(&asking("hi\n[记忆检索结果]\nread_file"))).contains("read_file"));
 }
 
@@ -53,10 +58,10 @@ fn only_dependent_question_includes_previous_one() {
 #[test]
 fn named_file_favours_a_tool_and_follow_up_does_not() {
     let mut conversation = asking("hello");
-    assert_eq!(leaning(&conversation), Leaning::First);
+    assert_eq!(routing_context(&conversation), RoutingContext::First);
     conversation.turns.extend(asking("when is it?").turns);
-    assert_eq!(leaning(&conversation), Leaning::Later);
-    assert_eq!(leaning(&asking("read a.md")), Leaning::Sign);
+    assert_eq!(routing_context(&conversation), RoutingContext::Later);
+    assert_eq!(routing_context(&asking("read a.md")), RoutingContext::ExternalReference);
 }
 
 #[test]
@@ -75,6 +80,6 @@ fn tool_results_are_summarised_briefly() {
 #[test]
 fn probability_is_shared_among_allowed_tokens_only() {
     let logits = [0.0, 2.0, 2.0, 50.0];
-    let shares = chances(&logits, &[LlamaToken(1), LlamaToken(2)]);
+    let shares = probabilities(&logits, &[LlamaToken(1), LlamaToken(2)]);
     assert_eq!(shares, [(LlamaToken(1), 0.5), (LlamaToken(2), 0.5)]);
 }

@@ -1,6 +1,6 @@
 //! Choice of the next token: by temperature, and optionally restricted by a grammar.
 
-use crate::lm::{Lm, LmError, Reading};
+use crate::lm::{EvaluatedPrompt, Lm, LmError};
 use crate::request::Sampling;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
@@ -33,7 +33,7 @@ impl Sampler {
         Ok(Self { grammar: Some(grammar), chain: chain(model, sampling) })
     }
 
-    /// Chooses the next token after `reading`.
+    /// Chooses the next token after `prompt`.
     ///
     /// The unrestricted choice is checked against the grammar first, because that checks one token instead of the
     /// whole vocabulary. llama.cpp's `sample()` is not used: it also accepts the token, and its exceptions would
@@ -41,8 +41,8 @@ impl Sampler {
     ///
     /// # Errors
     /// Returns [`LmError::Failed`] if the grammar allows no token at all.
-    pub fn next(&mut self, lm: &Lm<'_>, reading: &Reading) -> Result<LlamaToken, LmError> {
-        let logits = lm.logits(reading);
+    pub fn next(&mut self, lm: &Lm<'_>, prompt: &EvaluatedPrompt) -> Result<LlamaToken, LmError> {
+        let logits = lm.logits(prompt);
         let candidates = || {
             let all = (0..).zip(logits).map(|(id, logit)| LlamaTokenData::new(LlamaToken(id), *logit, 0.0));
             LlamaTokenDataArray::from_iter(all, false)

@@ -12,18 +12,18 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-const KEEP: usize = 3;
-const ENDING: &str = "kv";
+const MAX_FILES: usize = 3;
+const EXTENSION: &str = "kv";
 /// Bytes of the beginning, the middle and the end of the model file that go into its fingerprint.
-const SAMPLE: usize = 1 << 20;
+const SAMPLE_BYTES: usize = 1 << 20;
 
 /// The folder of the saved states of one model.
-pub struct Saved {
+pub struct PrefixCache {
     folder: PathBuf,
     model: [u8; 32],
 }
 
-impl Saved {
+impl PrefixCache {
     /// Opens the folder and creates it if it is missing.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Saved {
             hash.update(token.0.to_le_bytes());
         }
         let name: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
-        self.folder.join(format!("{name}.{ENDING}"))
+        self.folder.join(format!("{name}.{EXTENSION}"))
     }
 
     /// Loads the state of these tokens into the model. Returns false if there is none, or if it is damaged, in
@@ -76,7 +76,7 @@ impl Saved {
         if let Err(why) = self.write(lm, (tokens, purpose), &file) {
             eprintln!("the prefix could not be saved: {why}");
         }
-        prune(&self.folder, KEEP);
+        prune(&self.folder, MAX_FILES);
     }
 
     fn write(&self, lm: &Lm<'_>, state: (&[LlamaToken], Purpose), file: &Path) -> Result<(), LmError> {
@@ -95,7 +95,7 @@ fn prune(folder: &Path, keep: usize) {
     let mut states: Vec<(SystemTime, PathBuf)> = Vec::new();
     for path in entries.flatten().map(|e| e.path()) {
         match path.extension().and_then(|e| e.to_str()) {
-            Some(ENDING) => {
+            Some(EXTENSION) => {
                 let modified = fs::metadata(&path).and_then(|m| m.modified());
                 states.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), path));
             }
@@ -117,10 +117,10 @@ fn fingerprint(model: &Path) -> io::Result<[u8; 32]> {
     let size = file.metadata()?.len();
     let mut hash = Sha256::new();
     hash.update(size.to_le_bytes());
-    for start in [0, size / 2, size.saturating_sub(SAMPLE as u64)] {
+    for start in [0, size / 2, size.saturating_sub(SAMPLE_BYTES as u64)] {
         file.seek(SeekFrom::Start(start))?;
         let mut sample = Vec::new();
-        file.by_ref().take(SAMPLE as u64).read_to_end(&mut sample)?;
+        file.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut sample)?;
         hash.update(&sample);
     }
     Ok(hash.finalize().into())
@@ -152,9 +152,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("m.gguf");
         fs::write(&model, b"one").unwrap();
-        let a = Saved::open(&folder.path().join("kv"), &model).unwrap();
+        let a = PrefixCache::open(&folder.path().join("kv"), &model).unwrap();
         fs::write(&model, b"two").unwrap();
-        let b = Saved::open(&folder.path().join("kv"), &model).unwrap();
+        let b = PrefixCache::open(&folder.path().join("kv"), &model).unwrap();
         let tokens = [LlamaToken(1), LlamaToken(2)];
         assert_ne!(a.file(&tokens), b.file(&tokens));
         assert_ne!(a.file(&tokens), a.file(&tokens[..1]));

@@ -20,7 +20,7 @@ pub const CONVERSATIONS: usize = 4;
 pub const SLOTS: usize = 3 + CONVERSATIONS;
 
 /// Minimum gain in tokens for which a copy from another slot is worthwhile.
-const WORTH_SHARING: usize = 8;
+const MIN_COPY_GAIN: usize = 8;
 
 /// How to put a prompt into a slot: `into` keeps the first `common` tokens of `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,9 @@ impl Slots {
         &self.slots[index].tokens
     }
 
-    /// Chooses the slot for `wanted`. `common` of the result is at most `wanted.len()`.
-    pub fn plan(&self, wanted: &[i32], purpose: Purpose) -> Plan {
-        let (from, common) = self.longest(wanted);
+    /// Chooses the slot for `prompt`. `common` of the result is at most `prompt.len()`.
+    pub fn plan(&self, prompt: &[i32], purpose: Purpose) -> Plan {
+        let (from, common) = self.longest(prompt);
         let own = match purpose {
             Purpose::Prefix => Some(0),
             Purpose::Router => Some(1),
@@ -59,34 +59,34 @@ impl Slots {
             Purpose::Answer => None,
         };
         if let Some(own) = own {
-            let mine = common_length(&self.slots[own].tokens, wanted);
-            return match mine + WORTH_SHARING >= common {
-                true => Plan { from: own, into: own, common: mine },
+            let own_common = common_length(&self.slots[own].tokens, prompt);
+            return match own_common + MIN_COPY_GAIN >= common {
+                true => Plan { from: own, into: own, common: own_common },
                 false => Plan { from, into: own, common },
             };
         }
-        if from >= 3 && self.continues(from, wanted, common) {
+        if from >= 3 && self.continues(from, prompt, common) {
             return Plan { from, into: from, common };
         }
         let into = self.oldest_conversation(Some(from));
-        match common >= WORTH_SHARING {
+        match common >= MIN_COPY_GAIN {
             true => Plan { from, into, common },
             false => Plan { from: into, into, common: 0 },
         }
     }
 
-    /// Returns whether `wanted` continues the conversation in `slot`, rather than only sharing the prefix with it.
-    fn continues(&self, slot: usize, wanted: &[i32], common: usize) -> bool {
-        let shared = common_length(&self.slots[0].tokens, wanted);
+    /// Returns whether `prompt` continues the conversation in `slot`, rather than only sharing the prefix with it.
+    fn continues(&self, slot: usize, prompt: &[i32], common: usize) -> bool {
+        let shared = common_length(&self.slots[0].tokens, prompt);
         let length = self.slots[slot].tokens.len();
-        common == length || (common > shared + WORTH_SHARING && common * 2 > length)
+        common == length || (common > shared + MIN_COPY_GAIN && common * 2 > length)
     }
 
     /// Returns the slot with the longest common prefix and its length; the lowest index wins a tie.
-    fn longest(&self, wanted: &[i32]) -> (usize, usize) {
+    fn longest(&self, prompt: &[i32]) -> (usize, usize) {
         let mut best = (0, 0);
         for (i, slot) in self.slots.iter().enumerate() {
-            let common = common_length(&slot.tokens, wanted);
+            let common = common_length(&slot.tokens, prompt);
             if common > best.1 {
                 best = (i, common);
             }

@@ -18,7 +18,7 @@ pub enum Phase {
 pub enum PrefixState {
     None,
     /// Share of its tokens evaluated, 0 to 1.
-    Reading(f32),
+    Evaluating(f32),
     Ready,
 }
 
@@ -70,7 +70,7 @@ impl Status {
         };
         let (state, share) = match *self.lock() {
             PrefixState::None => ("none", 0.0),
-            PrefixState::Reading(share) => ("reading", share),
+            PrefixState::Evaluating(share) => ("reading", share),
             PrefixState::Ready => ("ready", 1.0),
         };
         json!({
@@ -96,7 +96,7 @@ mod tests {
     fn health_reports_progress() {
         let status = Status::new("m".into());
         status.set_phase(Phase::Loading(0.5));
-        status.set_prefix(PrefixState::Reading(0.25));
+        status.set_prefix(PrefixState::Evaluating(0.25));
         let health = status.health();
         assert_eq!(health["status"], "loading");
         assert_eq!(health["progress"], 0.5);

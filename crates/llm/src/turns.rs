@@ -60,7 +60,7 @@ impl Conversation {
                     open.extend(&message.calls);
                 }
                 Role::Tool => {
-                    let at = open.iter().position(|c| c.id == message.answers).unwrap_or(0);
+                    let at = open.iter().position(|c| c.id == message.tool_call_id).unwrap_or(0);
                     let call = if open.is_empty() { None } else { Some(open.remove(at)) };
                     turn.results.push(CallResult {
                         name: call.map_or_else(|| "tool".into(), |c| c.name.clone()),
@@ -117,14 +117,14 @@ impl Turn {
             let body = cut_middle(result.text.trim(), MAX_RESULT_CHARS);
             join(&mut text, &format!("{head}\n{}", if body.is_empty() { "(empty)".into() } else { body }));
         }
-        let asked = match (self.results.is_empty(), chinese) {
+        let request = match (self.results.is_empty(), chinese) {
             (true, _) => self.question.clone(),
             (false, true) => format!("请根据以上结果，用中文回答（结果里没有的就直说没有）：{}", self.question),
             (false, false) => {
                 format!("Use the result above to answer; if it does not say, tell me so: {}", self.question)
             }
         };
-        join(&mut text, &asked);
+        join(&mut text, &request);
         text
     }
 }
@@ -185,7 +185,7 @@ mod tests {
     use crate::chatml::Piece;
 
     fn say(role: Role, text: &str) -> Message {
-        Message { role, text: text.into(), calls: vec![], answers: String::new() }
+        Message { role, text: text.into(), calls: vec![], tool_call_id: String::new() }
     }
 
     fn with_call() -> Vec<Message> {
@@ -194,7 +194,7 @@ mod tests {
             say(Role::System, "You are M."),
             say(Role::User, "What is in a.md?"),
             Message { calls: vec![call], ..say(Role::Assistant, "") },
-            Message { answers: "c1".into(), ..say(Role::Tool, "milk, eggs") },
+            Message { tool_call_id: "c1".into(), ..say(Role::Tool, "milk, eggs") },
         ]
     }
 

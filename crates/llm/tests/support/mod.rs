@@ -52,9 +52,9 @@ impl Server {
         server
     }
 
-    /// Waits until `GET /health` satisfies `wanted`.
-    pub fn wait(&self, wanted: impl Fn(&Value) -> bool) {
-        while !wanted(&self.health()) {
+    /// Waits until `GET /health` satisfies `condition`.
+    pub fn wait(&self, condition: impl Fn(&Value) -> bool) {
+        while !condition(&self.health()) {
             sleep(Duration::from_millis(100));
         }
     }

@@ -1,4 +1,4 @@
-//! Signs: words of a question that name something outside the conversation, such as a file, an address or a command.
+//! Cues: words of a question that refer to something outside the conversation, such as a file, an address or a command.
 
 /// Common shell commands.
 const COMMANDS: [&str; 24] = [
@@ -6,8 +6,8 @@ const COMMANDS: [&str; 24] = [
     "python", "python3", "node", "uname", "whoami", "ping", "top", "tail", "wc",
 ];
 
-/// Returns whether a question contains any sign.
-pub fn any(question: &str) -> bool {
+/// Returns whether a question names a file, an address or a command.
+pub fn contains_external_reference(question: &str) -> bool {
     has_address(question) || has_path(question) || has_command(question)
 }
 
@@ -35,10 +35,10 @@ pub fn has_path(question: &str) -> bool {
 
 /// Returns whether the question contains a command and either a word like "run" or an option.
 fn has_command(question: &str) -> bool {
-    let asked = ["run ", "execute ", "运行", "执行", "use ", "用"];
+    let verbs = ["run ", "execute ", "运行", "执行", "use ", "用"];
     let lower = question.to_lowercase();
     let mentions = words(&lower).any(|w| COMMANDS.contains(&w));
-    mentions && (asked.iter().any(|a| lower.contains(a)) || words(&lower).any(|w| w.len() > 1 && w.starts_with('-')))
+    mentions && (verbs.iter().any(|v| lower.contains(v)) || words(&lower).any(|w| w.len() > 1 && w.starts_with('-')))
 }
 
 /// Returns the runs of characters that may belong to a name: ASCII letters and digits, and the punctuation of paths.
@@ -62,7 +62,7 @@ mod tests {
             "How much space is left? Use df",
             "what is in src/lib/ ?",
         ] {
-            assert!(any(question), "{question}");
+            assert!(contains_external_reference(question), "{question}");
         }
     }
 
@@ -78,7 +78,7 @@ mod tests {
             "写一个 Python 函数",
             "Find the odd one out: cat, dog, car",
         ] {
-            assert!(!any(question), "{question}");
+            assert!(!contains_external_reference(question), "{question}");
         }
     }
 }
