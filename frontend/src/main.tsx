@@ -4,11 +4,11 @@ import { setNonce } from 'get-nonce'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from '@/api/queries'
-import { follow } from '@/app/follow'
+import { connectEvents } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
 import { hasUnsavedText } from '@/app/unsaved'
-import { Guard } from '@/components/Guard'
+import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { followLink } from '@/features/auth/link'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { getLang, loadLocale } from '@/lib/i18n'
@@ -23,7 +23,7 @@ if (!root) throw new Error('index.html has lost its #root')
 function start(page: HTMLElement) {
   // The history is loaded first: it contains the event id from which the stream resumes.
   const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
-  void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
+  void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(connectEvents)
 
   const place = placeInAddress(location.search)
   if (place) void openPassage(place)
@@ -31,9 +31,9 @@ function start(page: HTMLElement) {
   createRoot(page).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
-        <Guard>
+        <ErrorBoundary>
           <Shell />
-        </Guard>
+        </ErrorBoundary>
       </QueryClientProvider>
     </StrictMode>,
   )

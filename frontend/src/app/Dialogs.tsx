@@ -1,5 +1,5 @@
 import { useSignedOut } from '@/api/signedOut'
-import { Guard } from '@/components/Guard'
+import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
 import { useUi } from '@/stores/ui'
 import type { CommandContext } from './command'
@@ -15,7 +15,7 @@ export function Dialogs({ context }: { context: CommandContext }) {
   const signedOut = useSignedOut()
   const Shown = name && DIALOGS[name]
   return (
-    <Guard of={name}>
+    <ErrorBoundary resetKey={name}>
       {signedOut && (
         <SignIn
           onSignIn={async token => {
@@ -33,6 +33,6 @@ export function Dialogs({ context }: { context: CommandContext }) {
           context={context}
         />
       )}
-    </Guard>
+    </ErrorBoundary>
   )
 }

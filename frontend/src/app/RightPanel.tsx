@@ -1,5 +1,5 @@
 import type { ComponentType } from 'react'
-import { Guard } from '@/components/Guard'
+import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { type Key, useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 import type { Page } from './pages'
@@ -24,8 +24,8 @@ export function useRightPanel({ panels }: Page): Props & { title: Key } {
 export function RightPanel({ Panel, back, onBack }: Props) {
   const t = useT()
   return (
-    <Guard>
+    <ErrorBoundary>
       <Panel back={back && { words: t(back), run: onBack }} />
-    </Guard>
+    </ErrorBoundary>
   )
 }

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { useLocation, useRouter } from 'wouter'
 import { useShallow } from 'zustand/react/shallow'
 import { useApprovals, useSessions } from '@/api/queries'
-import { Guard } from '@/components/Guard'
+import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
 import { PanePending } from '@/components/PanePending'
 import { Sheet } from '@/components/ui/Sheet'
@@ -95,9 +95,9 @@ export function Shell() {
           </a>
           {showLeft && (
             <SizedPane of="left" width={width} className="shrink-0 max-md:w-full md:max-lg:w-60">
-              <Guard>
+              <ErrorBoundary>
                 <Sidebar sessionId={sessionId} onNew={newChat} />
-              </Guard>
+              </ErrorBoundary>
             </SizedPane>
           )}
           {showLeft && width === 'wide' && (
@@ -111,7 +111,7 @@ export function Shell() {
           )}
           {showChat && (
             <div className={cn('flex-1', middle)}>
-              <Guard of={`${page.id} ${sessionId}`}>
+              <ErrorBoundary resetKey={`${page.id} ${sessionId}`}>
                 <page.Page
                   sessionId={sessionId}
                   message={message}
@@ -120,7 +120,7 @@ export function Shell() {
                   onLeft={toggleSessions}
                   onRight={toggleInspector}
                 />
-              </Guard>
+              </ErrorBoundary>
             </div>
           )}
           {showRight && !narrow && (

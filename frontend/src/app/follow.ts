@@ -93,7 +93,7 @@ function onDisk({ path, etag, by }: Extract<Notice, { type: 'file_changed' }>): 
 }
 
 /** The reply to announce to screen readers, if the person wants that and the conversation is the open one. */
-const aloud = (sessionId: string, reply: string): string | null =>
+const replyToAnnounce = (sessionId: string, reply: string): string | null =>
   useUi.getState().aloud && location.pathname.split('/')[2] === encodeURIComponent(sessionId) && reply
     ? reply
     : null
@@ -125,7 +125,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))
       if (frame.type === 'error') announce(t('statusError'), true)
-      else announce(aloud(sessionId, frame.content) ?? t('statusComplete'))
+      else announce(replyToAnnounce(sessionId, frame.content) ?? t('statusComplete'))
       break
     case 'branched':
       forgetSent(sessionId)
@@ -210,7 +210,7 @@ function onState(state: Connection, retryAt: number | null): void {
 /** The status request reveals why the stream was refused: a 401 shows the sign-in. */
 const onRefused = (): void => refresh(keys.status)
 
-export function follow(after: string | null): void {
+export function connectEvents(after: string | null): void {
   stream?.close()
   anchored = after !== null
   stream = openEvents(after, { onNotice, onRefused, onState })

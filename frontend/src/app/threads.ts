@@ -253,20 +253,20 @@ export async function switchRag(enabled: boolean): Promise<void> {
 }
 
 /** The content that replaces a message. */
-export interface Anew {
+export interface EditedMessage {
   content: string
   attachments: readonly Attachment[]
 }
 
 /** Asks again from a message on, or asks something else there. What followed is moved to a branch. */
-export async function askAnew(session: string, message: string, said: Anew): Promise<void> {
+export async function resendFrom(session: string, message: string, said: EditedMessage): Promise<void> {
   if (!(await attempt(() => api.rewind(session, message, null)))) return
   await loadThread(session)
   send(session, said.content, said.attachments)
 }
 
 /** Switches to another branch of the conversation at a message. */
-export async function goWay(session: string, message: string, to: string): Promise<void> {
+export async function switchBranch(session: string, message: string, to: string): Promise<void> {
   await attempt(() => api.rewind(session, message, to))
   await loadThread(session)
 }

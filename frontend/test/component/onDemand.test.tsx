@@ -1,7 +1,7 @@
 import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Guard } from '@/components/Guard'
+import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
 import { dismiss, useToasts } from '@/stores/toasts'
 
@@ -73,9 +73,9 @@ describe('a pane that breaks', () => {
   it('does not affect the others, says why, and can be shown again', async () => {
     render(
       <>
-        <Guard>
+        <ErrorBoundary>
           <Pane />
-        </Guard>
+        </ErrorBoundary>
         <p>the other pane</p>
       </>,
     )
@@ -88,10 +88,10 @@ describe('a pane that breaks', () => {
 
   it('retries when its content changes, and keeps intact content as it is', () => {
     const shown = (of: string) => (
-      <Guard of={of}>
+      <ErrorBoundary resetKey={of}>
         <Pane />
         <input aria-label="typed" />
-      </Guard>
+      </ErrorBoundary>
     )
     state.broken = true
     const { rerender } = render(shown('a'))

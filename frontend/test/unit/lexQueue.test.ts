@@ -1,15 +1,15 @@
 import type { Token } from 'marked'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { type Lexing, Queue } from '@/lib/markdown/later'
-import type { LaterToken } from '@/lib/markdown/lex'
+import type { DeferredToken } from '@/lib/markdown/lex'
+import { LexQueue, type LexWorker } from '@/lib/markdown/lexQueue'
 
 /** A worker that responds when it is told to. */
-class Slow implements Lexing {
-  onmessage: Lexing['onmessage'] = null
-  onerror: Lexing['onerror'] = null
-  given: LaterToken[] = []
+class Slow implements LexWorker {
+  onmessage: LexWorker['onmessage'] = null
+  onerror: LexWorker['onerror'] = null
+  given: DeferredToken[] = []
   ended = false
-  postMessage(token: LaterToken) {
+  postMessage(token: DeferredToken) {
     this.given.push(token)
   }
   terminate() {
@@ -20,16 +20,16 @@ class Slow implements Lexing {
   }
 }
 
-const text = (raw: string): LaterToken => ({ type: 'later', raw, of: 'inline', links: {} })
+const text = (raw: string): DeferredToken => ({ type: 'later', raw, of: 'inline', links: {} })
 const TOKENS: Token[] = [{ type: 'text', raw: 'x', text: 'x', escaped: false }]
 let workers: Slow[]
-let queue: Queue
+let queue: LexQueue
 const worker = () => workers.at(-1) as Slow
 
 beforeEach(() => {
   vi.useFakeTimers()
   workers = []
-  queue = new Queue(() => {
+  queue = new LexQueue(() => {
     workers.push(new Slow())
     return worker()
   })
@@ -75,7 +75,7 @@ it('the same text is lexed once, and an idle worker is terminated', async () => 
 })
 
 it('without workers a text stays plain', async () => {
-  const none = new Queue(() => {
+  const none = new LexQueue(() => {
     throw new Error('no workers here')
   })
   expect(await none.lex(text('a'))).toBeNull()

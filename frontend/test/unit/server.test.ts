@@ -100,13 +100,13 @@ describe('why a work failed', () => {
     const codes = inQuotes(bodyOf(rustSource('provider/error.rs'), 'pub fn code(&self)'))
     expect(codes.length).toBeGreaterThan(10)
     for (const code of codes) expect(keys, code).toContain(code)
-    const about = rustSource('provider/about.rs')
+    const params = rustSource('provider/error_params.rs')
     for (const [type, code] of [
-      ['Key', 'auth'],
-      ['Phase', 'timeout'],
+      ['KeyProblem', 'auth'],
+      ['TimeoutPhase', 'timeout'],
       ['ConnectionFailure', 'unreachable'],
     ]) {
-      const words = inQuotes(bodyOf(about, `impl ${type} {`))
+      const words = inQuotes(bodyOf(params, `impl ${type} {`))
       expect(words.length, type).toBeGreaterThan(1)
       for (const word of words) expect(server, `${code}.${word}`).toHaveProperty([`${code}.${word}`])
     }

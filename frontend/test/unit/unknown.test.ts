@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import type { Frame } from '@/api/types'
-import { follow } from '@/app/follow'
+import { connectEvents } from '@/app/follow'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { advance, isKnown } from '@/thread/advance'
@@ -41,7 +41,7 @@ it('a frame of an unknown type loses no text, and marks the page as old', async 
   vi.stubGlobal('EventSource', Source)
   const ready = (id: string) => ({ phase: 'ready' as const, thread: emptyThread(id) })
   useLive.setState({ threads: { a: ready('a'), b: ready('b') } })
-  follow('boot.1')
+  connectEvents('boot.1')
   const tell = (session_id: string, number: number, frame: Frame) =>
     Source.last.tell('frame', { session_id, frame }, `boot.${number}`)
   const begun = FRAMES[0] as Frame

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import type { History } from '@/api/types'
+import { branchesAt } from '@/thread/branches'
 import { entriesWith } from '@/thread/find'
 import { fromHistory } from '@/thread/history'
-import { waysFrom } from '@/thread/ways'
 
 const history = (over: Partial<History> = {}): History => ({
   session_id: 's',
@@ -24,10 +24,10 @@ const history = (over: Partial<History> = {}): History => ({
 
 it('the branches at a message follow the same one, in the order they were asked', () => {
   const thread = fromHistory(history())
-  expect(waysFrom(thread, 0)).toEqual(['first', 'a'])
-  expect(waysFrom(thread, 2)).toEqual(['sooner', 'b', 'later'])
-  expect(waysFrom(thread, 1)).toEqual([])
-  expect(waysFrom(fromHistory(history({ branches: undefined })), 2)).toEqual(['b'])
+  expect(branchesAt(thread, 0)).toEqual(['first', 'a'])
+  expect(branchesAt(thread, 2)).toEqual(['sooner', 'b', 'later'])
+  expect(branchesAt(thread, 1)).toEqual([])
+  expect(branchesAt(fromHistory(history({ branches: undefined })), 2)).toEqual(['b'])
 })
 
 it('search finds all words in one message, in the displayed text', () => {

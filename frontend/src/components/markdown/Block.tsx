@@ -1,7 +1,7 @@
 import type { Token, Tokens } from 'marked'
 import type { ReactNode } from 'react'
-import { useLater } from '@/lib/markdown/later'
-import type { LaterToken } from '@/lib/markdown/lex'
+import type { DeferredToken } from '@/lib/markdown/lex'
+import { useDeferredTokens } from '@/lib/markdown/lexQueue'
 import type { MathToken } from '@/lib/mathTokens'
 import { Checkbox } from './Checkbox'
 import { CodeBlock } from './CodeBlock'
@@ -47,7 +47,7 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
     case 'checkbox':
       return <Checkbox checked={(token as Tokens.Checkbox).checked} />
     case 'later':
-      return <LaterBlocks token={token as LaterToken} live={live} />
+      return <DeferredBlocks token={token as DeferredToken} live={live} />
     case 'hr':
       return <hr />
     case 'space':
@@ -60,8 +60,8 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
 }
 
 /** Shows the source text until it is lexed, or permanently if that takes too long. */
-function LaterBlocks({ token, live }: { token: LaterToken; live: boolean }) {
-  const tokens = useLater(token, live)
+function DeferredBlocks({ token, live }: { token: DeferredToken; live: boolean }) {
+  const tokens = useDeferredTokens(token, live)
   return tokens ? blocks(tokens, live) : <p className="whitespace-pre-wrap">{token.raw}</p>
 }
 

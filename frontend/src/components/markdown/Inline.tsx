@@ -3,8 +3,8 @@ import type { ReactNode } from 'react'
 import { Cited } from '@/components/Cited'
 import { PassageLink } from '@/components/PassageLink'
 import { placeOf } from '@/lib/citation'
-import { useLater } from '@/lib/markdown/later'
-import type { LaterToken } from '@/lib/markdown/lex'
+import type { DeferredToken } from '@/lib/markdown/lex'
+import { useDeferredTokens } from '@/lib/markdown/lexQueue'
 import type { MathToken } from '@/lib/mathTokens'
 import { Checkbox } from './Checkbox'
 import { decoded } from './entities'
@@ -35,8 +35,8 @@ function Link({ href: written, children }: { href: string; children: ReactNode }
 }
 
 /** Shows the source text until it is lexed, or permanently if that takes too long. */
-function Later({ token, around }: { token: LaterToken; around: Around }) {
-  const tokens = useLater(token, around.live ?? false)
+function DeferredInline({ token, around }: { token: DeferredToken; around: Around }) {
+  const tokens = useDeferredTokens(token, around.live ?? false)
   return tokens ? inline(tokens, around) : token.raw
 }
 
@@ -105,7 +105,7 @@ function one(token: Token, key: number, around: Around): ReactNode {
       )
     }
     case 'later':
-      return <Later key={key} token={token as LaterToken} around={around} />
+      return <DeferredInline key={key} token={token as DeferredToken} around={around} />
     default:
       return token.raw
   }

@@ -4,16 +4,16 @@ import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from 
 import type { Chosen } from '@/api/types'
 import type { PageProps } from '@/app/pages'
 import {
-  askAnew,
   branchOff,
   choose,
   clearTaint,
   discard,
-  goWay,
   resend,
+  resendFrom,
   send,
   startSession,
   stop,
+  switchBranch,
   undo,
 } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
@@ -93,8 +93,8 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         if (sessionId && asked?.kind === 'user') send(sessionId, asked.content, asked.attachments)
       },
       onContinue: () => sessionId && send(sessionId, t('continueWords'), []),
-      onAnew: (from, said) => sessionId && void askAnew(sessionId, from, said),
-      onWay: (from, to) => sessionId && void goWay(sessionId, from, to),
+      onResendFrom: (from, said) => sessionId && void resendFrom(sessionId, from, said),
+      onSwitchBranch: (from, to) => sessionId && void switchBranch(sessionId, from, to),
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onUndo: change => sessionId && void undo(sessionId, change.callId),

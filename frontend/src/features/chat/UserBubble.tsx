@@ -1,7 +1,7 @@
 import { Pencil } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
-import type { Anew } from '@/app/threads'
+import type { EditedMessage } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
@@ -19,16 +19,16 @@ interface Props {
   content: string
   attachments: readonly Attachment[]
   /** Ids of the messages at this place in all branches, including this one. */
-  ways: readonly string[]
+  branches: readonly string[]
   id: string
   /** Null while the session runs. */
-  onEdit: ((said: Anew) => void) | null
-  onWay: ((to: string) => void) | null
+  onEdit: ((said: EditedMessage) => void) | null
+  onSwitchBranch: ((to: string) => void) | null
 }
 
 /** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
-  const { content, attachments, ways, id, onEdit, onWay } = props
+  const { content, attachments, branches, id, onEdit, onSwitchBranch } = props
   const t = useT()
   const hint = useHint()
   const editing = useUi(s => s.editing === id)
@@ -81,9 +81,13 @@ export const UserBubble = memo(function UserBubble(props: Props) {
           )}
         </div>
       </div>
-      {ways.length > 1 && (
+      {branches.length > 1 && (
         <div className="mt-0.5 flex justify-end">
-          <Siblings at={ways.indexOf(id)} count={ways.length} onGo={onWay && (at => onWay(ways[at] ?? id))} />
+          <Siblings
+            at={branches.indexOf(id)}
+            count={branches.length}
+            onGo={onSwitchBranch && (at => onSwitchBranch(branches[at] ?? id))}
+          />
         </div>
       )}
     </div>

@@ -1,12 +1,12 @@
-import type { Anew } from '@/app/threads'
+import type { EditedMessage } from '@/app/threads'
 import { Markdown } from '@/components/markdown/Markdown'
 import { Disclosure } from '@/components/ui/Disclosure'
 import type { Translate } from '@/lib/i18n'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
+import { branchesAt } from '@/thread/branches'
 import type { Entry, Parent, Thread } from '@/thread/model'
-import { waysFrom } from '@/thread/ways'
 import { AnswerBubble } from './AnswerBubble'
 import { BranchedFrom } from './BranchedFrom'
 import type { Change } from './changes'
@@ -19,8 +19,8 @@ export interface RowActions {
   onRetry: (workId: string) => void
   onContinue: () => void
   /** Continues the conversation from a message, with its own text or another. */
-  onAnew: (message: string, said: Anew) => void
-  onWay: (message: string, to: string) => void
+  onResendFrom: (message: string, said: EditedMessage) => void
+  onSwitchBranch: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
   onUndoAll: (workId: string) => void
@@ -94,9 +94,9 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           id={id}
           content={content}
           attachments={attachments}
-          ways={waysFrom(thread, at)}
-          onEdit={idle ? said => actions.onAnew(id, said) : null}
-          onWay={idle ? to => actions.onWay(id, to) : null}
+          branches={branchesAt(thread, at)}
+          onEdit={idle ? said => actions.onResendFrom(id, said) : null}
+          onSwitchBranch={idle ? to => actions.onSwitchBranch(id, to) : null}
         />
       )
       return { key: id, label: t('you'), estimate: heightOfMessage(entry), body }
@@ -114,7 +114,9 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             since={before?.kind === 'user' ? before.createdAt : null}
             onRetry={idle ? actions.onRetry : null}
             onContinue={idle && at === thread.entries.length - 1 ? actions.onContinue : null}
-            onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
+            onRegenerate={
+              idle && before?.kind === 'user' ? () => actions.onResendFrom(before.id, before) : null
+            }
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
             onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}

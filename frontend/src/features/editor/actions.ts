@@ -8,14 +8,14 @@ import { FileRef, isBelow } from '@/lib/roots'
 import { bufferOf, dispatchBuffer, dropFile, openFileOf, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
-import { isAutosaved, notNow, whenIdle } from './autosave'
+import { cancelAutosave, isAutosaved, scheduleAutosave } from './autosave'
 import { isDirty, openBuffer, type Writer } from './buffer'
 import { faultIn } from './fault'
 
 const isGone = (error: unknown): boolean => hasCode(error, 'not_found')
 
 /** Versions announced during a save. Only after the save can the page distinguish its own version from another. */
-const heard = new Map<FileRef, string>()
+const announcedEtags = new Map<FileRef, string>()
 
 export async function open(file: FileRef): Promise<void> {
   const known = openFileOf(file)
@@ -31,12 +31,12 @@ export async function open(file: FileRef): Promise<void> {
 
 export function edit(file: FileRef, text: string): void {
   dispatchBuffer(file, { type: 'edited', text })
-  whenIdle(file, saveUnasked)
+  scheduleAutosave(file, saveUnasked)
 }
 
 /** Saves the edits, unless a conflict is open or the person is looking at the difference. */
 export function saveUnasked(file: FileRef): void {
-  notNow(file)
+  cancelAutosave(file)
   const looking = useBuffers.getState().comparing?.file === file
   if (isAutosaved(file) && !looking && bufferOf(file)?.state.kind === 'dirty') void save(file, 'unasked')
 }
@@ -45,20 +45,20 @@ export function saveUnasked(file: FileRef): void {
  * Texts that the person was warned about, because a program cannot parse them, by file. The next save writes them as
  * they are.
  */
-const told = new Map<FileRef, string>()
+const warnedTexts = new Map<FileRef, string>()
 
 /** Returns why this text should not be saved as it is, or null. */
-async function doubt(file: FileRef, text: string, unasked: boolean): Promise<string | null> {
-  if (told.get(file) === text && !unasked) return null
+async function saveWarning(file: FileRef, text: string, unasked: boolean): Promise<string | null> {
+  if (warnedTexts.get(file) === text && !unasked) return null
   const reason = await faultIn(file, text)
   if (reason === null) return null
-  if (!unasked) told.set(file, text)
+  if (!unasked) warnedTexts.set(file, text)
   return t(unasked ? 'notReadableUnasked' : 'notReadable', { reason })
 }
 
 export async function save(file: FileRef, how: 'asked' | 'unasked' = 'asked'): Promise<void> {
   const before = bufferOf(file)
-  const reason = before && (await doubt(file, before.text, how === 'unasked'))
+  const reason = before && (await saveWarning(file, before.text, how === 'unasked'))
   const buffer = bufferOf(file)
   if (!buffer) return
   if (reason) return dispatchBuffer(file, { type: 'save_failed', reason })
@@ -75,8 +75,8 @@ export async function save(file: FileRef, how: 'asked' | 'unasked' = 'asked'): P
     refresh(keys.files)
     refresh(keys.tokens)
     if (file.traits.trust) refresh(keys.skills)
-    const other = heard.get(file)
-    if (other !== undefined && !sameEtag(other, saved.etag)) {
+    const announced = announcedEtags.get(file)
+    if (announced !== undefined && !sameEtag(announced, saved.etag)) {
       await diskChanged(file, (await readFile(`${file}`)).etag, 'disk')
     }
   } catch (error) {
@@ -85,9 +85,10 @@ export async function save(file: FileRef, how: 'asked' | 'unasked' = 'asked'): P
       dispatchBuffer(file, etag === '' ? { type: 'disk_deleted' } : { type: 'refused', etag })
     } else dispatchBuffer(file, { type: 'save_failed', reason: reasonOf(error) })
   } finally {
-    heard.delete(file)
+    announcedEtags.delete(file)
     // Saves edits made during this save.
-    if (bufferOf(file)?.state.kind === 'dirty' && !bufferOf(file)?.problem) whenIdle(file, saveUnasked)
+    if (bufferOf(file)?.state.kind === 'dirty' && !bufferOf(file)?.problem)
+      scheduleAutosave(file, saveUnasked)
   }
 }
 
@@ -101,7 +102,7 @@ export async function diskChanged(file: FileRef, etag: string | null, by: Writer
   if (etag === null) return dispatchBuffer(file, { type: 'disk_deleted' })
   if (sameEtag(etag, buffer.base.etag)) return
   if (buffer.state.kind === 'saving') {
-    heard.set(file, etag)
+    announcedEtags.set(file, etag)
     return
   }
   if (isDirty(buffer)) return dispatchBuffer(file, { type: 'disk_changed', etag, by })

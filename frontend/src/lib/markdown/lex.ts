@@ -6,7 +6,7 @@ import { blockEffort, inlineEffort } from './effort'
 export type Links = TokensList['links']
 
 /** Stands for a text that is shown as it is until it has been lexed. */
-export interface LaterToken extends Tokens.Generic {
+export interface DeferredToken extends Tokens.Generic {
   type: 'later'
   raw: string
   /** Whether the text contains blocks or is inline. */
@@ -15,14 +15,14 @@ export interface LaterToken extends Tokens.Generic {
 }
 
 /** Nanoseconds (effort.ts) for one block, for one text, and for each of its characters. */
-const BLOCK = 12e6
-const TEXT = 40e6
-const CHARACTER = 100
+const MAX_BLOCK_EFFORT = 12e6
+const TEXT_EFFORT = 40e6
+const EFFORT_PER_CHARACTER = 100
 /** Less effort than this is always spent, however much was spent before. */
-const NOTHING = 20_000
+const NEGLIGIBLE_EFFORT = 20_000
 /** Maximum number of tokens, and maximum depth, of one block that can be rendered. */
-const MOST = 20_000
-const DEEPEST = 100
+const MAX_TOKENS = 20_000
+const MAX_DEPTH = 100
 
 const lexerWith = (links: Links): Lexer => {
   const lexer = new Lexer({ gfm: true, extensions: mathTokens })
@@ -30,7 +30,7 @@ const lexerWith = (links: Links): Lexer => {
   return lexer
 }
 
-const later = (raw: string, of: LaterToken['of'], links: Links): LaterToken => ({
+const deferred = (raw: string, of: DeferredToken['of'], links: Links): DeferredToken => ({
   type: 'later',
   raw,
   of,
@@ -44,16 +44,16 @@ export const plain = (raw: string): Token => ({ type: 'plain', raw })
 export function lex(source: string, links: Links): TokensList {
   const lexer = lexerWith(links)
   const { tokens } = lexer
-  if (blockEffort(source) > BLOCK) {
-    tokens.push(later(source, 'blocks', links))
+  if (blockEffort(source) > MAX_BLOCK_EFFORT) {
+    tokens.push(deferred(source, 'blocks', links))
     return tokens
   }
   lexer.blockTokens(source.replace(/\r\n|\r/g, '\n'), tokens)
-  let left = TEXT + CHARACTER * source.length
+  let left = TEXT_EFFORT + EFFORT_PER_CHARACTER * source.length
   for (const { src, tokens: inside } of lexer.inlineQueue) {
     const effort = inlineEffort(src)
-    if (effort > BLOCK || (effort > left && effort > NOTHING)) {
-      inside.push(later(src, 'inline', tokens.links))
+    if (effort > MAX_BLOCK_EFFORT || (effort > left && effort > NEGLIGIBLE_EFFORT)) {
+      inside.push(deferred(src, 'inline', tokens.links))
       continue
     }
     left -= effort
@@ -65,7 +65,7 @@ export function lex(source: string, links: Links): TokensList {
 }
 
 /** The tokens of such a text, however long it takes; null if they are too many or too deep. */
-export function lexAll({ raw, of, links }: LaterToken): Token[] | null {
+export function lexAll({ raw, of, links }: DeferredToken): Token[] | null {
   const lexer = lexerWith(links)
   const tokens = of === 'blocks' ? lexer.lex(raw) : lexer.inlineTokens(raw)
   return canBeDrawn(tokens) ? Array.from(tokens) : null
@@ -89,7 +89,7 @@ export function canBeDrawn(tokens: readonly Token[]): boolean {
   let count = 0
   for (let depth = 0; level.length > 0; depth++) {
     count += level.length
-    if (depth > DEEPEST || count > MOST) return false
+    if (depth > MAX_DEPTH || count > MAX_TOKENS) return false
     level = level.flatMap(inside)
   }
   return true

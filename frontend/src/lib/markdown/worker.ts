@@ -2,11 +2,11 @@
  * Lexes slow texts off the main thread. It reports when it is ready, so that its start does not count against a time
  * limit.
  */
-import { type LaterToken, lexAll } from './lex'
+import { type DeferredToken, lexAll } from './lex'
 
 const answer = (tokens: unknown): void => postMessage(tokens)
 
-addEventListener('message', ({ data }: MessageEvent<LaterToken>) => {
+addEventListener('message', ({ data }: MessageEvent<DeferredToken>) => {
   try {
     answer(lexAll(data))
   } catch {

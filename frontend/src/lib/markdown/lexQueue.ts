@@ -1,45 +1,45 @@
 /** Lexes slow texts in a worker, one after the other, each with a time limit. */
 import type { Token } from 'marked'
 import { useEffect, useState } from 'react'
-import type { LaterToken } from './lex'
+import type { DeferredToken } from './lex'
 
 /** Milliseconds: the limit for one text, and the idle time after which the worker is terminated. */
-const LIMIT = 500
-const IDLE = 10_000
+const TIME_LIMIT_MS = 500
+const IDLE_MS = 10_000
 /** Maximum number of texts whose result is cached, and of their characters. */
-const MOST = 200
-const LARGEST = 2_000_000
+const MAX_CACHED_TEXTS = 200
+const MAX_CACHED_CHARACTERS = 2_000_000
 
 interface Job {
-  token: LaterToken
+  token: DeferredToken
   key: string
   done: (tokens: Token[] | null) => void
 }
 
 /** A worker, or its substitute in a test. */
-export type Lexing = Pick<Worker, 'postMessage' | 'terminate'> & {
+export type LexWorker = Pick<Worker, 'postMessage' | 'terminate'> & {
   onmessage: ((event: MessageEvent) => void) | null
   onerror: ((event: ErrorEvent) => void) | null
 }
 
-export class Queue {
+export class LexQueue {
   private readonly known = new Map<string, Token[] | null>()
   private size = 0
   private readonly waiting: Job[] = []
-  private worker: Lexing | null = null
+  private worker: LexWorker | null = null
   private current: Job | null = null
   private ready = false
   private timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(private readonly start: () => Lexing) {}
+  constructor(private readonly start: () => LexWorker) {}
 
   /** The cached result: tokens, null if the text is too costly, undefined if it was not lexed yet. */
-  recall(token: LaterToken): Token[] | null | undefined {
+  recall(token: DeferredToken): Token[] | null | undefined {
     return this.known.get(keyOf(token))
   }
 
   /** The tokens of the text; null if they took too long or are too many. */
-  lex(token: LaterToken): Promise<Token[] | null> {
+  lex(token: DeferredToken): Promise<Token[] | null> {
     const known = this.recall(token)
     if (known !== undefined) return Promise.resolve(known)
     return new Promise(done => {
@@ -53,7 +53,7 @@ export class Queue {
     clearTimeout(this.timer)
     const job = this.waiting.shift()
     if (!job) {
-      this.timer = setTimeout(() => this.letGo(), IDLE)
+      this.timer = setTimeout(() => this.terminate(), IDLE_MS)
       return
     }
     const known = this.known.get(job.key)
@@ -73,7 +73,7 @@ export class Queue {
     if (this.ready) this.send(job)
   }
 
-  private begin(): Lexing {
+  private begin(): LexWorker {
     const worker = this.start()
     worker.onmessage = ({ data }) => {
       if (data !== 'ready') return this.end(data as Token[] | null)
@@ -81,7 +81,7 @@ export class Queue {
       if (this.current) this.send(this.current)
     }
     worker.onerror = () => {
-      this.letGo()
+      this.terminate()
       this.end(null)
     }
     return worker
@@ -91,9 +91,9 @@ export class Queue {
     this.worker?.postMessage(job.token)
     this.timer = setTimeout(() => {
       // A worker cannot be told to stop: it receives nothing before it is done.
-      this.letGo()
+      this.terminate()
       this.end(null)
-    }, LIMIT)
+    }, TIME_LIMIT_MS)
   }
 
   private end(tokens: Token[] | null): void {
@@ -111,13 +111,13 @@ export class Queue {
     this.known.set(key, tokens)
     this.size += key.length
     for (const [oldest] of this.known) {
-      if (this.known.size <= MOST && this.size <= LARGEST) break
+      if (this.known.size <= MAX_CACHED_TEXTS && this.size <= MAX_CACHED_CHARACTERS) break
       this.known.delete(oldest)
       this.size -= oldest.length
     }
   }
 
-  private letGo(): void {
+  private terminate(): void {
     clearTimeout(this.timer)
     this.worker?.terminate()
     this.worker = null
@@ -125,12 +125,12 @@ export class Queue {
   }
 }
 
-const keyOf = ({ of, raw, links }: LaterToken): string => `${of}\n${JSON.stringify(links)}\n${raw}`
+const keyOf = ({ of, raw, links }: DeferredToken): string => `${of}\n${JSON.stringify(links)}\n${raw}`
 
-const queue = new Queue(() => new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' }))
+const queue = new LexQueue(() => new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' }))
 
 /** The tokens of the text once they are available; null before, if there are none, and while the text grows. */
-export function useLater(token: LaterToken, live: boolean): Token[] | null {
+export function useDeferredTokens(token: DeferredToken, live: boolean): Token[] | null {
   const [tokens, setTokens] = useState<Token[] | null>(() => queue.recall(token) ?? null)
   useEffect(() => {
     let left = false

@@ -7,7 +7,7 @@ const lastIdOf = (entry: Entry | undefined): string | null => {
 }
 
 /** In the order they were asked, including the entry itself. */
-export function waysFrom(thread: Thread, at: number): string[] {
+export function branchesAt(thread: Thread, at: number): string[] {
   const entry = thread.entries[at]
   if (entry?.kind !== 'user') return []
   const after = lastIdOf(thread.entries[at - 1])

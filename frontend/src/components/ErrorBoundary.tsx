@@ -6,33 +6,33 @@ import { CopyButton } from './ui/CopyButton'
 interface State {
   error: Error | null
   /** The component stack of the error. */
-  where: string
+  componentStack: string
 }
 
 interface Props {
   /** Identifies the content: a change resets the error. */
-  of?: string | null
+  resetKey?: string | null
   children: ReactNode
 }
 
 /** An error boundary: an error in one pane neither breaks the other panes nor loses the text typed in them. */
-export class Guard extends Component<Props, State> {
-  state: State = { error: null, where: '' }
+export class ErrorBoundary extends Component<Props, State> {
+  state: State = { error: null, componentStack: '' }
 
   static getDerivedStateFromError(error: unknown): Partial<State> {
     return { error: error instanceof Error ? error : new Error(String(error)) }
   }
 
   componentDidCatch(_error: unknown, info: ErrorInfo) {
-    this.setState({ where: info.componentStack ?? '' })
+    this.setState({ componentStack: info.componentStack ?? '' })
   }
 
   componentDidUpdate(before: Props) {
-    if (this.state.error && before.of !== this.props.of) this.setState({ error: null })
+    if (this.state.error && before.resetKey !== this.props.resetKey) this.setState({ error: null })
   }
 
   render() {
-    const { error, where } = this.state
+    const { error, componentStack } = this.state
     if (!error) return this.props.children
     return (
       <div
@@ -46,7 +46,7 @@ export class Guard extends Component<Props, State> {
           <Button onClick={() => this.setState({ error: null })}>{t('showAgain')}</Button>
           <CopyButton
             label={t('copyDetails')}
-            text={() => [error.stack ?? error.message, where].join('\n')}
+            text={() => [error.stack ?? error.message, componentStack].join('\n')}
           />
         </div>
       </div>
