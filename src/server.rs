@@ -84,11 +84,11 @@ async fn serve_until(app: App, listener: TcpListener, stop: impl Future<Output =
 }
 
 fn sandbox_info(sandbox: &Sandbox) -> SandboxInfo {
-    let status = sandbox.holds();
+    let status = sandbox.status();
     SandboxInfo {
         level: sandbox.level().name().to_owned(),
         note: status.to_string(),
         code: status.code().to_owned(),
-        about: status.about(),
+        params: status.params(),
     }
 }

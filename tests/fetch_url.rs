@@ -251,7 +251,7 @@ async fn stopping_run_cancels_fetch() {
     cancel.cancel();
     let tool = tool(site);
     let ended = fetch_until(&tool, json!({"url": format!("http://{site}/page/stall")}), cancel).await;
-    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new(), contacts: EgressAttempts::default() }));
+    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new(), egress_attempts: EgressAttempts::default() }));
 }
 
 #[tokio::test]

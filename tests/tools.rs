@@ -41,7 +41,7 @@ impl Home {
 }
 
 fn stays_root(home: &Home) -> bool {
-    home.environment.sandbox.weakness(&home.environment.scratch).is_some()
+    home.environment.sandbox.warning_for(&home.environment.scratch).is_some()
 }
 
 async fn python(repl: &PythonRepl, code: &str) -> ToolAnswer {
@@ -189,7 +189,10 @@ async fn stopping_run_stops_command_and_keeps_output() {
     };
     let arguments = json!({"command": "echo partial; touch ready; sleep 100"});
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
-    assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned(), contacts: EgressAttempts::default() }));
+    assert_eq!(
+        ended,
+        Err(EndRun::Cancelled { text: "partial".to_owned(), egress_attempts: EgressAttempts::default() })
+    );
 }
 
 #[tokio::test]
@@ -370,7 +373,7 @@ async fn egress_attempts_are_recorded_however_command_ends() {
     };
     let arguments = run(format!("{get}; echo > ready; sleep 100"));
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
-    let Err(EndRun::Cancelled { contacts: told, .. }) = ended else { panic!("{ended:?}") };
+    let Err(EndRun::Cancelled { egress_attempts: told, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!(told.line(), Some(line.clone()));
     let short = Terminal::new(home.environment.clone()).with_limit(Duration::from_secs(3));
     let answer = call(&short, "s", run(format!("{get}; sleep 100"))).await;

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::http::Connection;
 use super::numbers::{Samples, ms};
-use super::texts::Dice;
+use super::texts::Rng;
 
 /// Timeout for building an index.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -45,10 +45,10 @@ impl Asked {
 
     /// Asks `n` different questions.
     pub async fn ask(connection: &mut Connection, folder: &str, n: usize) -> io::Result<Self> {
-        let mut dice = Dice::new(1);
+        let mut rng = Rng::new(1);
         let mut asked = Self::default();
         for _ in 0..n {
-            let (answer, took) = search(connection, folder, &dice.question()).await?;
+            let (answer, took) = search(connection, folder, &rng.question()).await?;
             let part = |name: &str| answer["took_us"][name].as_f64().unwrap_or_default() / 1e3;
             asked.whole.push_ms(took);
             asked.beyond.push(ms(took) - part("embed"));

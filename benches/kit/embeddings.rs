@@ -7,7 +7,7 @@ use axum::{Json, Router};
 use base64::Engine;
 use serde_json::{Value, json};
 
-use super::texts::Dice;
+use super::texts::Rng;
 
 /// Dimension of the vectors, as in the default model.
 const DIMENSION: usize = 512;
@@ -38,9 +38,9 @@ async fn embed(Json(body): Json<Value>) -> Json<Value> {
 /// Returns a unit vector whose direction is pseudo-random and depends only on the text.
 fn vector(text: &str) -> Vec<f32> {
     let seed = text.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     // A sum of uniform numbers is approximately normal, and vectors of normal numbers have uniform directions.
-    let numbers: Vec<f64> = (0..DIMENSION).map(|_| (0..4).map(|_| dice.share() - 0.5).sum()).collect();
+    let numbers: Vec<f64> = (0..DIMENSION).map(|_| (0..4).map(|_| rng.share() - 0.5).sum()).collect();
     let length = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
     numbers.iter().map(|x| (x / length) as f32).collect()
 }

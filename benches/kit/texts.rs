@@ -12,9 +12,9 @@ const TELLING: f64 = 30.0;
 const CHARACTERS: f64 = 3_000.0;
 
 /// Pseudo-random number generator (SplitMix64).
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -94,14 +94,14 @@ const SECTIONS: usize = 10;
 
 /// Writes English files of ten sections of about 200 words each until there are `chunks` sections, 100 files per folder.
 pub fn fill(folder: &Path, chunks: usize) -> io::Result<()> {
-    let mut dice = Dice::new(chunks as u64);
+    let mut rng = Rng::new(chunks as u64);
     for file in 0..chunks.div_ceil(SECTIONS) {
         let within = folder.join(format!("part-{:03}", file / 100));
         fs::create_dir_all(&within)?;
-        let mut text = format!("# {} {file}\n", dice.word(TELLING));
+        let mut text = format!("# {} {file}\n", rng.word(TELLING));
         for _ in 0..SECTIONS {
-            text.push_str(&format!("\n## {} {}\n\n", dice.word(TELLING), dice.word(TELLING)));
-            let sentences: Vec<String> = (0..17).map(|_| dice.sentence(Language::English)).collect();
+            text.push_str(&format!("\n## {} {}\n\n", rng.word(TELLING), rng.word(TELLING)));
+            let sentences: Vec<String> = (0..17).map(|_| rng.sentence(Language::English)).collect();
             text.push_str(&sentences.join(" "));
             text.push('\n');
         }

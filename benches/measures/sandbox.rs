@@ -19,7 +19,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     std::fs::create_dir_all(&cwd)?;
     let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
     let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
-    let has_bubblewrap = namespaces.holds() != SandboxStatus::NoBubblewrap;
+    let has_bubblewrap = namespaces.status() != SandboxStatus::NoBubblewrap;
     // Alternating, so that other load on the machine affects all of them equally.
     for _ in 0..bench.times(300) {
         plain.push_ms(spawned(&cwd).await?);

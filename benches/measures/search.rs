@@ -12,7 +12,7 @@ use crate::kit::asking::{Asked, Embedded, search, settled};
 use crate::kit::numbers::Samples;
 use crate::kit::report::Report;
 use crate::kit::server::{Server, configure_more, starter_home};
-use crate::kit::texts::{Dice, Language, fill, rare_word};
+use crate::kit::texts::{Language, Rng, fill, rare_word};
 
 pub const CHUNKS: usize = 1_000;
 const WORDS_ONLY: &str = "embedding: {provider: none}\n";
@@ -94,10 +94,10 @@ async fn edits(bench: &Bench, report: &mut Report, (name, language): (&str, Lang
     let mut connection = server.connect().await?;
     let chunks = settled(&mut connection, "memory", Embedded::No).await?;
     let (mut times, mut refresh) = (Samples::default(), Samples::default());
-    let mut dice = Dice::new(2);
+    let mut rng = Rng::new(2);
     for number in 0..bench.times(200) {
         let fact = fact(language, number);
-        let line = (dice.next() % lines.len() as u64) as usize;
+        let line = (rng.next() % lines.len() as u64) as usize;
         lines[line] = format!("- {}", fact.1);
         let (took, searched) = edit_and_ask(&mut connection, (&path, &lines), &fact).await?;
         times.push_ms(took);
@@ -133,13 +133,13 @@ async fn edit_and_ask(
 
 /// Returns the lines of a list under headings, 100 KB in total.
 fn memory(language: Language) -> Vec<String> {
-    let mut dice = Dice::new(3);
+    let mut rng = Rng::new(3);
     let mut lines = vec!["# Memory".to_owned()];
     let mut bytes = 0;
     while bytes < 100_000 {
         let line = match lines.len() % 12 {
-            1 => format!("\n## {}\n", dice.sentence(language)),
-            _ => format!("- {}", dice.sentence(language)),
+            1 => format!("\n## {}\n", rng.sentence(language)),
+            _ => format!("- {}", rng.sentence(language)),
         };
         bytes += line.len() + 1;
         lines.push(line);

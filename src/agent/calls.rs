@@ -15,7 +15,7 @@ use crate::domain::{
 };
 use crate::provider::CallRequest;
 use crate::store::Home;
-use crate::tools::{Checked, EndRun, Policy, Rejection, RunOptions, ToolContext, ToolSet, fit_for_model};
+use crate::tools::{Checked, EndRun, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model};
 
 /// How long a tool may take to return after it was told to stop; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -282,7 +282,7 @@ impl Calls<'_> {
         let home = self.home.clone();
         let found = tokio::task::spawn_blocking(move || home.skill_files()).await;
         match found {
-            Ok(Ok(files)) => files.first_unpinned(),
+            Ok(Ok(files)) => files.first_untrusted(),
             // If the files cannot be checked, assume the worse.
             Ok(Err(_)) | Err(_) => Some(format!("{}/", Root::Skills)),
         }
@@ -302,7 +302,7 @@ impl Calls<'_> {
     /// ended.
     fn taint_of(&self, checked: &Checked, answer: &ToolAnswer) -> Vec<Taint> {
         let mut taint = answer.taint.clone();
-        taint.extend(answer.outside.clone().map(Taint::Skill));
+        taint.extend(answer.untrusted_file.clone().map(Taint::Skill));
         if answer.taint.is_empty() {
             taint.extend(checked.call.outside_text());
         }
@@ -336,25 +336,25 @@ impl Calls<'_> {
             Ok(_) if cancel.is_cancelled() => self.stop_signal.cancelled(started),
             Ok(mut answer) => {
                 if checked.effect == Effect::Execute {
-                    answer.outside = self.readable_untrusted().await;
+                    answer.untrusted_file = self.readable_untrusted().await;
                 }
                 if answer.taint.is_empty() {
                     answer.taint = self.held(checked);
                 }
-                let answer = fit_for_model(answer, checked.call.as_ref());
+                let answer = sanitize_for_model(answer, checked.call.as_ref());
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 CallEnd { took, ..CallEnd::unrun(status, answer) }
             }
-            Err(EndRun::Cancelled { text, contacts }) => {
+            Err(EndRun::Cancelled { text, egress_attempts }) => {
                 let mut cancelled = self.stop_signal.cancelled(started);
-                contacts.add_to(&mut cancelled.answer.data);
+                egress_attempts.add_to(&mut cancelled.answer.data);
                 let text = ToolAnswer { text, taint: self.held(checked), ..ToolAnswer::default() };
-                let text = fit_for_model(text, checked.call.as_ref()).text;
+                let text = sanitize_for_model(text, checked.call.as_ref()).text;
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
-                cancelled.answer.text = contacts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
+                cancelled.answer.text = egress_attempts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
                 if checked.effect == Effect::Execute {
-                    cancelled.answer.outside = self.readable_untrusted().await;
+                    cancelled.answer.untrusted_file = self.readable_untrusted().await;
                 }
                 cancelled
             }

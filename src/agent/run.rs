@@ -10,7 +10,7 @@ use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
-use crate::domain::{CallStatus, ErrorFields, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
+use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
 use crate::library::{Library, SearchOptions};
 use crate::prompt::history::{VisionSupport, retrieved_text};
 use crate::prompt::pictures;
@@ -163,7 +163,7 @@ impl From<Stop> for TurnEnd {
                 error,
                 code: "tool_failed".to_owned(),
                 retryable: true,
-                about: ErrorFields::new(),
+                params: ErrorParams::new(),
             }),
             Stop::Suspended => TurnEnd::Suspended,
             Stop::Record(error) => TurnEnd::Record(error),
@@ -363,7 +363,7 @@ pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
             error: error.to_string(),
             code: error.code().to_owned(),
             retryable: error.retryable(),
-            about: error.about(),
+            params: error.params(),
         }),
         ExchangeError::Prompt { file, cause } => TurnEnd::Outcome(Outcome::Error {
             error: format!(
@@ -372,7 +372,7 @@ pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
             ),
             code: "prompt_unreadable".to_owned(),
             retryable: true,
-            about: ErrorFields::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
+            params: ErrorParams::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
         }),
         ExchangeError::TooLong => {
             TurnEnd::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::security::access::{Access, PageSecret};
-use crate::domain::ErrorFields;
+use crate::domain::ErrorParams;
 use crate::engine::TenantRegistry;
 
 /// The state shared by all handlers. Cheap to clone.
@@ -33,5 +33,6 @@ pub struct SandboxInfo {
     /// Code of the sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
     pub code: String,
     /// Values that the sentence contains, by name.
-    pub about: ErrorFields,
+    #[serde(rename = "about")]
+    pub params: ErrorParams,
 }

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::domain::ErrorFields;
+use crate::domain::ErrorParams;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::EngineError;
@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::tools::files::UndoError;
 
 /// Maximum bytes of the framework's error text that are passed on.
-const LONGEST_WORDS: usize = 4096;
+const MAX_ERROR_TEXT_BYTES: usize = 4096;
 
 /// The body of every error response.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -32,9 +32,9 @@ pub struct ErrorBody {
     pub etag: Option<String>,
     /// Values that `message` contains, by name, so that a page can show the error in another language. Present for
     /// errors of a model's provider only.
-    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
+    #[serde(rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
-    pub about: ErrorFields,
+    pub params: ErrorParams,
 }
 
 #[derive(Debug)]
@@ -46,12 +46,12 @@ pub struct ApiError {
     /// Seconds after which the client may retry.
     pub retry_after: Option<u64>,
     /// Values that the message contains, by name.
-    pub about: ErrorFields,
+    pub params: ErrorParams,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None, retry_after: None, about: ErrorFields::new() }
+        Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new() }
     }
 
     /// Returns the response for a handler that panicked.
@@ -83,7 +83,7 @@ impl IntoResponse for ApiError {
             error: self.message.clone(),
             message: self.message,
             etag: self.etag,
-            about: self.about,
+            params: self.params,
         };
         let mut answer = (self.status, Json(body)).into_response();
         if let Some(seconds) = self.retry_after {
@@ -95,27 +95,27 @@ impl IntoResponse for ApiError {
 
 /// Rewrites error responses of the framework (a missing query field, a method that a path does not support) in this
 /// API's format.
-pub(super) async fn worded(answer: Response) -> Response {
+pub(super) async fn normalize_error_response(answer: Response) -> Response {
     let status = answer.status();
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !(status.is_client_error() || status.is_server_error()) || kind.starts_with("application/json") {
         return answer;
     }
     let (parts, body) = answer.into_parts();
-    let said = axum::body::to_bytes(body, LONGEST_WORDS).await.unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let text = axum::body::to_bytes(body, MAX_ERROR_TEXT_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
     let (code, default) = match status {
         StatusCode::METHOD_NOT_ALLOWED => {
             ("wrong_method", "this address does not take this method; GET /api/docs shows what there is")
         }
         _ => ("bad_request", status.canonical_reason().unwrap_or("the request was refused")),
     };
-    let mut worded =
-        ApiError::new(status, code, if said.is_empty() { default.to_owned() } else { said }).into_response();
+    let mut normalized =
+        ApiError::new(status, code, if text.is_empty() { default.to_owned() } else { text }).into_response();
     if let Some(allow) = parts.headers.get(header::ALLOW) {
-        worded.headers_mut().insert(header::ALLOW, allow.clone());
+        normalized.headers_mut().insert(header::ALLOW, allow.clone());
     }
-    worded
+    normalized
 }
 
 impl From<StoreError> for ApiError {
@@ -125,13 +125,13 @@ impl From<StoreError> for ApiError {
             StoreError::NotText { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_utf8", None),
             StoreError::Exists { .. } => (StatusCode::CONFLICT, "exists", None),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
-            StoreError::Changed { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
+            StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
             StoreError::Newer { .. } => (StatusCode::CONFLICT, "newer_format", None),
-            StoreError::Doubtful { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
+            StoreError::DurabilityUnknown { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
             StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
-            StoreError::CutOff => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
+            StoreError::ShutDown => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };
@@ -171,7 +171,7 @@ impl From<EngineError> for ApiError {
             }
             EngineError::Model(ModelError::Gone(_)) => Self::new(StatusCode::CONFLICT, "unknown_model", message),
             EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
-                Self { about: error.about(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
+                Self { params: error.params(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
             }
         }
     }

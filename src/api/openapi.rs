@@ -53,7 +53,7 @@ pub(super) fn routes() -> Router<App> {
 async fn served() -> Response {
     let made = tokio::task::spawn_blocking(|| {
         let bytes = serde_json::to_vec(&document());
-        crate::heap::give_back();
+        crate::heap::trim_heap();
         bytes
     });
     match made.await {

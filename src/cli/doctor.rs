@@ -48,10 +48,10 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
     println!("rerank     {}", rerank.as_deref().unwrap_or("none"));
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
-    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.holds());
+    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.status());
     println!("           {}", runtime.block_on(tried(&sandbox))?);
-    if let Some(weakness) = sandbox.weakness(&home.join("scratch")) {
-        println!("           {weakness}");
+    if let Some(warning) = sandbox.warning_for(&home.join("scratch")) {
+        println!("           {warning}");
     }
     for warning in &config.warnings {
         println!("warning    {warning}");

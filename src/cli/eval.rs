@@ -13,7 +13,7 @@ use crate::engine::embedder::Embedders;
 use crate::engine::tenant::Libraries;
 use crate::extraction::Extractor;
 use crate::library::Library;
-use crate::library::exam::TestReport;
+use crate::library::evaluation::TestReport;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::store::Home;
 
@@ -67,7 +67,7 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
             println!("{}: no tests", library.tests_path());
             continue;
         }
-        let report = library.examine(arguments.k)?;
+        let report = library.evaluate(arguments.k)?;
         print(&report);
         worse += report.worse.len();
     }

@@ -16,11 +16,12 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Retrieval;
 use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
-use crate::retrieval::search::MOST;
+use crate::retrieval::search::MAX_HITS;
 use crate::retrieval::vectors::QueryVector;
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
-    Address, FolderIndex, Listed, SearchRequest, Searchable, Snapshot, TokenVectors, Vectors, late, wants_words_only,
+    Address, FolderIndex, IndexSnapshot, Listed, SearchRequest, Searchable, TokenVectors, Vectors, late,
+    wants_words_only,
 };
 use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
@@ -84,7 +85,7 @@ enum Documents {
 
 /// The chunks that the questions of one scope are answered from.
 struct Corpus {
-    snapshot: Snapshot,
+    snapshot: IndexSnapshot,
     vectors: Option<RwLock<Vectors>>,
     rows: Vec<(Address, u32)>,
     tokens: Option<RwLock<TokenVectors>>,
@@ -201,7 +202,7 @@ impl Kit {
         &self,
         (set, number): (&str, usize),
         embedder: &dyn TokenEmbedder,
-        snapshot: &Snapshot,
+        snapshot: &IndexSnapshot,
     ) -> anyhow::Result<RwLock<TokenVectors>> {
         let file = outside::cache(&self.runs.join(format!("{set}-{number}-{}.tokens", embedder.id())))?;
         let tokens = RwLock::new(TokenVectors::open(file, embedder.id(), embedder.dimension())?);
@@ -209,7 +210,7 @@ impl Kit {
         Ok(tokens)
     }
 
-    fn vectors(&self, set: &str, embedder: &dyn Embedder, snapshot: &Snapshot) -> anyhow::Result<Vectors> {
+    fn vectors(&self, set: &str, embedder: &dyn Embedder, snapshot: &IndexSnapshot) -> anyhow::Result<Vectors> {
         let file = outside::cache(&self.runs.join(format!("{set}-{}.vectors", embedder.id())))?;
         let mut vectors = Vectors::open(file, embedder.id(), embedder.dimension())?;
         let missing: Vec<(Address, u64)> = snapshot.keys().filter(|(_, key)| vectors.row(*key).is_none()).collect();
@@ -230,11 +231,11 @@ impl Kit {
     /// Searches like [`crate::library::Library`], but in chunks that belong to no home.
     fn search(&self, corpus: &Corpus, query: &str, mode: Mode) -> anyhow::Result<Vec<Hit>> {
         let words_only = wants_words_only(query);
-        let mut meaning = None;
+        let mut query_vector = None;
         if let (Some(embedder), true, None) = (&self.embedder, mode != Mode::Lexical, words_only)
             && embedder.knows(query)
         {
-            meaning = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(QueryVector::new);
+            query_vector = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(QueryVector::new);
         }
         let pieces = match &self.tokens {
             Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(EmbeddingInput::Query, query)?),
@@ -252,7 +253,8 @@ impl Kit {
             },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked = SearchRequest { query, k: MOST, near_misses: 0, meaning, pieces, words_only, vector_weight: None };
+        let asked =
+            SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
 

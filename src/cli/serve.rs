@@ -44,7 +44,7 @@ pub fn level(text: &str) -> Result<Level, String> {
 }
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-    heap::share_pools();
+    heap::limit_arenas();
     keep_memory_private()?;
     open_as_many_files_as_allowed();
     tracing_subscriber::fmt()

@@ -45,7 +45,7 @@ pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     runtime.block_on(async {
         let (store, _) = OwnedHome::claim(home).await?;
-        store.tree.begin_trusting(store.claim, starter::skills()).await?;
+        store.tree.initialize_trust(store.claim, starter::skills()).await?;
         match &arguments.wish {
             SkillsCommand::List => list(&store.home),
             SkillsCommand::Trust { paths, all } => {

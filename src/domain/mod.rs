@@ -53,5 +53,5 @@ pub use root::Root;
 pub use session::Session;
 pub use stamp::FileStamp;
 pub use taint::Taint;
-pub use tool::{Effect, OUTSIDE, ToolAnswer, ToolSpec};
-pub use work::{ErrorFields, Outcome, StoppedBy, Usage, Work};
+pub use tool::{Effect, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
+pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};

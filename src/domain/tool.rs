@@ -54,13 +54,13 @@ pub struct ToolAnswer {
     pub operation_code: Vec<String>,
     pub text: String,
     /// File that may have brought text from strangers into the answer, although calls of this kind normally do not.
-    pub outside: Option<String>,
+    pub untrusted_file: Option<String>,
     /// Sources of text in the answer that strangers may have written, if the call's arguments do not show them.
     pub taint: Vec<Taint>,
 }
 
-/// The field of an operation's record that names [`ToolAnswer::outside`].
-pub const OUTSIDE: &str = "outside";
+/// The field of an operation's record that names [`ToolAnswer::untrusted_file`].
+pub const UNTRUSTED_FILE: &str = "outside";
 
 impl ToolAnswer {
     pub fn done(message: impl Into<String>, text: impl Into<String>) -> Self {
@@ -73,8 +73,8 @@ impl ToolAnswer {
         Self { text: message.clone(), message, ..Self::default() }
     }
 
-    pub fn from_outside(mut self, file: impl Into<String>) -> Self {
-        self.outside = Some(file.into());
+    pub fn with_untrusted_file(mut self, file: impl Into<String>) -> Self {
+        self.untrusted_file = Some(file.into());
         self
     }
 
@@ -96,8 +96,8 @@ impl ToolAnswer {
             "data": self.data,
             "operationCode": self.operation_code,
         });
-        if let Some(file) = &self.outside {
-            record[OUTSIDE] = json!(file);
+        if let Some(file) = &self.untrusted_file {
+            record[UNTRUSTED_FILE] = json!(file);
         }
         record
     }
@@ -112,7 +112,7 @@ impl Default for ToolAnswer {
             data: json!({}),
             operation_code: Vec::new(),
             text: String::new(),
-            outside: None,
+            untrusted_file: None,
             taint: Vec::new(),
         }
     }
@@ -130,6 +130,6 @@ mod tests {
             json!({"status": 0, "message": "ran", "data": {"exit_code": 0}, "operationCode": ["echo hello"]})
         );
         assert_eq!(ToolAnswer::failed("no such file").record()["status"], 1);
-        assert_eq!(answer.from_outside("skills/x/SKILL.md").record()["outside"], "skills/x/SKILL.md");
+        assert_eq!(answer.with_untrusted_file("skills/x/SKILL.md").record()["outside"], "skills/x/SKILL.md");
     }
 }

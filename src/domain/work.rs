@@ -51,7 +51,7 @@ pub enum StoppedBy {
 }
 
 /// Names and numbers in an error's sentence, by kind: `provider`, `status` … Never a key.
-pub type ErrorFields = BTreeMap<String, String>;
+pub type ErrorParams = BTreeMap<String, String>;
 
 /// How a work ended. Every work ends exactly once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,8 +78,8 @@ pub enum Outcome {
         code: String,
         retryable: bool,
         /// Values that `error` mentions, for a page that says it in its own language.
-        #[serde(default, skip_serializing_if = "ErrorFields::is_empty")]
-        about: ErrorFields,
+        #[serde(default, rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
+        params: ErrorParams,
     },
 }
 
@@ -155,7 +155,7 @@ mod tests {
     fn failure_of_earlier_version_round_trips() {
         let kept = r#"{"stop_reason":"error","error":"No network.","code":"unreachable","retryable":true}"#;
         let outcome: Outcome = serde_json::from_str(kept).unwrap();
-        assert!(matches!(&outcome, Outcome::Error { code, about, .. } if code == "unreachable" && about.is_empty()));
+        assert!(matches!(&outcome, Outcome::Error { code, params, .. } if code == "unreachable" && params.is_empty()));
         assert_eq!(serde_json::to_string(&outcome).unwrap(), kept);
     }
 }

@@ -13,9 +13,9 @@ use crate::domain::{EgressAttempt, EgressAttempts, EgressGrant};
 /// User name of every grant; the passwords distinguish them.
 const USER: &str = "job";
 /// Maximum hosts listed per grant; nobody would read a longer list.
-const HOSTS: usize = 200;
+const MAX_HOSTS: usize = 200;
 /// Maximum bytes kept of a host's name. No valid name is longer, but a command may request any.
-const NAME: usize = 260;
+const MAX_NAME: usize = 260;
 
 type Digest32 = [u8; 32];
 
@@ -30,7 +30,7 @@ pub struct EgressGrants {
 pub struct GrantState {
     /// Cancelled when the grant ends or is suspended; absent while it is suspended.
     grant: Mutex<Option<CancellationToken>>,
-    asked: Mutex<AttemptLog>,
+    log: Mutex<AttemptLog>,
 }
 
 /// The hosts that a command requested since the log was last taken.
@@ -66,17 +66,17 @@ impl GrantState {
 
     /// Records the start of an attempt, which is listed from then on, even if its grant ends first.
     pub fn begin(&self, host: &str) {
-        let mut asked = whole(&self.asked);
+        let mut log = whole(&self.log);
         let host = short(host);
-        if asked.hosts.len() < HOSTS || asked.hosts.contains_key(host) {
-            asked.hosts.entry(host.to_owned()).or_default();
+        if log.hosts.len() < MAX_HOSTS || log.hosts.contains_key(host) {
+            log.hosts.entry(host.to_owned()).or_default();
         } else {
-            asked.more = asked.more.saturating_add(1);
+            log.more = log.more.saturating_add(1);
         }
     }
 
     pub fn end(&self, host: &str, attempt: AttemptOutcome) {
-        if let Some(attempts) = whole(&self.asked).hosts.get_mut(short(host)) {
+        if let Some(attempts) = whole(&self.log).hosts.get_mut(short(host)) {
             match attempt {
                 AttemptOutcome::Connected => attempts.connected = true,
                 AttemptOutcome::Refused => attempts.refused = true,
@@ -85,18 +85,18 @@ impl GrantState {
     }
 
     fn take(&self) -> EgressAttempts {
-        let AttemptLog { hosts, more } = std::mem::take(&mut *whole(&self.asked));
-        let contacts = hosts.into_iter().flat_map(|(host, attempts)| {
+        let AttemptLog { hosts, more } = std::mem::take(&mut *whole(&self.log));
+        let attempts = hosts.into_iter().flat_map(|(host, attempts)| {
             let connected = attempts.connected.then(|| EgressAttempt { host: host.clone(), refused: false });
             let refused = (attempts.refused || !attempts.connected).then_some(EgressAttempt { host, refused: true });
             connected.into_iter().chain(refused)
         });
-        EgressAttempts { hosts: contacts.collect(), more }
+        EgressAttempts { hosts: attempts.collect(), more }
     }
 }
 
 fn short(host: &str) -> &str {
-    &host[..host.floor_char_boundary(NAME)]
+    &host[..host.floor_char_boundary(MAX_NAME)]
 }
 
 /// An issued grant. Dropping it revokes its credentials and closes the connections opened with them.
@@ -109,7 +109,7 @@ struct IssuedGrant {
 }
 
 impl EgressGrants {
-    pub fn give(&self, port: u16) -> Box<dyn EgressGrant> {
+    pub fn issue(&self, port: u16) -> Box<dyn EgressGrant> {
         let secret = clock::new_secret();
         let (key, holder) = (digest(&format!("{USER}:{secret}")), Arc::new(GrantState::granted()));
         whole(&self.known).insert(key, holder.clone());
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn grant_expires_with_its_command() {
         let grants = EgressGrants::default();
-        let (one, other) = (grants.give(1), grants.give(1));
-        let credentials = |pass: &dyn EgressGrant| {
-            let proxy = pass.proxy();
+        let (one, other) = (grants.issue(1), grants.issue(1));
+        let credentials = |grant: &dyn EgressGrant| {
+            let proxy = grant.proxy();
             proxy.strip_prefix("http://").and_then(|rest| rest.split_once('@')).unwrap().0.to_owned()
         };
         let (first, second) = (credentials(one.as_ref()), credentials(other.as_ref()));
@@ -193,34 +193,34 @@ mod tests {
     #[test]
     fn suspended_grant_resumes_with_a_new_token() {
         let grants = EgressGrants::default();
-        let pass = grants.give(1);
+        let grant = grants.issue(1);
         let holder = whole(&grants.known).values().next().unwrap().clone();
         let first = holder.grant().unwrap();
-        pass.resume();
+        grant.resume();
         assert!(!first.is_cancelled(), "to resume what goes on changes nothing");
-        pass.suspend();
+        grant.suspend();
         assert!(first.is_cancelled() && holder.grant().is_none());
-        pass.resume();
+        grant.resume();
         assert!(first.is_cancelled() && !holder.grant().unwrap().is_cancelled());
     }
 
     #[test]
     fn attempts_are_listed_up_to_a_bound() {
         let grants = EgressGrants::default();
-        let pass = grants.give(1);
+        let grant = grants.issue(1);
         let holder = whole(&grants.known).values().next().unwrap().clone();
         holder.begin("cut.test");
         holder.begin("no.test");
         holder.end("no.test", AttemptOutcome::Refused);
         holder.begin(&"x".repeat(9_000));
         let told: Vec<(usize, bool)> =
-            pass.take_attempts().hosts.iter().map(|contact| (contact.host.len(), contact.refused)).collect();
-        assert_eq!(told, [("cut.test".len(), true), ("no.test".len(), true), (NAME, true)]);
+            grant.take_attempts().hosts.iter().map(|contact| (contact.host.len(), contact.refused)).collect();
+        assert_eq!(told, [("cut.test".len(), true), ("no.test".len(), true), (MAX_NAME, true)]);
         // An attempt that ends after its list was taken is not in the next one.
         holder.end("cut.test", AttemptOutcome::Connected);
-        assert!(pass.take_attempts().is_empty());
-        (0..HOSTS + 7).for_each(|number| holder.begin(&format!("{number}.test")));
-        let many = pass.take_attempts();
-        assert_eq!((many.hosts.len(), many.more), (HOSTS, 7));
+        assert!(grant.take_attempts().is_empty());
+        (0..MAX_HOSTS + 7).for_each(|number| holder.begin(&format!("{number}.test")));
+        let many = grant.take_attempts();
+        assert_eq!((many.hosts.len(), many.more), (MAX_HOSTS, 7));
     }
 }

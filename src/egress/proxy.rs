@@ -19,15 +19,15 @@ use super::request::{self, Request};
 use crate::domain::{EgressGrant, EgressProxy};
 
 /// Timeout for a client to send its request, for a name to resolve, and for a server to accept the connection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum simultaneous connections of all commands together.
-const CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 
 /// Issues grants. Listens as long as the runtime on which it was started.
 #[derive(Clone)]
 pub struct Proxy {
     port: u16,
-    passes: EgressGrants,
+    grants: EgressGrants,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Proxy {
 struct ProxyServer {
     guard: Guard,
     lookup: Lookup,
-    passes: EgressGrants,
+    grants: EgressGrants,
 }
 
 impl Proxy {
@@ -50,30 +50,30 @@ impl Proxy {
     pub async fn start(guard: Guard, lookup: Lookup) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
-        let passes = EgressGrants::default();
-        let office = Arc::new(ProxyServer { guard, lookup, passes: passes.clone() });
-        tokio::spawn(receive(listener, office));
-        Ok(Self { port, passes })
+        let grants = EgressGrants::default();
+        let server = Arc::new(ProxyServer { guard, lookup, grants: grants.clone() });
+        tokio::spawn(receive(listener, server));
+        Ok(Self { port, grants })
     }
 }
 
 impl EgressProxy for Proxy {
     fn issue(&self) -> Box<dyn EgressGrant> {
-        self.passes.give(self.port)
+        self.grants.issue(self.port)
     }
 }
 
-async fn receive(listener: TcpListener, office: Arc<ProxyServer>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = room.clone().acquire_owned().await {
+async fn receive(listener: TcpListener, server: Arc<ProxyServer>) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(permit) = permits.clone().acquire_owned().await {
         match listener.accept().await {
             Ok((client, _)) => {
-                let office = office.clone();
+                let server = server.clone();
                 tokio::spawn(async move {
-                    if let Err(error) = office.serve(client).await {
+                    if let Err(error) = server.serve(client).await {
                         tracing::debug!(%error, "a connection of a command ended");
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             // Out of descriptors: other connections must end first.
@@ -87,7 +87,7 @@ async fn receive(listener: TcpListener, office: Arc<ProxyServer>) {
 
 impl ProxyServer {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
-        let request = match timeout(PATIENCE, request::read(&mut client)).await {
+        let request = match timeout(IO_TIMEOUT, request::read(&mut client)).await {
             Ok(Ok(Some(request))) => request,
             Ok(Ok(None)) | Err(_) => return Ok(()),
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
@@ -95,7 +95,7 @@ impl ProxyServer {
             }
             Ok(Err(error)) => return Err(error),
         };
-        let Some(holder) = request.credentials().and_then(|given| self.passes.holder(&given)) else {
+        let Some(holder) = request.credentials().and_then(|given| self.grants.holder(&given)) else {
             return refuse(&mut client, "407 Proxy Authentication Required", "no pass, or one that is void").await;
         };
         let Some(url) = request.destination() else {
@@ -147,7 +147,7 @@ impl ProxyServer {
         let addresses = self.addresses(url, reach).await?;
         let mut why = "the name has no address".to_owned();
         for address in addresses {
-            match timeout(PATIENCE, TcpStream::connect(SocketAddr::new(address, port))).await {
+            match timeout(IO_TIMEOUT, TcpStream::connect(SocketAddr::new(address, port))).await {
                 Ok(Ok(server)) => return Ok(server),
                 Ok(Err(error)) => why = error.to_string(),
                 Err(_) => "it did not answer in time".clone_into(&mut why),
@@ -161,8 +161,8 @@ impl ProxyServer {
             Some(Host::Ipv4(address)) => vec![address.into()],
             Some(Host::Ipv6(address)) => vec![address.into()],
             Some(Host::Domain(name)) => {
-                let asked = timeout(PATIENCE, (self.lookup)(name.to_owned())).await;
-                let found = asked.map_err(|_| "no name server answered in time".to_owned())?;
+                let resolved = timeout(IO_TIMEOUT, (self.lookup)(name.to_owned())).await;
+                let found = resolved.map_err(|_| "no name server answered in time".to_owned())?;
                 found.map_err(|error| error.to_string())?
             }
             None => Vec::new(),

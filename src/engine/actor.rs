@@ -23,7 +23,7 @@ use super::notice::Notice;
 use super::work::{RunStart, work};
 use super::{EngineError, Tenant};
 use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
-use crate::domain::{ErrorFields, Event, Outcome, SessionId, UserPrompt, WorkId};
+use crate::domain::{ErrorParams, Event, Outcome, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 
 /// Time without a command after which a session leaves memory. It is loaded from disk again on demand.
@@ -350,5 +350,5 @@ async fn next_entry(running: &mut Option<Running>) -> Option<Entry> {
 }
 
 fn failed(error: String, code: &str) -> Outcome {
-    Outcome::Error { error, code: code.to_owned(), retryable: true, about: ErrorFields::new() }
+    Outcome::Error { error, code: code.to_owned(), retryable: true, params: ErrorParams::new() }
 }

@@ -2,14 +2,14 @@
 
 use super::{Engine, EngineError, Notice};
 use crate::domain::SessionId;
-use crate::store::MarkedSessions;
+use crate::store::SessionListKind;
 
 impl Engine {
     /// Archives a session. Returns the ids of all archived sessions.
     pub async fn archive(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
         // Fails if there is no such session.
         self.view(id).await?;
-        let all = self.tenant.log.enlist(self.tenant.claim, id, MarkedSessions::Archived).await?;
+        let all = self.tenant.log.add_to_list(self.tenant.claim, id, SessionListKind::Archived).await?;
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         Ok(all)
     }
@@ -17,10 +17,13 @@ impl Engine {
     /// Unarchives a session; does nothing if it is not archived. Returns the ids of all archived sessions.
     pub async fn unarchive(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
         let log = &self.tenant.log;
-        let before = log.listed(MarkedSessions::Archived).await?;
+        let before = log.list_ids(SessionListKind::Archived).await?;
         let was_archived = before.iter().any(|known| known == id.as_str());
-        let all =
-            if was_archived { log.delist(self.tenant.claim, id, MarkedSessions::Archived).await? } else { before };
+        let all = if was_archived {
+            log.remove_from_list(self.tenant.claim, id, SessionListKind::Archived).await?
+        } else {
+            before
+        };
         if was_archived {
             self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         }

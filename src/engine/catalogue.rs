@@ -122,7 +122,7 @@ fn candidate(id: String, endpoint: &Endpoint, from: &str) -> ModelCandidate {
     ModelCandidate {
         id,
         context_window: endpoint.context_window,
-        thinking: endpoint.profile.has_switch(),
+        thinking: endpoint.profile.can_switch_thinking(),
         vision: endpoint.profile.vision,
         provider: endpoint.profile.kind.name().to_lowercase(),
         model: endpoint.model.clone(),

@@ -12,7 +12,7 @@ use super::watch::FileAuthors;
 use super::{EngineError, blocking};
 use crate::domain::Place;
 use crate::library::Library;
-use crate::store::{Expect, OwnedHome, StoreError, TrashedText, TreeChange, TrustedBy, TrustedContent, etag};
+use crate::store::{DeletedFile, Expect, OwnedHome, StoreError, TreeChange, TrustedBy, TrustedContent, etag};
 use crate::tools::Editor;
 use crate::tools::files::ChangeStage;
 
@@ -49,7 +49,7 @@ impl Documents {
     /// Writes a text that a person typed. A file in skills/ becomes trusted.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says; nothing is written then.
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says; nothing is written then.
     pub async fn save(&self, path: &Place, text: Arc<str>, expect: Expect) -> Result<FileVersion, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
         to_the_end(async move {
@@ -91,7 +91,7 @@ impl Documents {
     /// Moves a file to the trash. Returns the name under which it can be restored.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says.
     pub async fn delete(&self, path: &Place, expect: Expect) -> Result<String, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
         to_the_end(async move {
@@ -122,7 +122,7 @@ impl Documents {
     }
 
     /// Returns the deleted files that can be restored, most recently deleted first.
-    pub async fn trashed(&self) -> Result<Vec<TrashedText>, EngineError> {
+    pub async fn trashed(&self) -> Result<Vec<DeletedFile>, EngineError> {
         Ok(self.store.tree.trashed().await?)
     }
 
@@ -130,20 +130,20 @@ impl Documents {
     ///
     /// # Errors
     /// Returns [`StoreError::NotFound`] if it is not in the trash.
-    pub async fn forget(&self, trash: String) -> Result<(), EngineError> {
+    pub async fn purge(&self, trash: String) -> Result<(), EngineError> {
         let OwnedHome { tree, claim, .. } = &self.store;
-        Ok(tree.forget(*claim, trash).await?)
+        Ok(tree.purge(*claim, trash).await?)
     }
 
     /// Trusts exactly this version of a file in skills/, because a person has looked at it.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file has changed in the meantime.
+    /// Returns [`StoreError::Conflict`] if the file has changed in the meantime.
     pub async fn trust(&self, seen: FileVersion) -> Result<(), EngineError> {
         let (bytes, _) = self.read(&seen.path).await?;
         let now = etag(&bytes);
         if now != seen.etag {
-            return Err(StoreError::Changed { path: seen.path.to_string(), etag: Some(now) }.into());
+            return Err(StoreError::Conflict { path: seen.path.to_string(), etag: Some(now) }.into());
         }
         self.trust_content(&seen.path, &bytes, TrustedBy::Person).await?;
         self.reread_skills().await
@@ -210,7 +210,7 @@ impl Documents {
 /// Updates the indexes, so that the next search finds the change.
 fn index(libraries: &[Arc<Library>], paths: &[Place]) {
     let changed = |library: &&Arc<Library>| paths.iter().any(|path| path.root() == library.root());
-    libraries.iter().filter(changed).for_each(|library| library.follow_if_open());
+    libraries.iter().filter(changed).for_each(|library| library.refresh_if_open());
 }
 
 /// Runs a change to its end in its own task, even if the requester disconnects.

@@ -29,7 +29,7 @@ fn read(model: LocalModel, models: &Path, file: &str) -> Result<Vec<u8>, EmbedEr
         return Err(EmbedError::Missing(file.display().to_string()));
     }
     let path = models.join(model.name()).join(file);
-    store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
+    store::read_model_file(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
 }
 
 fn e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {

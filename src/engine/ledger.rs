@@ -6,7 +6,7 @@ use super::hub::{Hub, PublishedItem};
 use super::{EngineError, Tenant};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
-use crate::store::{Claim, Durability, Loaded, Reread, SessionLog, SessionWriter, Stamp, StoreError};
+use crate::store::{Claim, Durability, Loaded, ReloadOutcome, SessionLog, SessionWriter, Stamp, StoreError};
 
 pub struct Ledger {
     pub id: SessionId,
@@ -81,7 +81,7 @@ impl Ledger {
 
     async fn append(&mut self, event: Event) {
         let fact = self.next_fact(event);
-        match self.writer.append(std::slice::from_ref(&fact), Durability::Written).await {
+        match self.writer.append(std::slice::from_ref(&fact), Durability::Buffered).await {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
             // The event stays in memory, so the next snapshot contains it.
             Err(error) => {
@@ -119,19 +119,19 @@ impl Ledger {
     /// Checks whether the file is unchanged, and rereads it if not. Only while nothing runs.
     pub async fn refresh(&mut self) -> Result<OnDisk, EngineError> {
         match self.log.reload(self.claim, &self.id, self.stamp).await? {
-            Reread::Unchanged => Ok(OnDisk::AsKnown),
-            Reread::Changed(loaded) => {
+            ReloadOutcome::Unchanged => Ok(OnDisk::AsKnown),
+            ReloadOutcome::Changed(loaded) => {
                 (self.session, self.stamp) = (Arc::new(loaded.session), loaded.stamp);
                 self.unsaved = loaded.unsaved;
                 Ok(OnDisk::ReadAgain)
             }
             // The state in memory is kept and saved again.
-            Reread::Quarantined => {
+            ReloadOutcome::Quarantined => {
                 self.stamp = None;
                 self.settle().await;
                 Ok(OnDisk::AsKnown)
             }
-            Reread::Gone => Ok(OnDisk::Gone),
+            ReloadOutcome::Gone => Ok(OnDisk::Gone),
         }
     }
 

@@ -249,9 +249,9 @@ impl Engine {
     }
 
     /// Deletes a deleted session permanently.
-    pub async fn forget(&self, id: &SessionId) -> Result<(), EngineError> {
+    pub async fn purge(&self, id: &SessionId) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
-        if self.move_session(turn, id, Move::Forget).await? { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+        if self.move_session(turn, id, Move::Purge).await? { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
 
     /// Moves a session's record; returns `false` if there is none. Holds the lock until it is moved, even if the
@@ -263,7 +263,7 @@ impl Engine {
             match how {
                 Move::Delete => log.delete(claim, &id).await,
                 Move::Restore => log.restore(claim, &id).await,
-                Move::Forget => log.forget(claim, &id).await,
+                Move::Purge => log.purge(claim, &id).await,
             }
         });
         Ok(moving.await.map_err(|_| EngineError::Internal("the moving of a session was cut off"))??)
@@ -315,7 +315,7 @@ impl Engine {
 enum Move {
     Delete,
     Restore,
-    Forget,
+    Purge,
 }
 
 async fn close(handle: &mpsc::Sender<Command>, closing: Closing) {

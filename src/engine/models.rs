@@ -15,7 +15,7 @@ use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use super::notice::Notice;
-use crate::domain::{Chosen, ErrorFields};
+use crate::domain::{Chosen, ErrorParams};
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
 
 /// Why no model can be used.
@@ -50,11 +50,11 @@ impl ModelError {
     }
 
     /// Returns the values that the error's sentence contains, by name.
-    pub fn about(&self) -> ErrorFields {
+    pub fn params(&self) -> ErrorParams {
         match self {
-            ModelError::NoModel(_) => ErrorFields::new(),
-            ModelError::Gone(model) => ErrorFields::from([("model".to_owned(), model.clone())]),
-            ModelError::Provider(error) => error.about(),
+            ModelError::NoModel(_) => ErrorParams::new(),
+            ModelError::Gone(model) => ErrorParams::from([("model".to_owned(), model.clone())]),
+            ModelError::Provider(error) => error.params(),
         }
     }
 }
@@ -194,7 +194,7 @@ impl Models {
 
     /// Whether the chosen model's thinking can be switched on and off.
     pub fn can_switch_thinking(&self, chosen: &Chosen) -> bool {
-        self.remote(chosen).is_some_and(|client| client.endpoint().profile.has_switch())
+        self.remote(chosen).is_some_and(|client| client.endpoint().profile.can_switch_thinking())
     }
 
     /// Returns the client of the chosen provider's model; `None` for the embedded model and if there is no model.

@@ -80,7 +80,7 @@ impl Skills {
                 Ok(bytes) => Skill::parse(path, &bytes),
                 Err(error) => {
                     let text = error.to_string();
-                    broken(path, SkillMessage::new("unreadable", &text).about("reason", &text))
+                    broken(path, SkillMessage::new("unreadable", &text).param("reason", &text))
                 }
             });
         }
@@ -108,7 +108,7 @@ fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
         UnlistedReason::Name => "unlisted_name",
         UnlistedReason::Closed => "unlisted_closed",
     };
-    let message = SkillMessage::new(code, text).about("path", shown);
+    let message = SkillMessage::new(code, text).param("path", shown);
     if let Some(skill) = around(skills, path) {
         skill.fail(message);
     } else if let Some(folder) = path.split('/').nth(1)
@@ -132,7 +132,7 @@ fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
              or trust them with `miniclaw skills trust`",
             file.path
         );
-        skill.note(SkillMessage::new("hidden", text).about("path", &file.path));
+        skill.note(SkillMessage::new("hidden", text).param("path", &file.path));
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use rust_embed::RustEmbed;
 
 use crate::domain::Place;
-use crate::store::{PlacedFile, place};
+use crate::store::{PlacedFile, write_if_missing};
 
 #[derive(RustEmbed)]
 #[folder = "starter"]
@@ -29,9 +29,9 @@ pub fn skills() -> Vec<(Place, Vec<u8>)> {
 pub fn fill(home: &Path) -> io::Result<usize> {
     let mut made = 0;
     let mut put = |path: &str, bytes: &[u8]| -> io::Result<()> {
-        let placed = place(home, path, bytes)
+        let placed = write_if_missing(home, path, bytes)
             .map_err(|error| io::Error::new(error.kind(), format!("making {}: {error}", home.join(path).display())))?;
-        made += usize::from(placed == PlacedFile::Made);
+        made += usize::from(placed == PlacedFile::Created);
         Ok(())
     };
     for path in Starter::iter() {

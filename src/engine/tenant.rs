@@ -116,7 +116,7 @@ impl Tenant {
     }
 
     async fn read_skills(&self) -> Result<(), EngineError> {
-        if let Err(error) = self.tree.begin_trusting(self.claim, starter::skills()).await {
+        if let Err(error) = self.tree.initialize_trust(self.claim, starter::skills()).await {
             tracing::error!(%error, "which skills are trusted could not be kept; those that are not known are asked about");
         }
         let (home, skills) = (self.home.clone(), self.skills.clone());
@@ -136,7 +136,7 @@ impl Tenant {
         tokio::task::spawn_blocking(move || {
             if home.settings().rag_mode {
                 memory.warm();
-            } else if let Err(error) = memory.follow() {
+            } else if let Err(error) = memory.refresh() {
                 tracing::warn!(%error, "memory could not be indexed");
             }
             if let Err(error) = home.records().sweep() {
@@ -188,7 +188,7 @@ fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledg
         knowledge: folder(Root::Knowledge),
     };
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    if !runtime.sandbox.exposes(home.path()) {
+    if !runtime.sandbox.is_readable_by_every_job(home.path()) {
         tools.push(Arc::new(Terminal::new(environment.clone())));
         if let Some(python) = &runtime.python {
             tools.push(Arc::new(PythonRepl::new(environment, python.clone())));
@@ -220,8 +220,8 @@ fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &ToolSet) -> Ar
 
 /// Returns warnings about this home and how commands run in it.
 fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
-    let mut problems = home.troubles();
-    if runtime.sandbox.exposes(home.path()) {
+    let mut problems = home.startup_warnings();
+    if runtime.sandbox.is_readable_by_every_job(home.path()) {
         problems.push(
             "The home lies below a folder of the system that every command may read, with its .env and sessions: \
              terminal and python_repl are left out. Move the home, for example to your own folder."
@@ -231,9 +231,9 @@ fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
     if runtime.config.sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());
     }
-    if let Some(weakness) = runtime.sandbox.weakness(&home.scratch()) {
-        tracing::warn!("{weakness}");
-        problems.push(weakness);
+    if let Some(warning) = runtime.sandbox.warning_for(&home.scratch()) {
+        tracing::warn!("{warning}");
+        problems.push(warning);
     }
     problems
 }

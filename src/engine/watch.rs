@@ -190,7 +190,7 @@ impl Follow {
         for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| changes.touches(library.root()))
         {
             let library = library.clone();
-            tokio::task::spawn_blocking(move || library.follow_if_open());
+            tokio::task::spawn_blocking(move || library.refresh_if_open());
         }
         for root in changes.roots {
             tenant.hub.notice(Notice::FolderChanged { path: root.to_string() });
@@ -227,7 +227,7 @@ impl Look {
 
     fn at_root(&self, home: &Home, root: Root, seen: &mut Seen, changes: &mut Changes) {
         let mut scan = FolderScan::default();
-        let files = home.look(root, &mut scan).map(|_| scan.files()).unwrap_or_default();
+        let files = home.rescan(root, &mut scan).map(|_| scan.files()).unwrap_or_default();
         let (mut old, others): (Seen, Seen) =
             std::mem::take(seen).into_iter().partition(|(path, _)| path.root() == root);
         *seen = others;

@@ -56,8 +56,8 @@ pub async fn work(
     let client = match client {
         Ok(client) => client,
         Err(error) => {
-            let (code, retryable, about) = (error.code().to_owned(), error.retryable(), error.about());
-            return Ok(RunEnd::Outcome(Outcome::Error { error: error.to_string(), code, retryable, about }));
+            let (code, retryable, params) = (error.code().to_owned(), error.retryable(), error.params());
+            return Ok(RunEnd::Outcome(Outcome::Error { error: error.to_string(), code, retryable, params }));
         }
     };
     let authors = tenant.authors.clone();
@@ -110,6 +110,10 @@ pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]
 }
 
 /// Stores `older` in a file of compacted messages. Returns its name and hash.
-pub async fn compact(tenant: &Tenant, id: &SessionId, older: Vec<Arc<Message>>) -> Result<CompactedFile, EngineError> {
-    Ok(tenant.log.compact(tenant.claim, id, older).await?)
+pub async fn store_compacted(
+    tenant: &Tenant,
+    id: &SessionId,
+    older: Vec<Arc<Message>>,
+) -> Result<CompactedFile, EngineError> {
+    Ok(tenant.log.store_compacted(tenant.claim, id, older).await?)
 }

@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use self::reader::Reader;
-use self::wire::ReplyFrame;
+use self::reader::ReaderProcess;
+use self::wire::Frame;
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::Sandbox;
 
@@ -33,12 +33,12 @@ const PAGE: u8 = 100;
 const READ: u8 = 0;
 const REFUSED: u8 = 1;
 /// Exit code of a reader whose document takes too long.
-const TIME_IS_UP: i32 = 3;
+const EXIT_CODE_TIMEOUT: i32 = 3;
 
 /// Maximum number of concurrent readers: one for each library, and one more for web pages.
-const MOST: usize = 3;
+const MAX_READERS: usize = 3;
 /// Idle time after which a reader is stopped.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the reader and never returns, if this process was started as one. Call this early in `main`, before any thread
 /// exists.
@@ -65,13 +65,13 @@ pub struct Extractor {
 }
 
 struct Request {
-    frame: ReplyFrame,
+    frame: Frame,
     reply: oneshot::Sender<Result<(String, String), Unreadable>>,
 }
 
 impl Extractor {
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, idle: IDLE, requests: Arc::default() }
+        Self { sandbox, idle: IDLE_TIMEOUT, requests: Arc::default() }
     }
 
     /// Sets the idle time after which a reader is stopped.
@@ -84,7 +84,7 @@ impl Extractor {
     /// # Errors
     /// Returns the reason why the document has no text.
     pub fn read(&self, kind: DocumentKind, bytes: Vec<u8>) -> Result<String, Unreadable> {
-        let reply = self.send(ReplyFrame { tag: kind as u8, first: Vec::new(), second: bytes });
+        let reply = self.send(Frame { tag: kind as u8, first: Vec::new(), second: bytes });
         reply.blocking_recv().unwrap_or_else(|_| Err(gone())).map(|(_, text)| text)
     }
 
@@ -93,12 +93,12 @@ impl Extractor {
     /// # Errors
     /// Returns the reason why the page has no text.
     pub async fn page(&self, url: &Url, html: String) -> Result<Page, Unreadable> {
-        let reply = self.send(ReplyFrame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
+        let reply = self.send(Frame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
         let (title, text) = reply.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(Page { title: (!title.is_empty()).then_some(title), text })
     }
 
-    fn send(&self, frame: ReplyFrame) -> oneshot::Receiver<Result<(String, String), Unreadable>> {
+    fn send(&self, frame: Frame) -> oneshot::Receiver<Result<(String, String), Unreadable>> {
         let (reply, receiver) = oneshot::channel();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.is_none() {
@@ -118,29 +118,29 @@ fn gone() -> Unreadable {
 
 /// Starts a thread with its own runtime, which serves blocking callers as well as async tasks, even while the server's
 /// runtime shuts down.
-fn start(sandbox: Sandbox, patience: Duration) -> std::io::Result<mpsc::UnboundedSender<Request>> {
+fn start(sandbox: Sandbox, idle_timeout: Duration) -> std::io::Result<mpsc::UnboundedSender<Request>> {
     let (sender, requests) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let serving = move || runtime.block_on(serve(sandbox, patience, requests));
+    let serving = move || runtime.block_on(serve(sandbox, idle_timeout, requests));
     thread::Builder::new().name("documents".to_owned()).spawn(serving)?;
     Ok(sender)
 }
 
 /// Serves requests until the last [`Extractor`] is dropped.
-async fn serve(sandbox: Sandbox, patience: Duration, mut requests: mpsc::UnboundedReceiver<Request>) {
-    let (back, mut returned) = mpsc::unbounded_channel::<Option<Reader>>();
+async fn serve(sandbox: Sandbox, idle_timeout: Duration, mut requests: mpsc::UnboundedReceiver<Request>) {
+    let (back, mut returned) = mpsc::unbounded_channel::<Option<ReaderProcess>>();
     // The reader used last is taken first, so that the others can reach their idle timeout.
-    let mut idle: Vec<(Reader, Instant)> = Vec::new();
+    let mut idle: Vec<(ReaderProcess, Instant)> = Vec::new();
     let mut busy = 0;
     loop {
-        let next = idle.first().map(|(_, since)| *since + patience);
+        let next = idle.first().map(|(_, since)| *since + idle_timeout);
         tokio::select! {
             biased;
             Some(reader) = returned.recv() => {
                 busy -= 1;
                 idle.extend(reader.map(|reader| (reader, Instant::now())));
             }
-            request = requests.recv(), if busy < MOST => {
+            request = requests.recv(), if busy < MAX_READERS => {
                 let Some(request) = request else { return };
                 busy += 1;
                 let (reader, sandbox, back) = (idle.pop().map(|(reader, _)| reader), sandbox.clone(), back.clone());
@@ -156,14 +156,19 @@ async fn serve(sandbox: Sandbox, patience: Duration, mut requests: mpsc::Unbound
 }
 
 /// Answers a request. First gives the reader back if it can continue, so that the caller's next request finds it.
-async fn answer(sandbox: &Sandbox, reader: Option<Reader>, request: Request, give_back: impl FnOnce(Option<Reader>)) {
+async fn answer(
+    sandbox: &Sandbox,
+    reader: Option<ReaderProcess>,
+    request: Request,
+    return_reader: impl FnOnce(Option<ReaderProcess>),
+) {
     let Request { frame, mut reply } = request;
     tokio::select! {
         (read, reader) = reader::read(sandbox, reader, &frame) => {
-            give_back(reader);
+            return_reader(reader);
             let _ = reply.send(read);
         }
         // Dropping the reader kills it.
-        () = reply.closed() => give_back(None),
+        () = reply.closed() => return_reader(None),
     }
 }

@@ -7,7 +7,7 @@ use super::{IndexProgress, Library};
 use crate::domain::EmbedError;
 
 /// How long a model is not used again after a failure.
-const PAUSE: Duration = Duration::from_secs(30);
+const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
 /// Work that runs in the background. At most one task of each kind runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl ModelFailure {
 
     /// Whether the failure is too recent to try again.
     pub fn is_recent(&self) -> bool {
-        self.at.elapsed() < PAUSE
+        self.at.elapsed() < RETRY_PAUSE
     }
 }
 
@@ -110,7 +110,7 @@ impl Drop for RunningTask {
 impl Library {
     /// Runs `work` on a thread of its own, unless the task is already running. Returns false if the thread cannot be
     /// started.
-    pub(super) fn beside(
+    pub(super) fn spawn_background(
         self: &Arc<Self>,
         task: Task,
         work: impl FnOnce(&Arc<Self>, RunningTask) + Send + 'static,
@@ -126,9 +126,9 @@ impl Library {
     pub(super) fn report(&self, progress: IndexProgress) {
         let before = std::mem::replace(&mut self.background.state().progress, progress);
         if before != progress
-            && let Some(tell) = self.tell.get()
+            && let Some(callback) = self.progress_callback.get()
         {
-            tell(progress);
+            callback(progress);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::follow::MUCH;
+use super::refresh::TRIM_THRESHOLD;
 use super::{Library, LibraryError};
 use crate::domain::{Place, RelPath};
 use crate::heap;
@@ -16,9 +16,9 @@ use crate::retrieval::index::{IndexUpdate, fingerprint};
 use crate::store::{Home, StoreError};
 
 /// How long a search waits for new documents. After that it uses what is indexed, and reading goes on.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const DOCUMENT_WAIT: Duration = Duration::from_secs(2);
 /// Interval between commits: bounds the work that is repeated after a crash.
-const COMMIT: Duration = Duration::from_secs(1);
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The documents found unreadable, by fingerprint. Kept beside the index, which is rebuilt if it is in memory or
 /// damaged: a document that exceeded its time or memory limit is not retried until it changes.
@@ -30,7 +30,7 @@ pub struct Refused {
 
 /// Splits a plan into text files and documents. The documents are sorted smallest first, so that as many as possible
 /// are read while the search waits.
-pub fn apart(plan: IndexUpdate) -> (IndexUpdate, Vec<Listed>) {
+pub fn split_documents(plan: IndexUpdate) -> (IndexUpdate, Vec<Listed>) {
     let (mut documents, read): (Vec<_>, Vec<_>) =
         plan.read.into_iter().partition(|file| DocumentKind::of(&file.path).is_some());
     documents.sort_by_key(|file| file.size);
@@ -47,27 +47,27 @@ pub fn bytes(home: &Home, path: &RelPath) -> Result<Vec<u8>, Unreadable> {
 }
 
 impl Library {
-    /// Reads documents into the index, which stays usable meanwhile. Calls `tell` with the number of documents read so
+    /// Reads documents into the index, which stays usable meanwhile. Calls `on_progress` with the number of documents read so
     /// far.
-    pub(super) fn read_documents(&self, documents: &[Listed], tell: impl Fn(u32)) -> Result<(), LibraryError> {
+    pub(super) fn read_documents(&self, documents: &[Listed], on_progress: impl Fn(u32)) -> Result<(), LibraryError> {
         let mut changed = false;
         // Bytes read since freed memory was last returned to the system.
-        let mut taken = 0;
+        let mut read_bytes = 0;
         let mut committed = Instant::now();
         for (done, file) in (1..).zip(documents) {
             changed |= self.read_document(file)?;
-            taken += file.size;
-            if taken > MUCH {
-                heap::give_back();
-                taken = 0;
+            read_bytes += file.size;
+            if read_bytes > TRIM_THRESHOLD {
+                heap::trim_heap();
+                read_bytes = 0;
             }
             let last = done as usize == documents.len();
-            if changed && (last || committed.elapsed() > COMMIT) {
+            if changed && (last || committed.elapsed() > COMMIT_INTERVAL) {
                 self.commit_documents()?;
-                heap::give_back();
+                heap::trim_heap();
                 (changed, committed) = (false, Instant::now());
             }
-            tell(done);
+            on_progress(done);
         }
         if changed { self.commit_documents() } else { Ok(()) }
     }

@@ -5,10 +5,10 @@
 
 mod background;
 mod documents;
-pub mod exam;
-mod follow;
-mod meaning;
+mod embedding;
+pub mod evaluation;
 mod pieces;
+mod refresh;
 #[cfg(test)]
 mod tests;
 
@@ -24,13 +24,13 @@ use crate::retrieval::analyse::Analyser;
 use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
-    ChunkLimits, FolderIndex, Ranking, SearchError, SearchRequest, Searchable, Snapshot, wants_words_only,
+    ChunkLimits, FolderIndex, IndexSnapshot, Ranking, SearchError, SearchRequest, Searchable, wants_words_only,
 };
 use crate::store::{FolderScan, Home, StoreError};
 
 use background::{Background, Task};
 use documents::Refused;
-use meaning::Store;
+use embedding::Store;
 use pieces::Pieces;
 
 /// Returns the embedding model, loading it on the first call.
@@ -114,13 +114,13 @@ pub struct Library {
     refused: OnceLock<Refused>,
     /// Innermost lock: no other lock is taken while this one is held.
     background: Background,
-    tell: OnceLock<Box<dyn Fn(IndexProgress) + Send + Sync>>,
+    progress_callback: OnceLock<Box<dyn Fn(IndexProgress) + Send + Sync>>,
 }
 
 /// The folder as of the last scan.
 #[derive(Default)]
 struct FolderState {
-    look: FolderScan,
+    scan: FolderScan,
     /// Whether the index holds everything that the scan found.
     indexed: bool,
 }
@@ -128,7 +128,7 @@ struct FolderState {
 /// What searches use until the next change replaces it.
 #[derive(Default)]
 struct View {
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<Arc<IndexSnapshot>>,
     store: Option<Arc<Store>>,
     /// Each chunk that has a vector, with the vector's row.
     rows: Vec<(Address, u32)>,
@@ -188,7 +188,7 @@ impl Library {
             pieces: Mutex::default(),
             refused: OnceLock::new(),
             background: Background::default(),
-            tell: OnceLock::new(),
+            progress_callback: OnceLock::new(),
         }
     }
 
@@ -202,8 +202,8 @@ impl Library {
     }
 
     /// Sets the callback for progress; only the first call has an effect.
-    pub fn on_progress(&self, tell: impl Fn(IndexProgress) + Send + Sync + 'static) {
-        let _ = self.tell.set(Box::new(tell));
+    pub fn on_progress(&self, callback: impl Fn(IndexProgress) + Send + Sync + 'static) {
+        let _ = self.progress_callback.set(Box::new(callback));
     }
 
     /// Returns the best hits, after updating the index from changed files.
@@ -212,7 +212,7 @@ impl Library {
     /// Returns an error if the folder or its index cannot be read.
     pub fn search(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<Search, LibraryError> {
         let started = Instant::now();
-        let look = || self.follow().map(|()| started.elapsed().as_micros() as u64);
+        let look = || self.refresh().map(|()| started.elapsed().as_micros() as u64);
         let (looked, ahead) = if self.view().snapshot.as_ref().is_some_and(|all| all.len() >= self.large) {
             // The scan takes about as long as the search: both run in parallel, and the answer counts if nothing has
             // changed.
@@ -251,10 +251,10 @@ impl Library {
         wanted: Option<WeightReason>,
     ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
-        let (meaning, words_only) = match wanted {
+        let (query_vector, words_only) = match wanted {
             Some(reason) => (None, Some(reason)),
-            None => match self.meaning(query) {
-                Ok(question) => (Some(question), None),
+            None => match self.embed_query(query) {
+                Ok(vector) => (Some(vector), None),
                 Err(reason) => (None, Some(reason)),
             },
         };
@@ -265,11 +265,11 @@ impl Library {
         let view = self.view();
         let (pieces, piece_store) = pieces.unzip();
 
-        let asked = SearchRequest {
+        let request = SearchRequest {
             query,
             k: options.k,
             near_misses: options.near_misses,
-            meaning,
+            query_vector,
             pieces,
             words_only,
             vector_weight: options.vector_weight,
@@ -294,7 +294,7 @@ impl Library {
             },
             window: WindowLimit(self.settings.limits.tokens),
         };
-        let found = searchable.search(&asked)?;
+        let found = searchable.search(&request)?;
         let search = Search {
             query: query.to_owned(),
             folder: self.folder().to_owned(),
@@ -324,7 +324,7 @@ impl Library {
     /// # Errors
     /// Returns an error in the same cases as [`Library::search`].
     pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<(StoredChunk, bool)>, LibraryError> {
-        self.follow()?;
+        self.refresh()?;
         let view = self.view();
         let Some(snapshot) = &view.snapshot else { return Ok(Vec::new()) };
         let chunks = snapshot.chunks_of(path).map_err(SearchError::from)?;
@@ -357,8 +357,8 @@ impl Library {
     ///
     /// # Errors
     /// Returns an error in the same cases as [`Library::search`].
-    pub fn settle(self: &Arc<Self>) -> Result<(), LibraryError> {
-        self.follow()?;
+    pub fn wait_until_ready(self: &Arc<Self>) -> Result<(), LibraryError> {
+        self.refresh()?;
         self.background.wait(Task::BuildIndex, Duration::MAX);
         self.prepare();
         self.background.wait(Task::MakeVectors, Duration::MAX);

@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use super::background::ModelFailure;
-use super::meaning::{GARBAGE, SHOWN_EVERY};
+use super::embedding::{MAX_STALE_VECTORS, PROGRESS_INTERVAL};
 use super::{IndexProgress, IndexState, Library};
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
-use crate::retrieval::{Snapshot, TokenVectors, late};
+use crate::retrieval::{IndexSnapshot, TokenVectors, late};
 
 /// A late-interaction model and its vectors.
 pub struct PieceStore {
@@ -23,10 +23,10 @@ pub(super) struct Pieces {
 }
 
 impl PieceStore {
-    fn lacks(&self, snapshot: &Snapshot) -> bool {
+    fn lacks(&self, snapshot: &IndexSnapshot) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let missing = || snapshot.keys().any(|(_, key)| !tokens.has(key));
-        !snapshot.is_empty() && (tokens.wants_mean(snapshot.len()) || missing())
+        !snapshot.is_empty() && (tokens.needs_new_mean(snapshot.len()) || missing())
     }
 }
 
@@ -95,23 +95,23 @@ impl Library {
         while self.lacks_pieces() {
             let (Some(store), Some(snapshot)) = (self.piece_store(), self.view().snapshot.clone()) else { return };
             let mut shown = Instant::now();
-            let mut told = |done: usize| {
-                if shown.elapsed() > SHOWN_EVERY {
+            let mut report_progress = |done: usize| {
+                if shown.elapsed() > PROGRESS_INTERVAL {
                     shown = Instant::now();
                     let (done, total) = (done as u32, snapshot.len() as u32);
                     self.report(IndexProgress { state: IndexState::Embedding, done, total });
                 }
             };
-            let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut told);
+            let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut report_progress);
             if let Err(error) = filled.and_then(|()| self.drop_old_pieces(&store, &snapshot)) {
                 self.no_pieces(error);
             }
         }
     }
 
-    fn drop_old_pieces(&self, store: &PieceStore, snapshot: &Snapshot) -> Result<(), EmbedError> {
+    fn drop_old_pieces(&self, store: &PieceStore, snapshot: &IndexSnapshot) -> Result<(), EmbedError> {
         let mut tokens = store.tokens.write().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() <= 2 * snapshot.len() + GARBAGE {
+        if tokens.len() <= 2 * snapshot.len() + MAX_STALE_VECTORS {
             return Ok(());
         }
         let name = self.pieces_name(&*store.embedder);

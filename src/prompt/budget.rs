@@ -27,7 +27,7 @@ pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) 
     // only on its window.
     let (mut kept, mut total) = (history.len(), 0);
     while kept > 0 {
-        let start = history[..kept].iter().rposition(|m| m.is_asked()).unwrap_or(0);
+        let start = history[..kept].iter().rposition(|m| m.is_user()).unwrap_or(0);
         total += history[start..kept].iter().map(|m| cost(m, count)).sum::<usize>();
         if total > room && kept < history.len() {
             break;

@@ -92,7 +92,7 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
     if text.is_empty() {
         return;
     }
-    let question = history.iter().rposition(ChatMessage::is_asked).unwrap_or(history.len());
+    let question = history.iter().rposition(ChatMessage::is_user).unwrap_or(history.len());
     match question.checked_sub(1).map(|before| &mut history[before]) {
         // Some chat templates refuse two assistant messages in a row.
         Some(ChatMessage::Assistant { content, calls, .. }) if calls.is_empty() => {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::error::ProviderError;
 
 /// Optional fields. `max_tokens` is not among them: without it an answer may cost any amount.
-const DISPENSABLE: &[&str] = &[
+const OPTIONAL_FIELDS: &[&str] = &[
     "stream_options",
     "temperature",
     "parallel_tool_calls",
@@ -38,9 +38,9 @@ pub(super) enum Adjustment {
 }
 
 /// Returns the change that an error asks for, if it would change this body.
-pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Adjustment> {
-    let ProviderError::Refused { status: 400 | 422, words, .. } = error else { return None };
-    let words = words.to_lowercase();
+pub(super) fn adjustment(error: &ProviderError, body: &Value) -> Option<Adjustment> {
+    let ProviderError::Refused { status: 400 | 422, provider_message, .. } = error else { return None };
+    let message = provider_message.to_lowercase();
     let refuses = [
         "unsupported",
         "not support",
@@ -52,28 +52,28 @@ pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Adjustment> 
         "extra inputs",
         "invalid parameter",
     ];
-    if !refuses.iter().any(|word| words.contains(word)) {
+    if !refuses.iter().any(|word| message.contains(word)) {
         return None;
     }
-    let refused = |field: &&str| body.get(*field).is_some() && names(&words, field);
-    if words.contains("tools with reasoning_effort") {
+    let refused = |field: &&str| body.get(*field).is_some() && names(&message, field);
+    if message.contains("tools with reasoning_effort") {
         return (body.get(EFFORT) != Some(&json!("none"))).then_some(Adjustment::NoEffort);
     }
-    if refused(&OLD_LIMIT) && names(&words, NEW_LIMIT) {
+    if refused(&OLD_LIMIT) && names(&message, NEW_LIMIT) {
         return Some(Adjustment::Limit { old: OLD_LIMIT, new: NEW_LIMIT });
     }
     if refused(&NEW_LIMIT) {
         return Some(Adjustment::Limit { old: NEW_LIMIT, new: OLD_LIMIT });
     }
-    DISPENSABLE.iter().copied().find(|field| refused(field)).map(Adjustment::Without)
+    OPTIONAL_FIELDS.iter().copied().find(|field| refused(field)).map(Adjustment::Without)
 }
 
 /// Whether the text names the field as a whole word: `reasoning` is not `reasoning_effort`.
-fn names(words: &str, field: &str) -> bool {
+fn names(message: &str, field: &str) -> bool {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    words
+    message
         .match_indices(field)
-        .any(|(at, _)| !words[..at].ends_with(part_of_name) && !words[at + field.len()..].starts_with(part_of_name))
+        .any(|(at, _)| !message[..at].ends_with(part_of_name) && !message[at + field.len()..].starts_with(part_of_name))
 }
 
 impl Adjustment {
@@ -116,38 +116,38 @@ impl Adjustment {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Option<Adjustment> {
-        let error = ProviderError::Refused { provider: "P".into(), status: 400, words: words.into() };
+    fn adjustment_for(message: &str) -> Option<Adjustment> {
+        let error = ProviderError::Refused { provider: "P".into(), status: 400, provider_message: message.into() };
         let body = json!({"max_tokens": 5, "temperature": 0.7, "stream_options": {}, "reasoning_effort": "none"});
-        wanted(&error, &body)
+        adjustment(&error, &body)
     }
 
     #[test]
     fn field_is_dropped_only_when_refused_by_name() {
         assert_eq!(
-            asked(
+            adjustment_for(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
             ),
             Some(Adjustment::Limit { old: "max_tokens", new: "max_completion_tokens" })
         );
         assert_eq!(
-            asked("Unsupported value: 'temperature' does not support 0.7 with this model."),
+            adjustment_for("Unsupported value: 'temperature' does not support 0.7 with this model."),
             Some(Adjustment::Without("temperature"))
         );
         assert_eq!(
-            asked("Extra inputs are not permitted: stream_options"),
+            adjustment_for("Extra inputs are not permitted: stream_options"),
             Some(Adjustment::Without("stream_options"))
         );
-        assert_eq!(asked("Unknown field reasoning_effort"), Some(Adjustment::Without("reasoning_effort")));
+        assert_eq!(adjustment_for("Unknown field reasoning_effort"), Some(Adjustment::Without("reasoning_effort")));
         let effort = "Function tools with reasoning_effort are not supported for m in /v1/chat/completions.";
-        let error = ProviderError::Refused { provider: "P".into(), status: 400, words: effort.into() };
+        let error = ProviderError::Refused { provider: "P".into(), status: 400, provider_message: effort.into() };
         let mut body = json!({"tools": []});
-        let change = wanted(&error, &body);
+        let change = adjustment(&error, &body);
         assert_eq!(change, Some(Adjustment::NoEffort));
         change.unwrap().apply(&mut body);
         assert_eq!(body, json!({"tools": [], "reasoning_effort": "none"}));
         assert_eq!(
-            asked("Function tools with reasoning_effort are not supported for m in /v1/chat/completions."),
+            adjustment_for("Function tools with reasoning_effort are not supported for m in /v1/chat/completions."),
             None,
             "it is none already"
         );
@@ -158,7 +158,7 @@ mod tests {
             "The reasoning_content in the thinking mode must be passed back to the API",
             "unsupported content",
         ] {
-            assert_eq!(asked(other), None, "{other}");
+            assert_eq!(adjustment_for(other), None, "{other}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::calls::Calls;
-use super::classify::ErrorSource;
+use super::classify::ErrorContext;
 use super::error::ProviderError;
 use super::sse::Event;
 use super::think::{Split, Splitter};
@@ -26,7 +26,7 @@ pub(super) enum ReadFlow {
 }
 
 pub(super) struct Assembler {
-    subject: Arc<ErrorSource>,
+    error_context: Arc<ErrorContext>,
     splitter: Option<Splitter>,
     calls: Calls,
     usage: Option<Usage>,
@@ -46,9 +46,9 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub fn new(subject: Arc<ErrorSource>, splitter: Option<Splitter>) -> Self {
+    pub fn new(error_context: Arc<ErrorContext>, splitter: Option<Splitter>) -> Self {
         Self {
-            subject,
+            error_context,
             splitter,
             calls: Calls::default(),
             usage: None,
@@ -78,7 +78,7 @@ impl Assembler {
         }
         match serde_json::from_str::<Value>(&data) {
             Ok(document) if name == "error" && document.get("error").is_none() => {
-                Err(self.subject.stream_error(&document))
+                Err(self.error_context.stream_error(&document))
             }
             Ok(document) => self.document(&document),
             Err(_) => self.bad("an event that is not JSON"),
@@ -100,11 +100,11 @@ impl Assembler {
         let finish = match (self.finish.as_deref(), stated) {
             (Some(reason), _) => self.finish_of(reason)?,
             (None, ReadFlow::Done) if self.calls.complete() => self.finish_of("stop")?,
-            (None, ReadFlow::Done) => return Err(self.subject.interrupted("a tool call is incomplete")),
-            (None, ReadFlow::More) => return Err(self.subject.interrupted("the connection closed early")),
+            (None, ReadFlow::Done) => return Err(self.error_context.interrupted("a tool call is incomplete")),
+            (None, ReadFlow::More) => return Err(self.error_context.interrupted("the connection closed early")),
         };
         match finish {
-            Finish::Stop | Finish::ToolCalls if self.blank_only() => return Err(self.subject.empty()),
+            Finish::Stop | Finish::ToolCalls if self.blank_only() => return Err(self.error_context.empty()),
             // A limit or a refusal explains an empty answer.
             Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Refusal => {}
         }
@@ -142,7 +142,7 @@ impl Assembler {
         match said {
             StreamItem::Error(error) => {
                 // After the finish reason, an error no longer matters.
-                if self.finish.is_some() { Ok(()) } else { Err(self.subject.stream_error(&error)) }
+                if self.finish.is_some() { Ok(()) } else { Err(self.error_context.stream_error(&error)) }
             }
             StreamItem::PromptProgress { total, processed } => {
                 self.progressed |= processed > self.processed || total > 0 && self.processed == 0;
@@ -174,9 +174,9 @@ impl Assembler {
                 }
                 Ok(())
             }
-            StreamItem::Refusal(words) => {
+            StreamItem::Refusal(text) => {
                 self.refused = true;
-                self.text(words);
+                self.text(text);
                 Ok(())
             }
             StreamItem::Call(piece) => {
@@ -245,14 +245,14 @@ impl Assembler {
 
     fn bad(&mut self, what: &str) -> Result<ReadFlow, ProviderError> {
         self.bad_events += 1;
-        if self.bad_events > BAD_EVENTS { Err(self.subject.bad_stream(what)) } else { Ok(ReadFlow::More) }
+        if self.bad_events > BAD_EVENTS { Err(self.error_context.bad_stream(what)) } else { Ok(ReadFlow::More) }
     }
 
     fn finish_of(&self, reason: &str) -> Result<Finish, ProviderError> {
-        let fault = |words: &str| ProviderError::Server {
-            provider: self.subject.provider.clone(),
+        let fault = |message: &str| ProviderError::Server {
+            provider: self.error_context.provider.clone(),
             status: 503,
-            words: words.to_owned(),
+            provider_message: message.to_owned(),
             after: None,
         };
         let finish = match reason {

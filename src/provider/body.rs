@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::profile::{Echo, Profile};
+use super::profile::{Profile, ThinkingReplay};
 use super::{ChatMessage, ModelRequest, SeenPicture};
 use crate::domain::ToolSpec;
 
@@ -30,7 +30,7 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
         let most = profile.output_ceiling.unwrap_or(u32::MAX);
         body.insert(profile.max_tokens_field.into(), json!(wish.clamp(1, most)));
     }
-    body.extend(profile.switch.field(profile.thinking).map(|(name, value)| (name.to_owned(), value)));
+    body.extend(profile.thinking_parameter.field(profile.thinking).map(|(name, value)| (name.to_owned(), value)));
     if let Some(effort) = profile.effort_with_tools.filter(|_| !request.tools.is_empty()) {
         body.insert("reasoning_effort".into(), json!(effort));
     }
@@ -88,7 +88,7 @@ fn mark_exchanges(messages: &[ChatMessage]) -> Vec<bool> {
         }
     };
     messages
-        .chunk_by(|_, next| !next.is_asked())
+        .chunk_by(|_, next| !next.is_user())
         .flat_map(|exchange| std::iter::repeat_n(exchange.iter().any(calls), exchange.len()))
         .collect()
 }
@@ -99,9 +99,9 @@ fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool
     fields.insert("role".into(), json!("assistant"));
     // With calls, "" and not null: chat templates of self-hosted models concatenate it with other text.
     fields.insert("content".into(), json!(content));
-    match profile.echo {
-        Echo::Never => {}
-        Echo::WithCalls(field) => {
+    match profile.thinking_replay {
+        ThinkingReplay::Never => {}
+        ThinkingReplay::WithCalls(field) => {
             if exchange_with_calls && (thinking.is_some() || !calls.is_empty()) {
                 fields.insert(field.into(), json!(thinking.as_deref().unwrap_or_default()));
             }

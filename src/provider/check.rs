@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::Endpoint;
 use super::client::Shared;
-use super::error::{ConnectionFailure, Phase, ProviderError};
-use super::turn::failed;
+use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
+use super::turn::error_from_response;
 
 const MODELS: &str = "/models";
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of a list of models.
-const MOST: usize = 4 << 20;
+const MAX_LIST_BYTES: usize = 4 << 20;
 /// Maximum number of names returned.
-const MOST_MODELS: usize = 500;
+const MAX_MODELS: usize = 500;
 
 /// Returns the names of the available models, in the provider's order.
 ///
@@ -22,31 +22,31 @@ const MOST_MODELS: usize = 500;
 /// Returns an error if the provider cannot be reached, refuses the key, or sends something other than a list of models.
 pub async fn list_models(endpoint: Endpoint) -> Result<Vec<String>, ProviderError> {
     let shared = Shared::new(endpoint, MODELS)?;
-    let provider = shared.subject.provider.clone();
-    match tokio::time::timeout(PATIENCE, ask(&shared)).await {
+    let provider = shared.error_context.provider.clone();
+    match tokio::time::timeout(REQUEST_TIMEOUT, ask(&shared)).await {
         Ok(answer) => answer,
-        Err(_) => Err(ProviderError::Timeout { provider, phase: Phase::FirstByte, waited: PATIENCE }),
+        Err(_) => Err(ProviderError::Timeout { provider, phase: TimeoutPhase::FirstByte, waited: REQUEST_TIMEOUT }),
     }
 }
 
 async fn ask(shared: &Shared) -> Result<Vec<String>, ProviderError> {
     let mut response = shared.get().await?;
     if !response.status().is_success() {
-        return Err(failed(shared, response).await);
+        return Err(error_from_response(shared, response).await);
     }
     let mut bytes = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| shared.subject.transport(&error))? {
-        if bytes.len() + piece.len() > MOST {
-            return Err(shared.subject.unreachable(ConnectionFailure::NotAnApi));
+    while let Some(piece) = response.chunk().await.map_err(|error| shared.error_context.transport(&error))? {
+        if bytes.len() + piece.len() > MAX_LIST_BYTES {
+            return Err(shared.error_context.unreachable(ConnectionFailure::NotAnApi));
         }
         bytes.extend_from_slice(&piece);
     }
     let document: Value =
-        serde_json::from_slice(&bytes).map_err(|_| shared.subject.unreachable(ConnectionFailure::NotAnApi))?;
+        serde_json::from_slice(&bytes).map_err(|_| shared.error_context.unreachable(ConnectionFailure::NotAnApi))?;
     let list = document.get("data").or_else(|| document.get("models")).and_then(Value::as_array);
-    let list = list.ok_or_else(|| shared.subject.unreachable(ConnectionFailure::NotAnApi))?;
+    let list = list.ok_or_else(|| shared.error_context.unreachable(ConnectionFailure::NotAnApi))?;
     let names = list.iter().filter_map(|model| model.get("id").or_else(|| model.get("name"))?.as_str());
-    Ok(names.map(str::to_owned).take(MOST_MODELS).collect())
+    Ok(names.map(str::to_owned).take(MAX_MODELS).collect())
 }
 
 #[cfg(test)]

@@ -5,20 +5,20 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::error::{ConnectionFailure, Key, ProviderError};
+use super::error::{ConnectionFailure, KeyProblem, ProviderError};
 
 /// Maximum length of a quotation from a provider, in characters.
-const WORDS: usize = 300;
+const MAX_QUOTE_CHARACTERS: usize = 300;
 
 /// What the errors of one client refer to.
-pub(super) struct ErrorSource {
+pub(super) struct ErrorContext {
     pub provider: String,
     pub model: String,
     /// Without credentials and query.
     pub address: String,
     /// The setting to check if the key is wrong.
     pub setting: String,
-    /// Used only to redact it from the provider's words.
+    /// Used only to redact it from the provider's message.
     pub key: Option<SecretString>,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct Failure<'a> {
     pub status: u16,
     /// `code` and `type` of the error object.
     pub code: String,
-    pub words: String,
+    pub provider_message: String,
     pub after: Option<Duration>,
     /// The text that the other fields were parsed from.
     pub text: &'a str,
 }
 
-impl ErrorSource {
+impl ErrorContext {
     /// Classifies an HTTP response that is not a success.
     pub fn response(&self, status: u16, text: &str, after: Option<Duration>) -> ProviderError {
         let document: Value = serde_json::from_str(text).unwrap_or(Value::Null);
@@ -43,10 +43,14 @@ impl ErrorSource {
             other => other,
         };
         let error = error.get("error").unwrap_or(error);
-        let (code, words) = (code_of(error), words_of(error));
+        let (code, provider_message) = (code_of(error), message_of(error));
         let html = text.trim_start().starts_with('<');
-        let words = if words.is_empty() && !html && document.is_null() { text.trim().to_owned() } else { words };
-        self.classify(Failure { status, code, words, after, text })
+        let provider_message = if provider_message.is_empty() && !html && document.is_null() {
+            text.trim().to_owned()
+        } else {
+            provider_message
+        };
+        self.classify(Failure { status, code, provider_message, after, text })
     }
 
     /// Classifies an error object inside a stream that started successfully.
@@ -63,43 +67,44 @@ impl ErrorSource {
             None => status_of_code(&code),
         };
         let text = error.to_string();
-        self.classify(Failure { status, code, words: words_of(error), after: None, text: &text })
+        self.classify(Failure { status, code, provider_message: message_of(error), after: None, text: &text })
     }
 
     fn classify(&self, failure: Failure<'_>) -> ProviderError {
-        let Failure { status, code, words, after, text } = failure;
+        let Failure { status, code, provider_message, after, text } = failure;
         let provider = self.provider.clone();
-        let lower = format!("{code} {words} {}", if words.is_empty() { text } else { "" }).to_lowercase();
+        let lower =
+            format!("{code} {provider_message} {}", if provider_message.is_empty() { text } else { "" }).to_lowercase();
         let says = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
         let overflow = says(OVERFLOW) || lower.contains("input length") && lower.contains("range of");
-        let words = self.quote(&words);
+        let provider_message = self.quote(&provider_message);
         match status {
             400 | 413 | 422 if overflow => ProviderError::ContextOverflow { limit: limit_of(text) },
             413 => ProviderError::ContextOverflow { limit: limit_of(text) },
-            402 => ProviderError::Quota { provider, words },
-            400 | 403 | 429 if says(QUOTA) => ProviderError::Quota { provider, words },
+            402 => ProviderError::Quota { provider, provider_message },
+            400 | 403 | 429 if says(QUOTA) => ProviderError::Quota { provider, provider_message },
             400 if says(&["api key", "api_key", "apikey"]) && says(&["invalid", "incorrect", "not valid"]) => {
-                self.auth(words)
+                self.auth(provider_message)
             }
-            400 | 403 if says(FILTER) => ProviderError::Refused { provider, status, words },
-            401 | 403 => self.auth(words),
+            400 | 403 if says(FILTER) => ProviderError::Refused { provider, status, provider_message },
+            401 | 403 => self.auth(provider_message),
             400 | 404 if says(MODEL) && says(MISSING) => {
-                ProviderError::ModelNotFound { provider, model: self.model.clone(), words }
+                ProviderError::ModelNotFound { provider, model: self.model.clone(), provider_message }
             }
             404 | 405 => self.unreachable(ConnectionFailure::NoSuchPath),
             429 => ProviderError::RateLimited { provider, after },
-            408 | 500..=599 => ProviderError::Server { provider, status, words, after },
-            _ => ProviderError::Refused { provider, status, words },
+            408 | 500..=599 => ProviderError::Server { provider, status, provider_message, after },
+            _ => ProviderError::Refused { provider, status, provider_message },
         }
     }
 
-    fn auth(&self, words: String) -> ProviderError {
-        let key = if self.key.is_some() { Key::NotAccepted } else { Key::Missing };
-        self.key_error(key, words)
+    fn auth(&self, provider_message: String) -> ProviderError {
+        let key = if self.key.is_some() { KeyProblem::NotAccepted } else { KeyProblem::Missing };
+        self.key_error(key, provider_message)
     }
 
-    pub fn key_error(&self, key: Key, words: String) -> ProviderError {
-        ProviderError::Auth { provider: self.provider.clone(), key, setting: self.setting.clone(), words }
+    pub fn key_error(&self, key: KeyProblem, provider_message: String) -> ProviderError {
+        ProviderError::Auth { provider: self.provider.clone(), key, setting: self.setting.clone(), provider_message }
     }
 
     pub fn unreachable(&self, trouble: ConnectionFailure) -> ProviderError {
@@ -139,13 +144,13 @@ impl ErrorSource {
         self.unreachable(trouble)
     }
 
-    /// Returns a provider's words for display: one line, truncated, without the key.
-    pub fn quote(&self, words: &str) -> String {
-        let mut line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    /// Returns a provider's message for display: one line, truncated, without the key.
+    pub fn quote(&self, message: &str) -> String {
+        let mut line = message.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some(key) = self.key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) {
             line = line.replace(key, "•••");
         }
-        match line.char_indices().nth(WORDS) {
+        match line.char_indices().nth(MAX_QUOTE_CHARACTERS) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line.trim_end_matches('.').to_owned(),
         }
@@ -249,10 +254,10 @@ fn code_of(error: &Value) -> String {
     format!("{} {}", part("code"), part("type")).trim().to_owned()
 }
 
-fn words_of(error: &Value) -> String {
+fn message_of(error: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     match error {
-        Value::String(words) => words.clone(),
+        Value::String(message) => message.clone(),
         other => {
             // OpenRouter puts the upstream provider's own words into `metadata.raw`.
             let raw = other.get("metadata").and_then(|metadata| text(metadata, "raw"));
@@ -298,8 +303,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn subject() -> ErrorSource {
-        ErrorSource {
+    fn error_context() -> ErrorContext {
+        ErrorContext {
             provider: "P".into(),
             model: "m".into(),
             address: "https://p.example/v1".into(),
@@ -392,7 +397,7 @@ mod tests {
             (529, r#"{"error":{"type":"overloaded_error"}}"#, "server"),
             (408, "", "server"),
         ] {
-            let error = subject().response(status, body, None);
+            let error = error_context().response(status, body, None);
             assert_eq!(error.code(), code, "{status} {body}: {error}");
         }
     }
@@ -427,7 +432,7 @@ mod tests {
             ),
             (r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#, None),
         ] {
-            assert_eq!(subject().response(400, body, None), ProviderError::ContextOverflow { limit }, "{body}");
+            assert_eq!(error_context().response(400, body, None), ProviderError::ContextOverflow { limit }, "{body}");
         }
     }
 
@@ -446,17 +451,19 @@ mod tests {
             (json!("something broke"), "server"),
             (json!({"code": "1234", "message": "?"}), "server"),
         ] {
-            assert_eq!(subject().stream_error(&error).code(), code, "{error}");
+            assert_eq!(error_context().stream_error(&error).code(), code, "{error}");
         }
     }
 
     #[test]
     fn quoted_response_is_short_and_without_key() {
-        assert_eq!(subject().quote("Your key  sk-secret\nis wrong."), "Your key ••• is wrong");
-        assert_eq!(subject().quote(&"é".repeat(400)).chars().count(), 301);
+        assert_eq!(error_context().quote("Your key  sk-secret\nis wrong."), "Your key ••• is wrong");
+        assert_eq!(error_context().quote(&"é".repeat(400)).chars().count(), 301);
         let raw = json!({"message": "Provider returned error", "code": 502, "metadata": {"raw": "upstream says no"}});
-        assert!(subject().stream_error(&raw).to_string().contains("\"Provider returned error: upstream says no\""));
-        let html = subject().response(502, "<html><body>Bad Gateway</body></html>", None).to_string();
+        assert!(
+            error_context().stream_error(&raw).to_string().contains("\"Provider returned error: upstream says no\"")
+        );
+        let html = error_context().response(502, "<html><body>Bad Gateway</body></html>", None).to_string();
         assert!(!html.contains('<'), "{html}");
     }
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::adapt::Adjustment;
-use super::classify::ErrorSource;
-use super::error::{ConnectionFailure, Key, ProviderError};
+use super::classify::ErrorContext;
+use super::error::{ConnectionFailure, KeyProblem, ProviderError};
 use super::profile::{Profile, Thinking, is_loopback};
 use super::turn::AnswerStream;
 use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
@@ -31,7 +31,7 @@ pub struct Client {
 /// State shared by all requests of one client.
 pub(super) struct Shared {
     pub endpoint: Endpoint,
-    pub subject: Arc<ErrorSource>,
+    pub error_context: Arc<ErrorContext>,
     url: Url,
     /// Created by the first request: loading the certificates takes longer than everything else.
     http: OnceLock<reqwest::Client>,
@@ -65,7 +65,9 @@ impl Client {
     pub fn body(&self, request: &ModelRequest) -> Value {
         let profile = &self.shared.endpoint.profile;
         match self.thinking {
-            Some(thinking) if profile.has_switch() => self.body_for(&Profile { thinking, ..profile.clone() }, request),
+            Some(thinking) if profile.can_switch_thinking() => {
+                self.body_for(&Profile { thinking, ..profile.clone() }, request)
+            }
             Some(_) | None => self.body_for(profile, request),
         }
     }
@@ -91,9 +93,9 @@ impl Client {
                 StreamChunk::Text(more) => text.push_str(&more),
                 StreamChunk::Finish(Finish::Refusal) if text.is_empty() => {
                     return Err(ProviderError::Refused {
-                        provider: self.shared.subject.provider.clone(),
+                        provider: self.shared.error_context.provider.clone(),
                         status: 200,
-                        words: "the model declined to answer".to_owned(),
+                        provider_message: "the model declined to answer".to_owned(),
                     });
                 }
                 StreamChunk::Status { .. }
@@ -104,7 +106,7 @@ impl Client {
                 | StreamChunk::Finish(_) => {}
             }
         }
-        if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
+        if text.is_empty() { Err(self.shared.error_context.empty()) } else { Ok(text) }
     }
 
     /// Creates a client with the DNS resolver of a test.
@@ -132,24 +134,24 @@ impl Client {
 impl Shared {
     /// Creates the shared state. `api` is a path relative to the base address, such as [`CHAT`].
     pub fn new(endpoint: Endpoint, api: &str) -> Result<Self, ProviderError> {
-        let subject = Arc::new(subject(&endpoint));
+        let error_context = Arc::new(error_context(&endpoint));
         let url = api_url(&endpoint.base_url, api);
-        let url = url.map_err(|why| subject.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
-        headers(&endpoint).ok_or_else(|| subject.key_error(Key::Unsendable, String::new()))?;
-        Ok(Self { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() })
+        let url = url.map_err(|why| error_context.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
+        headers(&endpoint).ok_or_else(|| error_context.key_error(KeyProblem::Unsendable, String::new()))?;
+        Ok(Self { endpoint, error_context, url, http: OnceLock::new(), changes: Mutex::default() })
     }
 
     /// Sends one request and waits for the response headers.
     pub async fn post(&self, body: bytes::Bytes) -> Result<reqwest::Response, ProviderError> {
         let http = self.http()?;
         let request = http.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
-        request.send().await.map_err(|error| self.subject.transport(&error))
+        request.send().await.map_err(|error| self.error_context.transport(&error))
     }
 
     /// Sends a request without a body and waits for the response headers.
     pub async fn get(&self) -> Result<reqwest::Response, ProviderError> {
         let request = self.http()?.get(self.url.clone());
-        request.send().await.map_err(|error| self.subject.transport(&error))
+        request.send().await.map_err(|error| self.error_context.transport(&error))
     }
 
     /// Stores a change for all later requests.
@@ -165,7 +167,7 @@ impl Shared {
             return Ok(http);
         }
         let headers = headers(&self.endpoint).unwrap_or_default();
-        let http = build(&self.url, headers).map_err(|error| self.subject.transport(&error))?;
+        let http = build(&self.url, headers).map_err(|error| self.error_context.transport(&error))?;
         Ok(self.http.get_or_init(|| http))
     }
 }
@@ -207,7 +209,7 @@ fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     Some(headers)
 }
 
-fn subject(endpoint: &Endpoint) -> ErrorSource {
+fn error_context(endpoint: &Endpoint) -> ErrorContext {
     let provider = match endpoint.label.trim() {
         "" => endpoint.profile.kind.name().to_owned(),
         label => label.to_owned(),
@@ -216,7 +218,7 @@ fn subject(endpoint: &Endpoint) -> ErrorSource {
         Some(variable) => format!("api_key in the settings of {provider}, or the variable {variable}"),
         None => "OPENAI_API_KEY in .env, or its api_key in config.yml".to_owned(),
     };
-    ErrorSource {
+    ErrorContext {
         setting,
         model: endpoint.model.clone(),
         address: shown_address(&endpoint.base_url),

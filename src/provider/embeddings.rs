@@ -1,7 +1,7 @@
 //! Computes vectors with a service that has the OpenAI embeddings API.
 //!
 //! Texts are sent in batches; an answer is valid only if it contains one finite vector for each text, all with the
-//! dimension of the first answer. Texts are truncated to [`LONGEST`] characters.
+//! dimension of the first answer. Texts are truncated to [`MAX_CHARACTERS`] characters.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,19 +18,19 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::Endpoint;
 use super::classify::break_cause;
 use super::client::{EMBEDDINGS, Shared, shown_address};
-use super::error::{ConnectionFailure, Phase, ProviderError};
+use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
 use super::retry::Retries;
-use super::turn::{RESPONSE_CAP, failed};
+use super::turn::{MAX_RESPONSE_BYTES, error_from_response};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 
 /// Maximum characters sent of a text: within the 8,192 tokens that services read.
-const LONGEST: usize = 4_000;
+const MAX_CHARACTERS: usize = 4_000;
 /// Maximum texts of a request, lowered if a service accepts fewer, and maximum bytes of their texts.
-const BATCH: usize = 64;
-const BATCH_BYTES: usize = 96 << 10;
+const MAX_BATCH: usize = 64;
+const MAX_BATCH_BYTES: usize = 96 << 10;
 /// Timeout for the vector of a question, including retries: a person waits for it, and the lexical retriever finds much
 /// without it.
-const QUESTION: Duration = Duration::from_secs(10);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long questions skip a service after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
 /// Sent in place of a text without a visible character, which services refuse.
@@ -53,7 +53,7 @@ impl Embeddings {
     /// Returns an error if the service cannot be reached, refuses the request, or sends an invalid answer.
     pub fn connect(endpoint: Endpoint, runtime: Handle) -> Result<Self, EmbedError> {
         let id = id(&endpoint);
-        let service = Arc::new(Service::new(endpoint).map_err(told)?);
+        let service = Arc::new(Service::new(endpoint).map_err(to_embed_error)?);
         let vectors = wait(&runtime, service.clone(), (EmbeddingInput::Query, vec![PROBE.to_owned()]))?;
         let dimension = vectors.first().map_or(0, Vec::len);
         Ok(Self { service, runtime, id, dimension })
@@ -100,7 +100,7 @@ fn wait(
         let _ = done.send(service.embed(ask.0, &ask.1).await);
     });
     match answer.blocking_recv() {
-        Ok(vectors) => vectors.map_err(told),
+        Ok(vectors) => vectors.map_err(to_embed_error),
         Err(_) => Err(EmbedError::Unavailable("The server is stopping.".to_owned())),
     }
 }
@@ -110,10 +110,10 @@ pub(super) struct Service {
     shared: Shared,
     /// What the service was found to need: vectors as arrays of numbers, and a maximum number of texts per request.
     arrays: AtomicBool,
-    most: AtomicUsize,
+    max_batch: AtomicUsize,
     dimension: OnceLock<usize>,
     /// The last question's error, until a request succeeds.
-    failed: Mutex<Option<(Instant, ProviderError)>>,
+    last_failure: Mutex<Option<(Instant, ProviderError)>>,
 }
 
 impl Service {
@@ -121,9 +121,9 @@ impl Service {
         Ok(Self {
             shared: Shared::new(endpoint, EMBEDDINGS)?,
             arrays: AtomicBool::new(false),
-            most: AtomicUsize::new(BATCH),
+            max_batch: AtomicUsize::new(MAX_BATCH),
             dimension: OnceLock::new(),
-            failed: Mutex::default(),
+            last_failure: Mutex::default(),
         })
     }
 
@@ -144,9 +144,9 @@ impl Service {
         {
             return Err(error.clone());
         }
-        let deadline = Instant::now() + QUESTION;
+        let deadline = Instant::now() + QUERY_TIMEOUT;
         let result = timeout_at(deadline, self.batches(texts, Some(deadline))).await;
-        let result = result.unwrap_or_else(|_| Err(self.silent(Phase::FirstByte, QUESTION)));
+        let result = result.unwrap_or_else(|_| Err(self.timeout_error(TimeoutPhase::FirstByte, QUERY_TIMEOUT)));
         if let Err(error) = &result {
             *self.failure() = Some((Instant::now(), error.clone()));
         }
@@ -158,9 +158,9 @@ impl Service {
         let mut rest = texts;
         while !rest.is_empty() {
             let mut bytes = 0;
-            let fit = rest.iter().take(self.most.load(Ordering::Relaxed)).take_while(|text| {
+            let fit = rest.iter().take(self.max_batch.load(Ordering::Relaxed)).take_while(|text| {
                 bytes += text.len();
-                bytes <= BATCH_BYTES
+                bytes <= MAX_BATCH_BYTES
             });
             let (batch, others) = rest.split_at(fit.count().max(1));
             match self.batch(batch, deadline).await {
@@ -170,7 +170,7 @@ impl Service {
                 }
                 // Services accept at most 10, 25, 32 or 2048 texts, and word the error in many ways.
                 Err(error) if batch.len() > 1 && refuses_form(&error) => {
-                    self.most.store((batch.len() / 8).max(1), Ordering::Relaxed);
+                    self.max_batch.store((batch.len() / 8).max(1), Ordering::Relaxed);
                 }
                 // Base64 takes a fifth of the bytes, but not every service supports it.
                 Err(error) if !self.arrays.load(Ordering::Relaxed) && refuses_form(&error) => {
@@ -203,68 +203,72 @@ impl Service {
     }
 
     async fn exchange(&self, body: Bytes) -> Result<Vec<u8>, ProviderError> {
-        let (subject, profile) = (&self.shared.subject, &self.shared.endpoint.profile);
+        let (error_context, profile) = (&self.shared.error_context, &self.shared.endpoint.profile);
         let mut response = match timeout(profile.first_byte, self.shared.post(body)).await {
             Ok(response) => response?,
-            Err(_) => return Err(self.silent(Phase::FirstByte, profile.first_byte)),
+            Err(_) => return Err(self.timeout_error(TimeoutPhase::FirstByte, profile.first_byte)),
         };
         if !response.status().is_success() {
-            return Err(failed(&self.shared, response).await);
+            return Err(error_from_response(&self.shared, response).await);
         }
         let mut answer = Vec::new();
         loop {
             match timeout(profile.idle, response.chunk()).await {
-                Ok(Ok(Some(piece))) if answer.len() + piece.len() <= RESPONSE_CAP => answer.extend_from_slice(&piece),
-                Ok(Ok(Some(_))) => return Err(subject.bad_stream("an answer of more than 16 MiB")),
+                Ok(Ok(Some(piece))) if answer.len() + piece.len() <= MAX_RESPONSE_BYTES => {
+                    answer.extend_from_slice(&piece)
+                }
+                Ok(Ok(Some(_))) => return Err(error_context.bad_stream("an answer of more than 16 MiB")),
                 Ok(Ok(None)) => return Ok(answer),
-                Ok(Err(error)) => return Err(subject.interrupted(break_cause(&error))),
-                Err(_) => return Err(self.silent(Phase::Idle, profile.idle)),
+                Ok(Err(error)) => return Err(error_context.interrupted(break_cause(&error))),
+                Err(_) => return Err(self.timeout_error(TimeoutPhase::Idle, profile.idle)),
             }
         }
     }
 
     /// Returns the vectors of an answer in the order of the texts, each normalized to length 1.
     fn read(&self, answer: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {
-        let subject = &self.shared.subject;
+        let error_context = &self.shared.error_context;
         let answer: Answer = match serde_json::from_slice(answer) {
             Ok(answer) => answer,
-            Err(error) if error.is_eof() => return Err(subject.interrupted("the answer was cut off")),
+            Err(error) if error.is_eof() => return Err(error_context.interrupted("the answer was cut off")),
             Err(_) if answer.trim_ascii_start().starts_with(b"<") => {
-                return Err(subject.unreachable(ConnectionFailure::NotAnApi));
+                return Err(error_context.unreachable(ConnectionFailure::NotAnApi));
             }
             Err(error) => {
                 let document: Value = serde_json::from_slice(answer).unwrap_or_default();
                 return Err(match document.get("error") {
-                    Some(error) => subject.stream_error(error),
-                    None => subject.bad_stream(format!("no embeddings: {error}")),
+                    Some(error) => error_context.stream_error(error),
+                    None => error_context.bad_stream(format!("no embeddings: {error}")),
                 });
             }
         };
         if answer.data.len() != texts {
-            return Err(subject.bad_stream(format!("{} vectors for {texts} texts", answer.data.len())));
+            return Err(error_context.bad_stream(format!("{} vectors for {texts} texts", answer.data.len())));
         }
         let mut vectors = vec![Vec::new(); texts];
         for (place, item) in answer.data.into_iter().enumerate() {
-            let vector = item.embedding.floats().map_err(|why| subject.bad_stream(why))?;
+            let vector = item.embedding.floats().map_err(|why| error_context.bad_stream(why))?;
             let dimension = *self.dimension.get_or_init(|| vector.len());
             if vector.len() != dimension {
                 let found = vector.len();
-                return Err(subject.bad_stream(format!("{found} numbers in a vector where there were {dimension}")));
+                return Err(
+                    error_context.bad_stream(format!("{found} numbers in a vector where there were {dimension}"))
+                );
             }
             match vectors.get_mut(item.index.unwrap_or(place)) {
                 Some(own) if own.is_empty() => *own = vector,
-                Some(_) | None => return Err(subject.bad_stream("vectors that are not one for each text")),
+                Some(_) | None => return Err(error_context.bad_stream("vectors that are not one for each text")),
             }
         }
         Ok(vectors)
     }
 
-    fn silent(&self, phase: Phase, waited: Duration) -> ProviderError {
-        ProviderError::Timeout { provider: self.shared.subject.provider.clone(), phase, waited }
+    fn timeout_error(&self, phase: TimeoutPhase, waited: Duration) -> ProviderError {
+        ProviderError::Timeout { provider: self.shared.error_context.provider.clone(), phase, waited }
     }
 
     fn failure(&self) -> std::sync::MutexGuard<'_, Option<(Instant, ProviderError)>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -295,11 +299,11 @@ impl Vector {
             Self::Base64(text) => {
                 let bytes = base64::engine::general_purpose::STANDARD.decode(text);
                 let bytes = bytes.map_err(|_| "a vector that is no base64")?;
-                let (words, odd) = bytes.as_chunks();
+                let (floats, odd) = bytes.as_chunks();
                 if !odd.is_empty() {
                     return Err("a vector that is cut off");
                 }
-                words.iter().map(|word| f32::from_le_bytes(*word)).collect()
+                floats.iter().map(|float| f32::from_le_bytes(*float)).collect()
             }
         };
         let square: f64 = floats.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
@@ -320,9 +324,9 @@ fn refuses_form(error: &ProviderError) -> bool {
     matches!(error, ProviderError::Refused { status: 400 | 413 | 422, .. } | ProviderError::ContextOverflow { .. })
 }
 
-fn told(error: ProviderError) -> EmbedError {
+fn to_embed_error(error: ProviderError) -> EmbedError {
     if let ProviderError::ContextOverflow { .. } = error {
-        let sentence = format!("The embedding model does not read texts of {LONGEST} characters.");
+        let sentence = format!("The embedding model does not read texts of {MAX_CHARACTERS} characters.");
         return EmbedError::Refused(sentence);
     }
     if error.retryable() { EmbedError::Unavailable(error.to_string()) } else { EmbedError::Refused(error.to_string()) }
@@ -330,7 +334,7 @@ fn told(error: ProviderError) -> EmbedError {
 
 fn sendable(text: &str) -> String {
     let text = text.trim();
-    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(MAX_CHARACTERS).map_or(text.len(), |(end, _)| end);
     if text.chars().all(|c| c.is_whitespace() || c.is_control()) { BLANK.to_owned() } else { text[..end].to_owned() }
 }
 
@@ -376,6 +380,6 @@ mod tests {
         assert_eq!(sendable("  a\n"), "a");
         assert_eq!(sendable(" \u{3000}\u{0}"), BLANK);
         assert_eq!(sendable(""), BLANK);
-        assert_eq!(sendable(&"é".repeat(1 << 20)).chars().count(), LONGEST);
+        assert_eq!(sendable(&"é".repeat(1 << 20)).chars().count(), MAX_CHARACTERS);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The step that timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum TimeoutPhase {
     /// The provider did not start to answer.
     FirstByte,
     /// The answer started, and then made no progress.
@@ -13,7 +13,7 @@ pub enum Phase {
 
 /// The problem with the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyProblem {
     Missing,
     NotAccepted,
     /// It contains characters that cannot be sent, such as a line break in its middle.
@@ -46,15 +46,18 @@ pub enum ConnectionFailure {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProviderError {
     /// `setting` names where to set the missing or wrong key.
-    #[error("{provider} {} {setting}.{}", key_fault(*key), said(words))]
-    Auth { provider: String, key: Key, setting: String, words: String },
+    #[error("{provider} {} {setting}.{}", key_fault(*key), provider_said(provider_message))]
+    Auth { provider: String, key: KeyProblem, setting: String, provider_message: String },
     #[error(
         "The account at {provider} has no credit or quota left. Top it up, or choose another model.{}",
-        said(words)
+        provider_said(provider_message)
     )]
-    Quota { provider: String, words: String },
-    #[error("{provider} does not offer the model \"{model}\". Choose another model in the settings.{}", said(words))]
-    ModelNotFound { provider: String, model: String, words: String },
+    Quota { provider: String, provider_message: String },
+    #[error(
+        "{provider} does not offer the model \"{model}\". Choose another model in the settings.{}",
+        provider_said(provider_message)
+    )]
+    ModelNotFound { provider: String, model: String, provider_message: String },
     /// `limit` is the context window in tokens, if the provider named it.
     #[error("The conversation is longer than the model can read{}. Compress it, or start a new session.", window(*limit))]
     ContextOverflow { limit: Option<u32> },
@@ -63,7 +66,7 @@ pub enum ProviderError {
     #[error("{}", unreachable(provider, address, trouble))]
     Unreachable { provider: String, address: String, trouble: ConnectionFailure },
     #[error("{provider} {} for {} s. Try again; if it stays so, the server is overloaded or down.", silence(*phase), waited.as_secs())]
-    Timeout { provider: String, phase: Phase, waited: Duration },
+    Timeout { provider: String, phase: TimeoutPhase, waited: Duration },
     /// The stream broke; the output so far is valid but incomplete.
     #[error("The answer from {provider} broke off before its end ({cause}). Continue or try again.")]
     Interrupted { provider: String, cause: String },
@@ -72,10 +75,13 @@ pub enum ProviderError {
     )]
     BadStream { provider: String, cause: String },
     /// The request itself was not accepted; sending it again would not help.
-    #[error("{provider} refused the request ({status}).{} Change the request or the model.", said(words))]
-    Refused { provider: String, status: u16, words: String },
-    #[error("{provider} has a fault of its own ({status}).{} Try again{}.", said(words), later(*after))]
-    Server { provider: String, status: u16, words: String, after: Option<Duration> },
+    #[error(
+        "{provider} refused the request ({status}).{} Change the request or the model.",
+        provider_said(provider_message)
+    )]
+    Refused { provider: String, status: u16, provider_message: String },
+    #[error("{provider} has a fault of its own ({status}).{} Try again{}.", provider_said(provider_message), later(*after))]
+    Server { provider: String, status: u16, provider_message: String, after: Option<Duration> },
     #[error("The model {model} at {provider} returned nothing. Try again, or ask in other words.")]
     Empty { provider: String, model: String },
 }
@@ -142,7 +148,7 @@ impl ProviderError {
             | Self::Interrupted { .. }
             | Self::Server { .. }
             | Self::Empty { .. } => true,
-            Self::Unreachable { trouble, .. } => trouble.passes(),
+            Self::Unreachable { trouble, .. } => trouble.is_transient(),
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ModelNotFound { .. }
@@ -155,7 +161,7 @@ impl ProviderError {
 
 impl ConnectionFailure {
     /// Whether the failure may be temporary.
-    pub(super) fn passes(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Dns | Self::Refused | Self::ConnectTimeout | Self::Tls(_) | Self::Other(_) => true,
             Self::BadAddress(_) | Self::Redirected(_) | Self::NoSuchPath | Self::NotAnApi => false,
@@ -163,15 +169,15 @@ impl ConnectionFailure {
     }
 }
 
-fn said(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!(" It said: \"{words}\".") }
+fn provider_said(provider_message: &str) -> String {
+    if provider_message.is_empty() { String::new() } else { format!(" It said: \"{provider_message}\".") }
 }
 
-fn key_fault(key: Key) -> &'static str {
+fn key_fault(key: KeyProblem) -> &'static str {
     match key {
-        Key::Missing => "wants an API key, and there is none. Set",
-        Key::NotAccepted => "did not accept the API key. Check",
-        Key::Unsendable => "cannot be asked with this API key: it has characters that no key has. Check",
+        KeyProblem::Missing => "wants an API key, and there is none. Set",
+        KeyProblem::NotAccepted => "did not accept the API key. Check",
+        KeyProblem::Unsendable => "cannot be asked with this API key: it has characters that no key has. Check",
     }
 }
 
@@ -179,10 +185,10 @@ fn window(limit: Option<u32>) -> String {
     limit.map_or(String::new(), |tokens| format!(" ({tokens} tokens)"))
 }
 
-fn silence(phase: Phase) -> &'static str {
+fn silence(phase: TimeoutPhase) -> &'static str {
     match phase {
-        Phase::FirstByte => "did not begin to answer",
-        Phase::Idle => "began to answer and then said nothing new",
+        TimeoutPhase::FirstByte => "did not begin to answer",
+        TimeoutPhase::Idle => "began to answer and then said nothing new",
     }
 }
 
@@ -239,7 +245,12 @@ mod tests {
                 "DeepSeek allows no more requests for now. Try again in 24 hours.",
             ),
             (
-                ProviderError::Server { provider: provider(), status: 503, words: "busy".into(), after: None },
+                ProviderError::Server {
+                    provider: provider(),
+                    status: 503,
+                    provider_message: "busy".into(),
+                    after: None,
+                },
                 "DeepSeek has a fault of its own (503). It said: \"busy\". Try again later.",
             ),
             (
@@ -255,7 +266,11 @@ mod tests {
                 "The conversation is longer than the model can read (8192 tokens). Compress it, or start a new session.",
             ),
             (
-                ProviderError::Timeout { provider: provider(), phase: Phase::Idle, waited: Duration::from_secs(90) },
+                ProviderError::Timeout {
+                    provider: provider(),
+                    phase: TimeoutPhase::Idle,
+                    waited: Duration::from_secs(90),
+                },
                 "DeepSeek began to answer and then said nothing new for 90 s. Try again; if it stays so, the server is overloaded or down.",
             ),
         ];

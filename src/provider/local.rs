@@ -42,7 +42,7 @@ pub struct LocalServer {
 }
 
 /// Request timeout: the server answers from memory, so one that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl LocalServer {
     /// Creates a client. `base` is the address that the server printed, e.g. `http://127.0.0.1:40123`.
@@ -57,7 +57,7 @@ impl LocalServer {
     /// Returns a message if the server does not answer, or answers in an unexpected form.
     pub async fn health(&self) -> Result<LocalHealth, String> {
         let url = self.base.join("health").map_err(|error| error.to_string())?;
-        let answer = self.http.get(url).timeout(PATIENCE).send().await.map_err(|error| error.to_string())?;
+        let answer = self.http.get(url).timeout(REQUEST_TIMEOUT).send().await.map_err(|error| error.to_string())?;
         answer.json().await.map_err(|error| error.to_string())
     }
 
@@ -65,7 +65,7 @@ impl LocalServer {
     /// reports the progress.
     pub async fn set_prefix(&self, client: &Client, request: &ModelRequest) -> Result<(), String> {
         let url = self.base.join("v1/prefix").map_err(|error| error.to_string())?;
-        let sent = self.http.post(url).timeout(PATIENCE).bearer_auth(self.secret.expose_secret());
+        let sent = self.http.post(url).timeout(REQUEST_TIMEOUT).bearer_auth(self.secret.expose_secret());
         let answer = sent.json(&client.body(request)).send().await.map_err(|error| error.to_string())?;
         if answer.status().is_success() { Ok(()) } else { Err(format!("it answered {}", answer.status())) }
     }

@@ -5,7 +5,6 @@
 //! every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing in this module
 //! depends on sessions, tools or files, and no error, status or debug output contains a key.
 
-mod about;
 mod adapt;
 mod assemble;
 mod body;
@@ -16,6 +15,7 @@ mod client;
 mod discover;
 mod embeddings;
 mod error;
+mod error_params;
 pub mod local;
 mod profile;
 mod retry;
@@ -40,7 +40,7 @@ pub use check::list_models;
 pub use client::Client;
 pub use discover::find_local;
 pub use embeddings::Embeddings;
-pub use error::{ConnectionFailure, Key, Phase, ProviderError};
+pub use error::{ConnectionFailure, KeyProblem, ProviderError, TimeoutPhase};
 pub use profile::{Profile, ProfileKind, Thinking};
 pub use turn::AnswerStream;
 
@@ -104,7 +104,7 @@ pub enum ChatMessage {
 
 impl ChatMessage {
     /// Whether it is a user message.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_user(&self) -> bool {
         match self {
             Self::User(_) | Self::Pictured { .. } => true,
             Self::System(_) | Self::Assistant { .. } | Self::Tool { .. } => false,

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::error::{ConnectionFailure, ProviderError};
 
 /// Longest wait that a provider may ask for; a longer one fails the turn, and the error names the wait.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Waits before the first, second and third retry, before jitter.
 const BACKOFF: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
 /// Shortest wait: prevents a busy loop on `Retry-After: 0`.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_WAIT: Duration = Duration::from_millis(100);
 
 /// Counts the retries of one turn.
 #[derive(Debug, Default)]
@@ -24,10 +24,10 @@ impl Retries {
             return None;
         }
         let backoff = *BACKOFF.get(self.used)?;
-        let wait = match told(error) {
-            Some(told) if told > LONGEST => return None,
-            Some(told) => told.max(SHORTEST),
-            None => backoff.mul_f64(jitter()).max(SHORTEST),
+        let wait = match retry_after_of(error) {
+            Some(requested) if requested > MAX_WAIT => return None,
+            Some(requested) => requested.max(MIN_WAIT),
+            None => backoff.mul_f64(jitter()).max(MIN_WAIT),
         };
         self.used += 1;
         Some(wait)
@@ -43,7 +43,7 @@ fn allowed(error: &ProviderError) -> usize {
             408 | 500 | 502 | 503 | 504 | 520..=524 | 529 => BACKOFF.len(),
             _ => 0,
         },
-        ProviderError::Unreachable { trouble, .. } if trouble.passes() => match trouble {
+        ProviderError::Unreachable { trouble, .. } if trouble.is_transient() => match trouble {
             // Each attempt already takes the whole connect timeout.
             ConnectionFailure::ConnectTimeout => 1,
             ConnectionFailure::BadAddress(_)
@@ -66,7 +66,7 @@ fn allowed(error: &ProviderError) -> usize {
     }
 }
 
-fn told(error: &ProviderError) -> Option<Duration> {
+fn retry_after_of(error: &ProviderError) -> Option<Duration> {
     match error {
         ProviderError::RateLimited { after, .. } | ProviderError::Server { after, .. } => *after,
         ProviderError::Auth { .. }
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn three_retries_back_off_exponentially() {
-        let error = ProviderError::Server { provider: "x".into(), status: 503, words: String::new(), after: None };
+        let error =
+            ProviderError::Server { provider: "x".into(), status: 503, provider_message: String::new(), after: None };
         let mut retries = Retries::default();
         for expected in [1.0, 3.0, 9.0] {
             let wait = retries.after(&error).unwrap().as_secs_f64();
@@ -149,6 +150,6 @@ mod tests {
             |seconds| ProviderError::RateLimited { provider: "x".into(), after: Some(Duration::from_secs(seconds)) };
         assert_eq!(Retries::default().after(&limited(60)), Some(Duration::from_secs(60)));
         assert_eq!(Retries::default().after(&limited(61)), None);
-        assert_eq!(Retries::default().after(&limited(0)), Some(SHORTEST));
+        assert_eq!(Retries::default().after(&limited(0)), Some(MIN_WAIT));
     }
 }

@@ -15,20 +15,20 @@ use super::adapt::{self, Adjustment};
 use super::assemble::{Assembler, ReadFlow};
 use super::classify::break_cause;
 use super::client::Shared;
-use super::error::{ConnectionFailure, Phase, ProviderError};
+use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
 use super::retry::{Retries, retry_after};
 use super::sse::{Decoder, Event};
 use super::think::Splitter;
 use super::{StatusKind, StreamChunk};
 
 /// Maximum bytes of one response.
-pub(super) const RESPONSE_CAP: usize = 16 << 20;
+pub(super) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 /// Maximum bytes read of an error's body.
-const ERROR_CAP: usize = 64 << 10;
+const MAX_ERROR_BYTES: usize = 64 << 10;
 /// How long to wait for usage after the finish reason, and for the body of an error.
-const GRACE: Duration = Duration::from_secs(5);
+const TRAILING_DATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for the end of a response, so that its connection can be reused.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 type Driver = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send>>;
 
@@ -84,7 +84,7 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>)
     drop(body);
     loop {
         let mut assembler =
-            Assembler::new(shared.subject.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
+            Assembler::new(shared.error_context.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
         let result = exchange(&shared, bytes.clone(), &mut assembler, &out).await;
         if assembler.shown() {
             assembler.flush();
@@ -98,13 +98,13 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>)
             return Err(error);
         }
         let mut body: Value = serde_json::from_slice(&bytes).expect("our own JSON");
-        let change = adapt::wanted(&error, &body).filter(|new| !changes.iter().any(|before| new.repeats(*before)));
+        let change = adapt::adjustment(&error, &body).filter(|new| !changes.iter().any(|before| new.repeats(*before)));
         if let Some(change) = change {
             changes.push(change);
             change.apply(&mut body);
             bytes = Bytes::from(body.to_string());
             shared.learn(change);
-            let message = change.message(&shared.subject.provider);
+            let message = change.message(&shared.error_context.provider);
             let _ = out.send(status(StatusKind::Retrying, message, Duration::ZERO)).await;
             continue;
         }
@@ -147,10 +147,10 @@ async fn exchange(
     let profile = &shared.endpoint.profile;
     let response = match timeout(profile.first_byte, shared.post(body)).await {
         Ok(response) => response?,
-        Err(_) => return Err(silent(shared, Phase::FirstByte)),
+        Err(_) => return Err(timeout_error(shared, TimeoutPhase::FirstByte)),
     };
     if !response.status().is_success() {
-        return Err(failed(shared, response).await);
+        return Err(error_from_response(shared, response).await);
     }
     receive(shared, response, assembler, out).await
 }
@@ -172,15 +172,15 @@ pub(super) async fn receive(
             Ok(Ok(piece)) => piece,
             // After the finish reason, an error can only lose data such as usage; it does not invalidate the answer.
             Ok(Err(_)) | Err(_) if assembler.finished() => return assembler.end(ReadFlow::Done),
-            Ok(Err(error)) => return Err(shared.subject.interrupted(break_cause(&error))),
-            Err(_) => return Err(silent(shared, Phase::Idle)),
+            Ok(Err(error)) => return Err(shared.error_context.interrupted(break_cause(&error))),
+            Err(_) => return Err(timeout_error(shared, TimeoutPhase::Idle)),
         };
         let ended = piece.is_none();
         match piece {
             Some(piece) => {
                 total += piece.len();
-                if total > RESPONSE_CAP {
-                    return Err(shared.subject.bad_stream("an answer of more than 16 MiB"));
+                if total > MAX_RESPONSE_BYTES {
+                    return Err(shared.error_context.bad_stream("an answer of more than 16 MiB"));
                 }
                 reader.push(&piece, &mut events);
             }
@@ -191,12 +191,12 @@ pub(super) async fn receive(
                 Read::Event(event) => assembler.event(event)?,
                 Read::Document(text) => match serde_json::from_str::<Value>(&text) {
                     Ok(document) => assembler.document(&document)?,
-                    Err(_) => return Err(shared.subject.interrupted("the answer was cut off")),
+                    Err(_) => return Err(shared.error_context.interrupted("the answer was cut off")),
                 },
-                Read::WebPage => return Err(shared.subject.unreachable(ConnectionFailure::NotAnApi)),
+                Read::WebPage => return Err(shared.error_context.unreachable(ConnectionFailure::NotAnApi)),
             };
             if assembler.progressed() {
-                deadline = Instant::now() + if assembler.finished() { GRACE } else { idle };
+                deadline = Instant::now() + if assembler.finished() { TRAILING_DATA_TIMEOUT } else { idle };
             }
             if flow == ReadFlow::Done {
                 assembler.end(ReadFlow::Done)?;
@@ -220,8 +220,8 @@ async fn send_all(assembler: &mut Assembler, out: &mpsc::Sender<StreamChunk>) {
 
 /// Reads the few bytes after `[DONE]` in the background: only then can the next turn reuse the connection.
 fn drain(mut response: reqwest::Response) {
-    tokio::spawn(timeout(DRAIN, async move {
-        let mut left = ERROR_CAP;
+    tokio::spawn(timeout(DRAIN_TIMEOUT, async move {
+        let mut left = MAX_ERROR_BYTES;
         while let Ok(Some(piece)) = response.chunk().await {
             match left.checked_sub(piece.len()) {
                 Some(rest) => left = rest,
@@ -231,37 +231,37 @@ fn drain(mut response: reqwest::Response) {
     }));
 }
 
-fn silent(shared: &Shared, phase: Phase) -> ProviderError {
+fn timeout_error(shared: &Shared, phase: TimeoutPhase) -> ProviderError {
     let profile = &shared.endpoint.profile;
     let waited = match phase {
-        Phase::FirstByte => profile.first_byte,
-        Phase::Idle => profile.idle,
+        TimeoutPhase::FirstByte => profile.first_byte,
+        TimeoutPhase::Idle => profile.idle,
     };
-    ProviderError::Timeout { provider: shared.subject.provider.clone(), phase, waited }
+    ProviderError::Timeout { provider: shared.error_context.provider.clone(), phase, waited }
 }
 
 /// Converts an unsuccessful response into an error.
-pub(super) async fn failed(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
+pub(super) async fn error_from_response(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
     let status = response.status();
     if status.is_redirection() {
         let to = response.headers().get(reqwest::header::LOCATION).and_then(|to| to.to_str().ok());
         let to = to.and_then(|to| response.url().join(to).ok());
         let to = to.map_or_else(|| "another address".to_owned(), |to| super::client::shown_address(&to));
-        return shared.subject.unreachable(ConnectionFailure::Redirected(to));
+        return shared.error_context.unreachable(ConnectionFailure::Redirected(to));
     }
     let after = retry_after(response.headers(), crate::clock::now());
     let mut text = Vec::new();
     let read = async {
         while let Ok(Some(piece)) = response.chunk().await {
-            text.extend_from_slice(&piece[..piece.len().min(ERROR_CAP - text.len())]);
-            if text.len() >= ERROR_CAP {
+            text.extend_from_slice(&piece[..piece.len().min(MAX_ERROR_BYTES - text.len())]);
+            if text.len() >= MAX_ERROR_BYTES {
                 return;
             }
         }
     };
     // A body that does not arrive must not hide the status that did.
-    let _ = timeout(GRACE, read).await;
-    shared.subject.response(status.as_u16(), &String::from_utf8_lossy(&text), after)
+    let _ = timeout(TRAILING_DATA_TIMEOUT, read).await;
+    shared.error_context.response(status.as_u16(), &String::from_utf8_lossy(&text), after)
 }
 
 /// An item decoded from a response.

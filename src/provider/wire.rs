@@ -72,7 +72,7 @@ fn read_delta(delta: &Value, said: &mut Vec<StreamItem>) {
         Some(Value::Array(parts)) => parts.iter().for_each(|part| read_part(part, said)),
         _ => {}
     }
-    said.extend(text_field("refusal").map(|words| StreamItem::Refusal(words.to_owned())));
+    said.extend(text_field("refusal").map(|text| StreamItem::Refusal(text.to_owned())));
     if let Some(Value::Array(calls)) = delta.get("tool_calls") {
         said.extend(calls.iter().map(call_piece).map(StreamItem::Call));
     }

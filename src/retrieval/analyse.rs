@@ -11,7 +11,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use super::stop_words;
 
 /// Maximum bytes of a word. Longer words are truncated: they are encoded data that nobody searches for in full.
-const LONGEST: usize = 64;
+const MAX_WORD_BYTES: usize = 64;
 
 pub struct Analyser {
     stemmer: Stemmer,
@@ -64,7 +64,7 @@ enum Token<'a> {
 
 impl Token<'_> {
     /// Returns whether the token is not a stop word.
-    fn tells(&self) -> bool {
+    fn is_content_word(&self) -> bool {
         match self {
             Token::Word { plain, .. } => !stop_words::is_english(plain),
             Token::Single(c) => !stop_words::is_particle(*c),
@@ -93,15 +93,15 @@ impl Analyser {
     /// Analyses a question and drops its stop words, unless it has no other words.
     pub fn query(&self, text: &str) -> Query {
         let mut all = Vec::new();
-        let mut telling = Vec::new();
+        let mut content = Vec::new();
         let mut ignored = Vec::new();
         self.walk(text, &mut |token| {
             let term = match token {
                 Token::Word { term, .. } | Token::Pair(term) => QueryTerm::Term(term.to_owned()),
                 Token::Single(c) => QueryTerm::Character(c),
             };
-            match (token.tells(), &token) {
-                (true, _) => telling.push(term.clone()),
+            match (token.is_content_word(), &token) {
+                (true, _) => content.push(term.clone()),
                 (false, Token::Word { plain, .. }) => ignored.push((*plain).to_owned()),
                 (false, _) => ignored.push(term.label()),
             }
@@ -114,17 +114,17 @@ impl Analyser {
             }
         });
         ignored.dedup();
-        match telling.is_empty() {
+        match content.is_empty() {
             true => Query { terms: all, ignored: Vec::new(), characters },
-            false => Query { terms: telling, ignored, characters },
+            false => Query { terms: content, ignored, characters },
         }
     }
 
     /// Returns whether `text` contains anything to search for: a word that is not a stop word or particle.
-    pub fn tells(&self, text: &str) -> bool {
-        let mut tells = false;
-        self.walk(text, &mut |token| tells |= token.tells());
-        tells
+    pub fn has_content_words(&self, text: &str) -> bool {
+        let mut found = false;
+        self.walk(text, &mut |token| found |= token.is_content_word());
+        found
     }
 
     fn walk(&self, text: &str, each: &mut dyn FnMut(Token)) {
@@ -164,7 +164,7 @@ impl Analyser {
     }
 
     fn plain_word(&self, word: &str, each: &mut dyn FnMut(Token)) {
-        let plain = &word[..word.floor_char_boundary(LONGEST)];
+        let plain = &word[..word.floor_char_boundary(MAX_WORD_BYTES)];
         if plain.is_empty() {
             return;
         }
@@ -424,7 +424,7 @@ mod tests {
         #[test]
         fn terms_are_short_and_never_empty(text in prop_oneof![any::<String>(), "[a-zA-Z_'’猫Ａ９ ]{0,200}"]) {
             for term in terms(&text) {
-                prop_assert!(!term.is_empty() && term.len() <= LONGEST + 8);
+                prop_assert!(!term.is_empty() && term.len() <= MAX_WORD_BYTES + 8);
                 prop_assert!(!term.contains(char::is_whitespace), "the index takes terms apart at blanks");
             }
         }

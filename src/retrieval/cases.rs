@@ -25,7 +25,8 @@ pub struct TestCase {
 
 /// A line that is not a valid test.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Problem {
+#[schema(as = Problem)]
+pub struct InvalidTestLine {
     pub line: u32,
     pub message: String,
     /// `not_a_test`, `no_query` or `nothing_expected`, for a client that translates the message.
@@ -37,7 +38,7 @@ pub struct Problem {
 
 /// Parses each line separately, so that an invalid line does not hide the others. Skips blank lines and lines that begin
 /// with `//`.
-pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
+pub fn parse(text: &str) -> (Vec<TestCase>, Vec<InvalidTestLine>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line_number = number as u32 + 1;
@@ -46,7 +47,7 @@ pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
         }
         match case(line) {
             Ok(case) => cases.push(TestCase { line: line_number, ..case }),
-            Err(bad) => problems.push(bad.problem(line_number)),
+            Err(bad) => problems.push(bad.at_line(line_number)),
         }
     }
     (cases, problems)
@@ -64,13 +65,13 @@ enum BadCase {
 }
 
 impl BadCase {
-    fn problem(&self, line: u32) -> Problem {
+    fn at_line(&self, line: u32) -> InvalidTestLine {
         let (code, reason) = match self {
             Self::NotATest(error) => ("not_a_test", Some(error.to_string())),
             Self::NoQuery => ("no_query", None),
             Self::NothingExpected => ("nothing_expected", None),
         };
-        Problem { line, message: self.to_string(), code, reason }
+        InvalidTestLine { line, message: self.to_string(), code, reason }
     }
 }
 

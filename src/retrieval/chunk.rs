@@ -12,7 +12,7 @@ use crate::domain::RelPath;
 
 use super::analyse::is_letter;
 use super::extract::Document;
-use super::outline::{ATOM, Atom, AtomSizer, Boundary, Outline, Section, outline};
+use super::outline::{Atom, AtomSizer, Boundary, MAX_ATOM_TOKENS, Outline, Section, outline};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimits {
@@ -82,15 +82,15 @@ pub fn size(text: &str) -> usize {
 /// Splits `document` into chunks; `count` returns the number of tokens of a piece, like [`size`].
 pub fn chunked(path: &RelPath, document: &Document, limits: ChunkLimits, count: &dyn Fn(&str) -> usize) -> Chunked {
     let text = document.text.as_str();
-    let ruler = AtomSizer { count, limit: limits.tokens };
-    let Outline { title, sections } = outline(path, document, &ruler);
+    let sizer = AtomSizer { count, max_chunk_tokens: limits.tokens };
+    let Outline { title, sections } = outline(path, document, &sizer);
     let mut chunks = Vec::new();
     let mut lines = Lines { text, at: 0, line: 1 };
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut reached = 0;
     for section in &sections {
         let heading = section.headings.join(" › ");
-        for PackedChunk { range, tokens, atoms } in packed(text, section, limits, &ruler) {
+        for PackedChunk { range, tokens, atoms } in packed(text, section, limits, &sizer) {
             let units = units(text, &section.atoms[atoms], &range, reached);
             reached = range.end;
             let id = id(path, &heading, &text[range.clone()]);
@@ -110,7 +110,7 @@ struct PackedChunk {
     atoms: Range<usize>,
 }
 
-fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer) -> Vec<PackedChunk> {
+fn packed(text: &str, section: &Section, limits: ChunkLimits, sizer: &AtomSizer) -> Vec<PackedChunk> {
     let atoms = &section.atoms;
     let mut out = Vec::new();
     // Atoms before `done` are in a chunk; the next chunk may begin before `done`, by its overlap.
@@ -118,12 +118,12 @@ fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer)
     while done < atoms.len() {
         let mut end = greedy_end(atoms, start, limits.tokens);
         let mut found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
-        let mut tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
+        let mut tokens = found.as_ref().map_or(0, |range| (sizer.count)(&text[range.clone()]));
         // The token counts of the atoms do not exactly add up to the count of the whole.
         while tokens > limits.tokens && end > start + 1 {
             end -= 1;
             found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
-            tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
+            tokens = found.as_ref().map_or(0, |range| (sizer.count)(&text[range.clone()]));
         }
         if end <= done {
             // The repeated part leaves no room for the next atom.
@@ -137,12 +137,12 @@ fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer)
     out
 }
 
-/// Joins the atoms of a chunk into lines, unless a line is longer than [`ATOM`].
+/// Joins the atoms of a chunk into lines, unless a line is longer than [`MAX_ATOM_TOKENS`].
 fn units(text: &str, atoms: &[Atom], chunk: &Range<usize>, reached: usize) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let is_fresh = |atom: &Atom| atom.range.start >= reached;
     for line in atoms.chunk_by(|atom, next| next.begins < Boundary::Line && is_fresh(atom) == is_fresh(next)) {
-        let whole = line.iter().map(|atom| atom.tokens).sum::<usize>() <= ATOM;
+        let whole = line.iter().map(|atom| atom.tokens).sum::<usize>() <= MAX_ATOM_TOKENS;
         let pieces: Vec<&[Atom]> = if whole { vec![line] } else { line.chunks(1).collect() };
         for piece in pieces {
             let (Some(first), Some(last)) = (piece.first(), piece.last()) else { continue };

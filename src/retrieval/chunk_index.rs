@@ -15,9 +15,9 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term
 
 use super::analyse::Analyser;
 use super::chunk::Unit;
+use super::chunk_positions::{ChunkEdit, CurrentChunk, IndexedChunk, Position};
 use super::extract::Unreadable;
-use super::lexical::Snapshot;
-use super::places::{ChunkEdit, ChunkPlace, CurrentChunk, Position};
+use super::lexical::IndexSnapshot;
 use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
 use super::span::{self, WindowLimit};
 use crate::domain::FileStamp;
@@ -56,13 +56,13 @@ pub(super) struct Fields {
 
 const FILE: &str = "file";
 /// Tantivy's name for the tokenizer that only splits at whitespace.
-const AT_BLANKS: &str = "whitespace";
+const WHITESPACE_TOKENIZER: &str = "whitespace";
 /// Lengths are stored as integers in this fraction of a term, so that their sum does not depend on the order.
 pub(super) const WINDOW_PARTS: f64 = 1024.0;
 /// Mask of the order bits that distinguish the chunks of a file.
 pub(super) const WITHIN_FILE: u64 = 0xff_ffff;
 /// Order number of a file's own document; those of its chunks are higher.
-const FILES_OWN: u32 = 0;
+const FILE_DOCUMENT: u32 = 0;
 
 /// The state of a file in the index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,8 @@ pub struct FileState {
     /// MD5 of the content in hexadecimal: detects changes, does not protect against deliberate collisions.
     pub content: String,
     /// Its chunks, in document order.
-    pub(super) places: Arc<[ChunkPlace]>,
+    #[serde(rename = "places")]
+    pub(super) chunks: Arc<[IndexedChunk]>,
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Unreadable>,
@@ -86,7 +87,7 @@ pub struct StoredChunk {
     pub source: String,
     pub title: String,
     pub heading: String,
-    /// Byte range, stored in the file's [`ChunkPlace`]s like the lines, because an edit moves all chunks after it.
+    /// Byte range, stored in the file's [`IndexedChunk`]s like the lines, because an edit moves all chunks after it.
     #[serde(skip)]
     pub range: std::ops::Range<usize>,
     /// First and last line, 1-based; absent if the text is not the file itself.
@@ -102,10 +103,10 @@ pub struct StoredChunk {
 impl StoredChunk {
     /// Returns the text that is indexed and embedded: the title and headings, then the chunk's text.
     pub fn indexed(&self) -> String {
-        format!("{}\n{}", self.head(), self.text)
+        format!("{}\n{}", self.heading_context(), self.text)
     }
 
-    pub(super) fn head(&self) -> String {
+    pub(super) fn heading_context(&self) -> String {
         let Self { title, heading, .. } = self;
         if heading.is_empty() {
             title.clone()
@@ -140,7 +141,7 @@ pub struct ChunkIndex {
 #[derive(Clone, Debug)]
 pub struct ChunkIndexSettings {
     /// Text that identifies the version and the settings.
-    pub mark: String,
+    pub version_tag: String,
     pub window: WindowLimit,
 }
 
@@ -157,14 +158,14 @@ impl ChunkIndex {
     /// Opens the index in `folder`, or creates one if there is none.
     ///
     /// # Errors
-    /// Returns [`IndexError::Outdated`] if the existing index has another mark or schema, and another error if it is damaged or
+    /// Returns [`IndexError::Outdated`] if the existing index has another version tag or schema, and another error if it is damaged or
     /// cannot be written.
     pub fn on_disk(folder: &Path, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
         let directory = MmapDirectory::open(folder).map_err(tantivy::TantivyError::from)?;
         let (schema, fields) = schema();
         if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
             let index = Index::open(directory)?;
-            if index.schema() != schema || index.load_metas()?.payload.as_deref() != Some(&settings.mark) {
+            if index.schema() != schema || index.load_metas()?.payload.as_deref() != Some(&settings.version_tag) {
                 return Err(IndexError::Outdated);
             }
             return Self::new(index, fields, settings);
@@ -196,7 +197,7 @@ impl ChunkIndex {
     }
 
     /// Adds a file with its chunks, or replaces its previous chunks, and indexes only the chunks affected by the difference.
-    /// `file` must list the previous chunks in `places`; afterwards it lists the new ones.
+    /// `file` must list the previous chunks in `chunks`; afterwards it lists the new ones.
     ///
     /// # Errors
     /// Returns an error if the index cannot be written. Committed data is not lost, and the call can be retried.
@@ -204,9 +205,9 @@ impl ChunkIndex {
         let of_file = file_order(&file.path);
         let now = chunks.iter().map(now).collect::<tantivy::Result<Vec<_>>>()?;
         let WindowLimit(reach) = self.settings.window;
-        let edit = ChunkEdit::of(&file.places, &now, reach);
-        let known = !file.places.is_empty();
-        file.places = edit.places.as_slice().into();
+        let edit = ChunkEdit::of(&file.chunks, &now, reach);
+        let known = !file.chunks.is_empty();
+        file.chunks = edit.chunks.as_slice().into();
         let around = edit.around(&now, reach);
         let prepared = PreparedChunk::all(&chunks[around.clone()], &self.analyser)?;
         let units: Vec<&[PackedUnit]> = prepared.iter().map(|chunk| chunk.analysed.units.as_slice()).collect();
@@ -215,13 +216,13 @@ impl ChunkIndex {
         for ((number, prepared), length) in around.zip(prepared).zip(lengths) {
             if edit.written.contains(&number) {
                 let mut document = self.chunk_document(&file.path, prepared);
-                document.add_u64(self.fields.order, of_file | u64::from(edit.places[number].order));
+                document.add_u64(self.fields.order, of_file | u64::from(edit.chunks[number].order));
                 document.add_u64(self.fields.windows, (length * WINDOW_PARTS).round() as u64);
                 documents.push(document);
             }
         }
         if known {
-            for order in edit.gone.into_iter().chain([FILES_OWN]) {
+            for order in edit.gone.into_iter().chain([FILE_DOCUMENT]) {
                 let term = Term::from_field_u64(self.fields.order, of_file | u64::from(order));
                 self.writer()?.delete_term(term);
             }
@@ -249,10 +250,10 @@ impl ChunkIndex {
     /// # Errors
     /// See [`ChunkIndex::put`].
     pub fn commit(&mut self) -> Result<(), IndexError> {
-        let mark = self.settings.mark.clone();
+        let version_tag = self.settings.version_tag.clone();
         let committed = (|| {
             let mut commit = self.writer()?.prepare_commit()?;
-            commit.set_payload(&mark);
+            commit.set_payload(&version_tag);
             commit.commit()?;
             self.reader.reload()?;
             Ok(())
@@ -268,8 +269,8 @@ impl ChunkIndex {
     ///
     /// # Errors
     /// Returns an error if the index on disk is damaged.
-    pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<Snapshot, IndexError> {
-        Ok(Snapshot::new(self.reader.searcher(), self.fields, files)?)
+    pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<IndexSnapshot, IndexError> {
+        Ok(IndexSnapshot::new(self.reader.searcher(), self.fields, files)?)
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
@@ -283,7 +284,7 @@ impl ChunkIndex {
         let mut document = TantivyDocument::new();
         document.add_text(self.fields.path, &file.path);
         document.add_text(self.fields.kind, FILE);
-        document.add_u64(self.fields.order, file_order(&file.path) | u64::from(FILES_OWN));
+        document.add_u64(self.fields.order, file_order(&file.path) | u64::from(FILE_DOCUMENT));
         document.add_bytes(self.fields.file, &json(file)?);
         Ok(document)
     }
@@ -320,8 +321,8 @@ fn now(chunk: &StoredChunk) -> tantivy::Result<CurrentChunk> {
         }
         tokens += if unit.fresh { unit.tokens } else { 0 };
     }
-    let print = u64::from_be_bytes(digest(&stored));
-    Ok(CurrentChunk { print, at: Position::new(chunk.range.start, chunk.lines), tokens })
+    let hash = u64::from_be_bytes(digest(&stored));
+    Ok(CurrentChunk { hash, at: Position::new(chunk.range.start, chunk.lines), tokens })
 }
 
 impl Fields {
@@ -344,7 +345,7 @@ fn digest(bytes: &[u8]) -> [u8; 8] {
 fn schema() -> (Schema, Fields) {
     let indexed = |option| {
         let indexing = TextFieldIndexing::default().set_fieldnorms(false).set_index_option(option);
-        let indexing = indexing.set_tokenizer(AT_BLANKS);
+        let indexing = indexing.set_tokenizer(WHITESPACE_TOKENIZER);
         TextOptions::default().set_indexing_options(indexing)
     };
     let mut schema = Schema::builder();

@@ -18,7 +18,7 @@ const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 pub struct Candidate<A> {
     pub address: A,
     /// Tie-breaker for equal scores.
-    pub order: (u32, u32),
+    pub tie_breaker: (u32, u32),
     /// Lexical score; 0 if the candidate contains no word of the question.
     pub lexical: f64,
     /// Cosine with the question; absent if the candidate has no vector yet.
@@ -44,7 +44,7 @@ pub struct Ranked<A> {
 
 impl<A> Ranked<A> {
     /// Returns the part of the score that comes from the vector retriever and late interaction.
-    pub fn by_meaning(&self) -> f64 {
+    pub fn semantic_score(&self) -> f64 {
         self.vector_weight * self.vector_share + self.late_weight * self.late_share
     }
 }
@@ -89,7 +89,8 @@ pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Score
     let cosine = Scale::of(candidates.iter().filter_map(|candidate| candidate.cosine));
     let late = Scale::of(candidates.iter().filter_map(|candidate| candidate.late));
     let mut ranking = ScoredCandidates { candidates, weights, lexical, cosine, late, order: Vec::new() };
-    let fused = |(at, candidate): (usize, &Candidate<A>)| (ranking.of(candidate).fused, candidate.order, at as u32);
+    let fused =
+        |(at, candidate): (usize, &Candidate<A>)| (ranking.of(candidate).fused, candidate.tie_breaker, at as u32);
     // Many candidates are ranked but few are read: sort only their scores.
     let mut scores: Vec<(f64, (u32, u32), u32)> = ranking.candidates.iter().enumerate().map(fused).collect();
     scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
@@ -144,7 +145,7 @@ mod tests {
         assert!((weights.lexical - 0.45).abs() < 1e-12);
         let candidate = |address: u32, lexical: f64, cosine: f64, late: f64| Candidate {
             address,
-            order: (address, 0),
+            tie_breaker: (address, 0),
             lexical,
             cosine: Some(cosine),
             late: Some(late),

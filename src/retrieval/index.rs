@@ -8,7 +8,7 @@ use md5::{Digest, Md5};
 use super::chunk::{ChunkLimits, chunked, size};
 use super::chunk_index::{self, ChunkIndex, FileState, IndexError, StoredChunk};
 use super::extract::{self, Document, DocumentKind, Unreadable};
-use super::lexical::Snapshot;
+use super::lexical::IndexSnapshot;
 use super::windows::WindowLimit;
 use crate::domain::{FileStamp, RelPath};
 
@@ -163,8 +163,8 @@ impl FolderIndex {
         if problem.is_some() && known.is_some_and(|known| known.problem == problem && known.stamp == stamp) {
             return Ok(false);
         }
-        let places = known.map(|known| known.places.clone()).unwrap_or_default();
-        let mut state = FileState { path: file.path.to_string(), stamp, content, places, problem };
+        let indexed_chunks = known.map(|known| known.chunks.clone()).unwrap_or_default();
+        let mut state = FileState { path: file.path.to_string(), stamp, content, chunks: indexed_chunks, problem };
         self.chunk_index.put(&mut state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)
@@ -197,14 +197,15 @@ impl FolderIndex {
     ///
     /// # Errors
     /// Returns an error if the index is damaged.
-    pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
+    pub fn snapshot(&self) -> Result<IndexSnapshot, IndexError> {
         self.chunk_index.snapshot(self.files.values())
     }
 }
 
 fn index_settings(limits: ChunkLimits) -> chunk_index::ChunkIndexSettings {
-    let mark = format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap);
-    chunk_index::ChunkIndexSettings { mark, window: WindowLimit(limits.tokens) }
+    let version_tag =
+        format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap);
+    chunk_index::ChunkIndexSettings { version_tag, window: WindowLimit(limits.tokens) }
 }
 
 /// Returns the MD5 of a content in hexadecimal, to detect changes. It does not protect against deliberate collisions.

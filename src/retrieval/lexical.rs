@@ -14,7 +14,7 @@ use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, WritingSystem};
 use super::chunk_index::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
-use super::places::Position;
+use super::chunk_positions::Position;
 use super::prepared::{PackedUnit, numbered_script};
 
 /// The parameters of BM25.
@@ -33,7 +33,7 @@ impl Default for Bm25 {
 }
 
 /// An immutable view of all chunks as of one commit. Searching needs no lock.
-pub struct Snapshot {
+pub struct IndexSnapshot {
     searcher: Searcher,
     fields: Fields,
     segments: Vec<Segment>,
@@ -88,13 +88,13 @@ struct Segment {
 const NO_CHUNK: u32 = u32::MAX;
 
 /// The positions of a term in several chunks.
-pub(super) struct Places {
+pub(super) struct TermPositions {
     /// For each chunk, the end of its positions.
     ends: Vec<u32>,
     positions: Vec<u32>,
 }
 
-impl Places {
+impl TermPositions {
     /// Returns the positions in the chunk with this number, ascending; `u32::MAX` per occurrence if only the count is known.
     pub fn of(&self, number: usize) -> &[u32] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -111,29 +111,29 @@ pub struct TermMatches {
     pub term: QueryTerm,
     pub idf: f64,
     /// Number of occurrences in the question.
-    times_asked: f64,
+    query_frequency: f64,
     /// Chunks that contain the term and its frequency in them, sorted by address.
     postings: Vec<(DocAddress, u32)>,
 }
 
 impl TermMatches {
     /// Returns the number of chunks that contain the term.
-    pub fn texts(&self) -> u32 {
+    pub fn document_frequency(&self) -> u32 {
         self.postings.len() as u32
     }
 
     pub(super) fn weight(&self) -> f64 {
-        self.times_asked * self.idf
+        self.query_frequency * self.idf
     }
 }
 
-/// Returns the inverse document frequency of a term that `texts` of all chunks contain.
-pub(super) fn idf(chunks: usize, texts: u32) -> f64 {
-    let texts = f64::from(texts);
-    (1.0 + (chunks as f64 - texts + 0.5) / (texts + 0.5)).ln()
+/// Returns the inverse document frequency of a term that `document_frequency` of all chunks contain.
+pub(super) fn idf(chunks: usize, document_frequency: u32) -> f64 {
+    let containing = f64::from(document_frequency);
+    (1.0 + (chunks as f64 - containing + 0.5) / (containing + 0.5)).ln()
 }
 
-impl Snapshot {
+impl IndexSnapshot {
     pub(super) fn new<'f>(
         searcher: Searcher,
         fields: Fields,
@@ -170,8 +170,8 @@ impl Snapshot {
         for file in files {
             let order = file_order(&file.path);
             let first = orders.partition_point(|&(at, _)| at < order);
-            for (place, &(_, address)) in file.places.iter().zip(&orders[first..]) {
-                segments[address.segment_ord as usize].positions[address.doc_id as usize] = place.at;
+            for (chunk, &(_, address)) in file.chunks.iter().zip(&orders[first..]) {
+                segments[address.segment_ord as usize].positions[address.doc_id as usize] = chunk.at;
             }
         }
         let mut ranked = Vec::with_capacity(orders.len());
@@ -241,8 +241,8 @@ impl Snapshot {
     }
 
     /// Returns the positions of a term in `chunks`, which are sorted by address.
-    pub(super) fn places(&self, term: &TermMatches, chunks: &[DocAddress]) -> tantivy::Result<Places> {
-        let mut found = Places { ends: Vec::with_capacity(chunks.len()), positions: Vec::new() };
+    pub(super) fn term_positions(&self, term: &TermMatches, chunks: &[DocAddress]) -> tantivy::Result<TermPositions> {
+        let mut found = TermPositions { ends: Vec::with_capacity(chunks.len()), positions: Vec::new() };
         let word = match &term.term {
             QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
             QueryTerm::Character(_) => {
@@ -289,7 +289,7 @@ impl Snapshot {
     /// chunk and a byte offset in it; both are in the same file, and `begin` comes first. Reads each chunk once.
     ///
     /// # Errors
-    /// See [`Snapshot::chunk`].
+    /// See [`IndexSnapshot::chunk`].
     pub(super) fn passage(
         &self,
         begin: (DocAddress, u32),
@@ -337,7 +337,7 @@ impl Snapshot {
     /// Returns the chunks of a file, in document order.
     ///
     /// # Errors
-    /// See [`Snapshot::chunk`].
+    /// See [`IndexSnapshot::chunk`].
     pub fn chunks_of(&self, path: &str) -> tantivy::Result<Vec<StoredChunk>> {
         let term = Term::from_field_text(self.fields.path, path);
         let mut found = Vec::new();
@@ -352,7 +352,7 @@ impl Snapshot {
     /// single characters of the question instead.
     ///
     /// # Errors
-    /// See [`Snapshot::chunk`].
+    /// See [`IndexSnapshot::chunk`].
     pub fn matches(&self, terms: Vec<QueryTerm>, characters: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
         let found = self.matches_of(terms)?;
         if characters.is_empty() || found.iter().any(|matches| !matches.postings.is_empty()) {
@@ -366,7 +366,7 @@ impl Snapshot {
         let mut found: Vec<TermMatches> = Vec::new();
         for term in terms {
             if let Some(known) = found.iter_mut().find(|known| known.term == term) {
-                known.times_asked += 1.0;
+                known.query_frequency += 1.0;
                 continue;
             }
             let postings = self.postings(&match &term {
@@ -374,7 +374,7 @@ impl Snapshot {
                 QueryTerm::Character(c) => Term::from_field_text(self.fields.characters, c.encode_utf8(&mut [0; 4])),
             })?;
             let idf = idf(self.chunks, postings.len() as u32);
-            found.push(TermMatches { term, idf, times_asked: 1.0, postings });
+            found.push(TermMatches { term, idf, query_frequency: 1.0, postings });
         }
         Ok(found)
     }
@@ -418,6 +418,6 @@ impl Snapshot {
         let times = f64::from(times);
         let saturation = times * (bm25.k1 + 1.0)
             / (times + bm25.k1 * (1.0 - bm25.b + bm25.b * length / average.max(f64::MIN_POSITIVE)));
-        term.times_asked * term.idf * saturation
+        term.query_frequency * term.idf * saturation
     }
 }

@@ -20,7 +20,7 @@ pub enum Boundary {
 }
 
 /// Maximum tokens of an atom: about one long sentence.
-pub const ATOM: usize = 64;
+pub const MAX_ATOM_TOKENS: usize = 64;
 
 /// A piece of text that is never split. The atoms of a document are contiguous and cover all of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,17 +47,17 @@ pub struct Outline {
 /// The token counter, and the maximum tokens of a chunk.
 pub struct AtomSizer<'a> {
     pub count: &'a dyn Fn(&str) -> usize,
-    pub limit: usize,
+    pub max_chunk_tokens: usize,
 }
 
-pub fn outline(path: &RelPath, document: &Document, ruler: &AtomSizer) -> Outline {
+pub fn outline(path: &RelPath, document: &Document, sizer: &AtomSizer) -> Outline {
     let text = document.text.as_str();
     let (title, marks) = match document.format {
         Format::Markdown => markdown_marks(text),
         Format::Plain => (None, text_marks(text)),
     };
     let stem = path.file_name().rsplit_once('.').map_or(path.file_name(), |(stem, _)| stem);
-    Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, ruler) }
+    Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, sizer) }
 }
 
 /// A position where an element larger than a line begins.
@@ -146,14 +146,14 @@ fn text_marks(text: &str) -> Vec<Mark> {
     marks
 }
 
-fn sections(text: &str, marks: Vec<Mark>, ruler: &AtomSizer) -> Vec<Section> {
+fn sections(text: &str, marks: Vec<Mark>, sizer: &AtomSizer) -> Vec<Section> {
     let mut sections = vec![Section::default()];
     let mut open: Vec<(u8, String)> = Vec::new();
     let mut marks = marks.into_iter().peekable();
     // Text before the first mark, or between a block and the next (link definitions), belongs to the text before it.
     if marks.peek().is_none_or(|mark| mark.at > 0) {
         let end = marks.peek().map_or(text.len(), |mark| mark.at);
-        add_atoms(text, (0..end, Boundary::Block), ruler, &mut sections[0].atoms);
+        add_atoms(text, (0..end, Boundary::Block), sizer, &mut sections[0].atoms);
     }
     let mut reached = 0;
     while let Some(mark) = marks.next() {
@@ -171,10 +171,10 @@ fn sections(text: &str, marks: Vec<Mark>, ruler: &AtomSizer) -> Vec<Section> {
             sections.push(Section { headings, atoms: Vec::new() });
         }
         if let Some(section) = sections.last_mut() {
-            add_atoms(text, (start..end, mark.begins), ruler, &mut section.atoms);
+            add_atoms(text, (start..end, mark.begins), sizer, &mut section.atoms);
         }
     }
-    joined(sections, ruler.limit / 4)
+    joined(sections, sizer.max_chunk_tokens / 4)
 }
 
 /// Merges each section of fewer than `least` tokens, such as a heading directly followed by another heading, into the next
@@ -206,14 +206,14 @@ fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
 }
 
 /// Splits a block or item into lines, lines into sentences, and sentences that are still too long wherever necessary.
-fn add_atoms(text: &str, (range, begins): (Range<usize>, Boundary), ruler: &AtomSizer, atoms: &mut Vec<Atom>) {
+fn add_atoms(text: &str, (range, begins): (Range<usize>, Boundary), sizer: &AtomSizer, atoms: &mut Vec<Atom>) {
     let mut at = range.start;
     let mut next = begins;
     for line in text[range].split_inclusive('\n') {
         let mut rest = line;
         while !rest.is_empty() {
             let (sentence, after) = rest.split_at(sentence_end(rest));
-            add_pieces(sentence, (at, next), ruler, atoms);
+            add_pieces(sentence, (at, next), sizer, atoms);
             at += sentence.len();
             next = Boundary::Sentence;
             rest = after;
@@ -222,9 +222,9 @@ fn add_atoms(text: &str, (range, begins): (Range<usize>, Boundary), ruler: &Atom
     }
 }
 
-fn add_pieces(piece: &str, (at, begins): (usize, Boundary), ruler: &AtomSizer, atoms: &mut Vec<Atom>) {
-    let tokens = (ruler.count)(piece);
-    let limit = ruler.limit.min(ATOM);
+fn add_pieces(piece: &str, (at, begins): (usize, Boundary), sizer: &AtomSizer, atoms: &mut Vec<Atom>) {
+    let tokens = (sizer.count)(piece);
+    let limit = sizer.max_chunk_tokens.min(MAX_ATOM_TOKENS);
     if tokens <= limit || piece.chars().nth(1).is_none() {
         atoms.push(Atom { range: at..at + piece.len(), tokens, begins });
         return;
@@ -234,7 +234,7 @@ fn add_pieces(piece: &str, (at, begins): (usize, Boundary), ruler: &AtomSizer, a
     let mut begins = begins;
     while start < piece.len() {
         let end = cut(piece, start, (piece.len() / parts).max(1));
-        add_pieces(&piece[start..end], (at + start, begins), ruler, atoms);
+        add_pieces(&piece[start..end], (at + start, begins), sizer, atoms);
         begins = Boundary::Sentence;
         start = end;
     }
@@ -302,12 +302,12 @@ mod tests {
     }
 
     fn read(path: &str, text: &str) -> Outline {
-        read_with(path, text, &AtomSizer { count: &words, limit: 8 })
+        read_with(path, text, &AtomSizer { count: &words, max_chunk_tokens: 8 })
     }
 
-    fn read_with(path: &str, text: &str, ruler: &AtomSizer) -> Outline {
+    fn read_with(path: &str, text: &str, sizer: &AtomSizer) -> Outline {
         let path = RelPath::parse(path).unwrap();
-        outline(&path, &Document::of(&path, text), ruler)
+        outline(&path, &Document::of(&path, text), sizer)
     }
 
     fn atoms<'a>(text: &'a str, section: &Section) -> Vec<(&'a str, Boundary)> {
@@ -326,11 +326,11 @@ mod tests {
     #[test]
     fn small_sections_merge_into_next() {
         let text = "# A\n## B\nb\n## C\nc\n### D\nthe text of d\n## E\nthe text of e\n# F\n";
-        let ruler = AtomSizer { count: &words, limit: 24 };
-        let outline = read_with("a.md", text, &ruler);
+        let sizer = AtomSizer { count: &words, max_chunk_tokens: 24 };
+        let outline = read_with("a.md", text, &sizer);
         let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
         assert_eq!(headings, ["A", "A/C/D", "A/E", "F"]);
-        let words = |text: &str| read_with("a.md", text, &ruler).sections[0].headings.join("/");
+        let words = |text: &str| read_with("a.md", text, &sizer).sections[0].headings.join("/");
         assert_eq!(words("# A\n## B\nthe text of this section\n"), "A/B");
     }
 
@@ -384,7 +384,7 @@ mod tests {
         let outline = read("k/a.txt", &text);
         assert!(outline.sections[0].atoms.iter().all(|atom| atom.tokens <= 8));
         assert_eq!(outline.sections[0].atoms.last().unwrap().range.end, text.len());
-        let unsplit = AtomSizer { count: &str::len, limit: 2 };
+        let unsplit = AtomSizer { count: &str::len, max_chunk_tokens: 2 };
         let outline = read_with("a.txt", "一二三xyz", &unsplit);
         assert_eq!(outline.sections[0].atoms.len(), 6);
     }

@@ -9,7 +9,7 @@ use super::analyse::{Analyser, WritingSystem};
 use super::chunk_index::{StoredChunk, key};
 
 /// Minimum number of chunks per thread when a file's chunks are split over at most [`MAX_THREADS`] threads.
-const SHARE: usize = 48;
+const MIN_CHUNKS_PER_THREAD: usize = 48;
 const MAX_THREADS: usize = 4;
 
 /// The data that the index stores for a chunk and that does not depend on other chunks.
@@ -29,7 +29,7 @@ impl PreparedChunk {
     /// Prepares chunks of a file, on several threads if there are many.
     pub fn all(chunks: &[StoredChunk], analyser: &Analyser) -> tantivy::Result<Vec<Self>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = (chunks.len() / SHARE).clamp(1, cores.min(MAX_THREADS));
+        let threads = (chunks.len() / MIN_CHUNKS_PER_THREAD).clamp(1, cores.min(MAX_THREADS));
         let prepare = |share: &[StoredChunk]| -> tantivy::Result<Vec<Self>> {
             share.iter().map(|chunk| Self::of(chunk, analyser)).collect()
         };
@@ -63,7 +63,7 @@ impl Analysed {
             characters: String::new(),
             units: Vec::with_capacity(chunk.units.len()),
         };
-        all.take(&chunk.head(), analyser);
+        all.take(&chunk.heading_context(), analyser);
         for unit in &chunk.units {
             let (from, to) = (unit.range.start - chunk.range.start, unit.range.end - chunk.range.start);
             let first_term = all.count;
@@ -114,9 +114,9 @@ impl PackedUnit {
         let (high, low) = (|value: u64| (value >> 32) as u32, |value: u64| value as u32);
         let units = values.as_chunks::<{ Self::VALUES }>().0.iter();
         units
-            .map(|&[place, terms, rest]| Self {
-                start: high(place),
-                bytes: low(place),
+            .map(|&[position, terms, rest]| Self {
+                start: high(position),
+                bytes: low(position),
                 first_term: high(terms),
                 terms: low(terms),
                 tokens: low(rest),

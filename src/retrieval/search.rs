@@ -9,7 +9,7 @@ use tantivy::DocAddress;
 use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
 use super::fuse::{Candidate, Ranked, ScoredCandidates, VECTOR_WEIGHT, ranked};
 use super::late::{self, TokenVectors};
-use super::lexical::{Bm25, Snapshot, TermMatches};
+use super::lexical::{Bm25, IndexSnapshot, TermMatches};
 use super::vectors::{self, Vectors};
 use super::windows::{Candidates, ScoredWindows, Window, WindowLimit, windows};
 use crate::domain::knowledge::{
@@ -19,11 +19,11 @@ use crate::domain::knowledge::{
 use crate::domain::{Hit, TokenVector};
 
 /// Number of candidates of each retriever, independent of `k`, so that the best hit is the same for every `k`.
-const POOL: usize = 50;
-/// Number of candidates selected by the 8-bit codes before the exact cosines pick the best [`POOL`] of them.
-const PROPOSED: usize = 3 * POOL;
+const CANDIDATES_PER_RETRIEVER: usize = 50;
+/// Number of candidates selected by the 8-bit codes before the exact cosines pick the best [`CANDIDATES_PER_RETRIEVER`] of them.
+const RERANK_CANDIDATES: usize = 3 * CANDIDATES_PER_RETRIEVER;
 /// Maximum number of hits of a search.
-pub const MOST: usize = 100;
+pub const MAX_HITS: usize = 100;
 
 /// The scoring parameters; part of the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub struct SearchRequest<'a> {
     /// Maximum number of near misses: the next best results, explained.
     pub near_misses: usize,
     /// The question's vector for the vector retriever; absent if that retriever is not used.
-    pub meaning: Option<vectors::QueryVector>,
+    pub query_vector: Option<vectors::QueryVector>,
     /// The pieces of the question for late interaction; absent if it is not used.
     pub pieces: Option<Vec<TokenVector>>,
     /// Why the vector retriever is not used, if it is not.
@@ -59,7 +59,7 @@ pub struct SearchRequest<'a> {
 
 /// The chunks and vectors that a search uses.
 pub struct Searchable<'a> {
-    pub snapshot: &'a Snapshot,
+    pub snapshot: &'a IndexSnapshot,
     /// Each chunk that has a vector, with its row; sorted by address.
     pub rows: &'a [(DocAddress, u32)],
     pub vectors: Option<&'a RwLock<Vectors>>,
@@ -104,33 +104,35 @@ impl Searchable<'_> {
     ///
     /// # Errors
     /// Returns an error if the index or the vectors cannot be read.
-    pub fn search(&self, asked: &SearchRequest) -> Result<SearchOutcome, SearchError> {
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchOutcome, SearchError> {
         let mut took = SearchTimings::default();
         let started = Instant::now();
-        let Query { terms, ignored, characters } = self.analyser.query(asked.query);
+        let Query { terms, ignored, characters } = self.analyser.query(request.query);
         let matches = self.snapshot.matches(terms, characters)?;
-        let by_words = self.best(self.snapshot.scores(&matches, self.ranking.bm25));
+        let lexical_candidates = self.best(self.snapshot.scores(&matches, self.ranking.bm25));
         took.lexical = micros(started);
 
         let started = Instant::now();
-        let cosines = self.cosines(asked.meaning.as_ref())?;
+        let cosines = self.cosines(request.query_vector.as_ref())?;
         took.vector = micros(started);
 
         let started = Instant::now();
-        let weights = self.weights(asked);
+        let weights = self.weights(request);
         let addresses = |scores: &[(DocAddress, f64)]| scores.iter().map(|&(address, _)| address).collect::<Vec<_>>();
-        let by_meaning = cosines.as_ref().filter(|_| weights.vector > 0.0).map(|cosines| addresses(&cosines.best));
-        let candidates = Candidates { by_words: &addresses(&by_words), by_meaning: &by_meaning.unwrap_or_default() };
+        let vector_candidates =
+            cosines.as_ref().filter(|_| weights.vector > 0.0).map(|cosines| addresses(&cosines.best));
+        let candidates =
+            Candidates { lexical: &addresses(&lexical_candidates), vector: &vector_candidates.unwrap_or_default() };
         let scored = windows(self.snapshot, &matches, &candidates, self.window)?;
-        let late = self.late(asked, &scored, weights.reason);
+        let late = self.late(request, &scored, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
-        let script = WritingSystem::of(asked.query);
+        let script = WritingSystem::of(request.query);
         let best_of_chunks = best_of_chunks(&scored.windows);
         let answers =
             Answers { searchable: self, script, matches: &matches, scored: &scored, cosines, late, best_of_chunks };
         let ranked = ranked(answers.candidates(), weights);
-        let k = asked.k.min(MOST);
-        let chosen = answers.chosen(&ranked, k + asked.near_misses);
+        let k = request.k.min(MAX_HITS);
+        let chosen = answers.chosen(&ranked, k + request.near_misses);
         let mut shown = Vec::with_capacity(chosen.len());
         for (at, ranked) in chosen.into_iter().enumerate() {
             let hit = answers.hit(at as u32 + 1, &ranked)?;
@@ -144,56 +146,56 @@ impl Searchable<'_> {
         took.fuse = micros(started);
         let terms = matches
             .iter()
-            .map(|term| SearchedTerm { term: term.term.label(), texts: term.texts(), idf: term.idf })
+            .map(|term| SearchedTerm { term: term.term.label(), texts: term.document_frequency(), idf: term.idf })
             .collect();
         Ok(SearchOutcome { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
     }
 
-    /// Returns the [`POOL`] best scores of a retriever, best first; equal scores in the order of the chunks.
+    /// Returns the [`CANDIDATES_PER_RETRIEVER`] best scores of a retriever, best first; equal scores in the order of the chunks.
     fn best(&self, mut scores: Vec<(DocAddress, f64)>) -> Vec<(DocAddress, f64)> {
         let order = |a: &(DocAddress, f64), b: &(DocAddress, f64)| {
-            let place = |address| self.snapshot.rank(address);
-            b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
+            let rank = |address| self.snapshot.rank(address);
+            b.1.total_cmp(&a.1).then_with(|| rank(a.0).cmp(&rank(b.0)))
         };
-        if scores.len() > POOL {
-            scores.select_nth_unstable_by(POOL, order);
-            scores.truncate(POOL);
+        if scores.len() > CANDIDATES_PER_RETRIEVER {
+            scores.select_nth_unstable_by(CANDIDATES_PER_RETRIEVER, order);
+            scores.truncate(CANDIDATES_PER_RETRIEVER);
         }
         scores.sort_by(order);
         scores
     }
 
-    fn weights(&self, asked: &SearchRequest) -> Weights {
-        if let (Some(weight), true) = (asked.vector_weight, asked.meaning.is_some()) {
+    fn weights(&self, request: &SearchRequest) -> Weights {
+        if let (Some(weight), true) = (request.vector_weight, request.query_vector.is_some()) {
             return Weights::with_vector(weight.clamp(0.0, 1.0), WeightReason::Asked);
         }
-        match asked.words_only {
+        match request.words_only {
             Some(reason) => Weights::lexical_only(reason),
-            None if asked.meaning.is_none() => Weights::lexical_only(WeightReason::NoModel),
+            None if request.query_vector.is_none() => Weights::lexical_only(WeightReason::NoModel),
             None => Weights::with_vector(self.ranking.vector_weight.unwrap_or(VECTOR_WEIGHT), WeightReason::Balanced),
         }
     }
 
     /// Returns late interaction's score of each window, or `None` if it is not used or a vector it needs does not exist yet.
-    fn late(&self, asked: &SearchRequest, scored: &ScoredWindows, reason: WeightReason) -> Option<Vec<f64>> {
-        let (Some(pieces), Some(tokens)) = (&asked.pieces, self.tokens) else { return None };
+    fn late(&self, request: &SearchRequest, scored: &ScoredWindows, reason: WeightReason) -> Option<Vec<f64>> {
+        let (Some(pieces), Some(tokens)) = (&request.pieces, self.tokens) else { return None };
         if matches!(reason, WeightReason::Quoted | WeightReason::Asked) {
             return None;
         }
         let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let late = late::LateInteraction { tokens: &tokens, snapshot: self.snapshot, window: self.window };
-        late.scores(&self.telling(asked.query, pieces), scored)
+        late.scores(&self.content_pieces(request.query, pieces), scored)
     }
 
     /// Returns the pieces without those of question words and punctuation, which the lexical retriever ignores too. They occur
     /// in hardly any text, so their idf would give them the highest weight. Returns all pieces if there are no others.
-    fn telling<'p>(&self, query: &str, pieces: &'p [TokenVector]) -> Vec<&'p TokenVector> {
+    fn content_pieces<'p>(&self, query: &str, pieces: &'p [TokenVector]) -> Vec<&'p TokenVector> {
         let ends = pieces.iter().skip(1).map(|next| next.start).chain([query.len()]);
-        let tells = |(piece, end): &(&TokenVector, usize)| {
-            query.get(piece.start..*end).is_none_or(|text| self.analyser.tells(text))
+        let is_content = |(piece, end): &(&TokenVector, usize)| {
+            query.get(piece.start..*end).is_none_or(|text| self.analyser.has_content_words(text))
         };
-        let telling: Vec<_> = pieces.iter().zip(ends).filter(tells).map(|(piece, _)| piece).collect();
-        if telling.is_empty() { pieces.iter().collect() } else { telling }
+        let content: Vec<_> = pieces.iter().zip(ends).filter(is_content).map(|(piece, _)| piece).collect();
+        if content.is_empty() { pieces.iter().collect() } else { content }
     }
 
     /// Returns the exact cosines of the best chunks by vector, best first, and the approximate cosine of every chunk.
@@ -202,8 +204,8 @@ impl Searchable<'_> {
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
         let near = vectors.near(question, &numbers);
-        let mut best = Vec::with_capacity(PROPOSED);
-        for at in highest(&near, PROPOSED) {
+        let mut best = Vec::with_capacity(RERANK_CANDIDATES);
+        for at in highest(&near, RERANK_CANDIDATES) {
             let (address, row) = self.rows[at];
             best.push((address, f64::from(vectors.cosine(question, row)?)));
         }
@@ -265,9 +267,9 @@ struct Answers<'a> {
 }
 
 /// A window that shares more than this fraction of the shorter window's tokens with a better one is not a separate answer.
-const OVERLAP: f64 = 0.25;
+const MAX_SHARED: f64 = 0.25;
 /// The same limit for the second pass, if the first one finds too few windows.
-const NEW: f64 = 0.5;
+const MAX_SHARED_FALLBACK: f64 = 0.5;
 
 impl Answers<'_> {
     fn candidates(&self) -> Vec<Candidate<usize>> {
@@ -276,13 +278,13 @@ impl Answers<'_> {
             *known.entry(chunk).or_insert_with(|| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk)))
         };
         let candidate = |(at, window): (usize, &Window)| {
-            let (own, also) = (cosine(window.chunk), window.also.and_then(&mut cosine));
+            let (own, overlapping) = (cosine(window.chunk), window.overlapping_chunk.and_then(&mut cosine));
             Candidate {
                 address: at,
-                order: window.order,
+                tie_breaker: window.tie_breaker,
                 lexical: window.score,
                 // The texts of both vectors contain the window's centre.
-                cosine: own.map(|own| also.map_or(own, |also| own.max(also))),
+                cosine: own.map(|own| overlapping.map_or(own, |overlapping| own.max(overlapping))),
                 late: self.late.as_ref().map(|scores| scores[at]),
                 foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
             }
@@ -297,7 +299,7 @@ impl Answers<'_> {
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
         let mut chosen: Vec<Ranked<usize>> = Vec::with_capacity(count);
-        for limit in [OVERLAP, NEW] {
+        for limit in [MAX_SHARED, MAX_SHARED_FALLBACK] {
             for ranked in ranked.iter() {
                 if chosen.len() >= count {
                     return chosen;
@@ -344,12 +346,12 @@ impl Answers<'_> {
     /// Returns the score that each word and pair of words contributes.
     fn terms(&self, window: &Window) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
-        let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
+        let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].document_frequency()));
         let pairs = self
             .scored
             .pairs()
             .iter()
-            .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
+            .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.document_frequency));
         let all = words.chain(pairs).zip(self.scored.parts(window)).filter(|(_, (score, _))| *score > 0.0);
         all.map(|((term, texts), (score, times))| TermScore { term, score, times, texts }).collect()
     }
@@ -375,7 +377,7 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
     let behind = last.fused - missed.fused;
     let words = missed.lexical_share < last.lexical_share;
     let meaning = match missed.candidate.late {
-        Some(_) => missed.by_meaning() < last.by_meaning(),
+        Some(_) => missed.semantic_score() < last.semantic_score(),
         None => missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share,
     };
     let reason = match (missed.candidate.lexical > 0.0, words, meaning) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tantivy::DocAddress;
 
-use super::lexical::Snapshot;
+use super::lexical::IndexSnapshot;
 use super::prepared::PackedUnit;
 
 /// Standard deviation of the kernel, as a fraction of the window's length.
@@ -23,11 +23,11 @@ impl Kernel {
     /// Creates a kernel; `spread` is the standard deviation as a fraction of the window's length.
     pub fn of(WindowLimit(limit): WindowLimit, spread: f64) -> Self {
         let sigma = limit as f64 * spread;
-        Self((0..=2 * limit).map(|twice| (-0.5 * (twice as f64 / 2.0 / sigma).powi(2)).exp()).collect())
+        Self((0..=2 * limit).map(|doubled| (-0.5 * (doubled as f64 / 2.0 / sigma).powi(2)).exp()).collect())
     }
 
-    pub fn at(&self, twice: u32) -> f64 {
-        self.0.get(twice as usize).copied().unwrap_or_default()
+    pub fn at(&self, doubled: u32) -> f64 {
+        self.0.get(doubled as usize).copied().unwrap_or_default()
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
     let offsets = TokenOffsets::new(units.iter().map(|unit| unit.tokens));
     let kernel = Kernel::of(limit, SPREAD);
     let mut sums = vec![0.0; chunks.len()];
-    for (centre, &(chunk, head)) in of_chunk.iter().enumerate() {
+    for (centre, &(chunk, heading_terms)) in of_chunk.iter().enumerate() {
         let around = offsets.window(centre, limit);
-        let spread = around.map(|at| kernel.at(offsets.twice(at, centre)) * f64::from(units[at].terms));
-        sums[chunk] += spread.sum::<f64>() + f64::from(head);
+        let spread = around.map(|at| kernel.at(offsets.doubled_distance(at, centre)) * f64::from(units[at].terms));
+        sums[chunk] += spread.sum::<f64>() + f64::from(heading_terms);
     }
     sums
 }
@@ -94,7 +94,7 @@ impl TokenOffsets {
     }
 
     /// Returns twice the distance between the middles of two units, in tokens.
-    pub fn twice(&self, a: usize, b: usize) -> u32 {
+    pub fn doubled_distance(&self, a: usize, b: usize) -> u32 {
         let middle = |unit: usize| self.starts[unit] + self.starts[unit + 1];
         middle(a).abs_diff(middle(b))
     }
@@ -121,9 +121,9 @@ impl Span {
         Self { parts: vec![part], units: Vec::new(), own: Vec::new(), offsets: TokenOffsets::new(std::iter::empty()) }
     }
 
-    /// Returns the fresh unit that contains a byte of a chunk. `place` is the index of the part, `byte` an offset in the chunk.
-    pub fn fresh_unit(&self, place: usize, byte: u32) -> Option<usize> {
-        let own = self.own[place].clone();
+    /// Returns the fresh unit that contains a byte of a chunk. `part_index` is the index of the part, `byte` an offset in the chunk.
+    pub fn fresh_unit(&self, part_index: usize, byte: u32) -> Option<usize> {
+        let own = self.own[part_index].clone();
         let after = self.units[own.clone()].partition_point(|(_, unit)| unit.start <= byte);
         let at = own.start + after.checked_sub(1)?;
         self.units[at].1.fresh.then_some(at)
@@ -131,17 +131,17 @@ impl Span {
 
     /// Returns whether the next chunk repeats this unit.
     pub fn repeats(&self, unit: usize) -> bool {
-        let place = self.units[unit].0;
-        let Some(next) = self.parts.get(place + 1) else { return false };
+        let part_index = self.units[unit].0;
+        let Some(next) = self.parts.get(part_index + 1) else { return false };
         let repeated: u32 = next.units.iter().filter(|unit| !unit.fresh).map(|unit| unit.tokens).sum();
-        self.offsets.starts[self.own[place].end] - self.offsets.starts[unit] <= repeated
+        self.offsets.starts[self.own[part_index].end] - self.offsets.starts[unit] <= repeated
     }
 }
 
 /// Returns the candidates with at least `limit` tokens of context on either side, where the file has them, as spans without
 /// gaps.
 pub(super) fn spans(
-    snapshot: &Snapshot,
+    snapshot: &IndexSnapshot,
     candidates: &BTreeSet<DocAddress>,
     WindowLimit(limit): WindowLimit,
 ) -> Vec<Span> {

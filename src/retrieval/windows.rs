@@ -12,7 +12,7 @@ use std::ops::Range;
 use tantivy::DocAddress;
 
 use super::analyse::QueryTerm;
-use super::lexical::{Places, Snapshot, TermMatches, idf};
+use super::lexical::{IndexSnapshot, TermMatches, TermPositions, idf};
 use super::prepared::PackedUnit;
 use super::span::{Kernel, SPREAD, Span, spans};
 
@@ -31,9 +31,9 @@ pub struct Window {
     /// The chunk that contains its centre.
     pub chunk: DocAddress,
     /// The chunk that repeats its centre, if one does.
-    pub also: Option<DocAddress>,
+    pub overlapping_chunk: Option<DocAddress>,
     /// Tie-breaker for equal scores: the chunk's rank and the centre's byte offset.
-    pub order: (u32, u32),
+    pub tie_breaker: (u32, u32),
     /// Where it begins: a chunk, and a byte offset in that chunk.
     pub begin: (DocAddress, u32),
     pub end: (DocAddress, u32),
@@ -67,14 +67,14 @@ pub struct Pair {
     pub first: usize,
     pub second: usize,
     /// Number of the best chunks that contain them close together.
-    pub texts: u32,
+    pub document_frequency: u32,
     idf: f64,
 }
 
 /// The candidate chunks of each retriever.
 pub(super) struct Candidates<'a> {
-    pub by_words: &'a [DocAddress],
-    pub by_meaning: &'a [DocAddress],
+    pub lexical: &'a [DocAddress],
+    pub vector: &'a [DocAddress],
 }
 
 /// The windows around the candidates, scored by their words.
@@ -92,22 +92,22 @@ pub(super) struct ScoredWindows<'a> {
 /// # Errors
 /// Returns an error if the index cannot be read.
 pub(super) fn windows<'a>(
-    snapshot: &'a Snapshot,
+    snapshot: &'a IndexSnapshot,
     matches: &'a [TermMatches],
     candidates: &Candidates,
     limit: WindowLimit,
 ) -> tantivy::Result<ScoredWindows<'a>> {
-    let wanted: BTreeSet<DocAddress> = candidates.by_words.iter().chain(candidates.by_meaning).copied().collect();
+    let wanted: BTreeSet<DocAddress> = candidates.lexical.iter().chain(candidates.vector).copied().collect();
     let spans = spans(snapshot, &wanted, limit);
     let mut involved: Vec<DocAddress> = spans.iter().flat_map(|s| s.parts.iter().map(|part| part.chunk)).collect();
     involved.sort_unstable();
-    let mut places = Vec::with_capacity(matches.len());
+    let mut term_positions = Vec::with_capacity(matches.len());
     for term in matches {
-        places.push(snapshot.places(term, &involved)?);
+        term_positions.push(snapshot.term_positions(term, &involved)?);
     }
     let kernel = Kernel::of(limit, SPREAD);
-    let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), involved, places, limit, kernel };
-    scorer.pairs = scorer.pairs_in(candidates.by_words);
+    let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), involved, term_positions, limit, kernel };
+    scorer.pairs = scorer.pairs_in(candidates.lexical);
     let counts: Vec<Counts> = spans.iter().map(|span| scorer.counts(span)).collect();
     let mut windows = Vec::with_capacity(spans.iter().map(|span| span.units.len()).sum());
     for (number, (span, counts)) in spans.iter().zip(&counts).enumerate() {
@@ -130,13 +130,13 @@ impl ScoredWindows<'_> {
 }
 
 struct Scorer<'a> {
-    snapshot: &'a Snapshot,
+    snapshot: &'a IndexSnapshot,
     matches: &'a [TermMatches],
     pairs: Vec<Pair>,
     /// The chunks of all spans, sorted by address.
     involved: Vec<DocAddress>,
     /// The positions of each term in the involved chunks.
-    places: Vec<Places>,
+    term_positions: Vec<TermPositions>,
     limit: WindowLimit,
     kernel: Kernel,
 }
@@ -146,15 +146,15 @@ struct Counts {
     /// For each term or pair: the units that contain it, in order, and how often. Sparse, because most units contain no term.
     units: Vec<Vec<(usize, u32)>>,
     /// Occurrences in the headings, by term or pair, then by chunk. Occurrences without a known position count here too.
-    heads: Vec<Vec<u32>>,
+    headings: Vec<Vec<u32>>,
 }
 
 impl Counts {
     /// Returns the units among `around` that contain a term or pair.
     fn within(&self, kind: usize, around: &Range<usize>) -> &[(usize, u32)] {
         let units = &self.units[kind];
-        let place = |unit: usize| units.partition_point(|&(at, _)| at < unit);
-        &units[place(around.start)..place(around.end)]
+        let index_of = |unit: usize| units.partition_point(|&(at, _)| at < unit);
+        &units[index_of(around.start)..index_of(around.end)]
     }
 }
 
@@ -168,17 +168,17 @@ impl Scorer<'_> {
         let among = |chunk: &DocAddress| self.involved.binary_search(chunk).ok();
         let pair = |first: usize| {
             let holds = |&number: &usize| self.together(first, first + 1, number).next().is_some();
-            let texts = chunks.iter().filter_map(among).filter(holds).count() as u32;
-            Pair { first, second: first + 1, texts, idf: idf(self.snapshot.len(), texts) }
+            let document_frequency = chunks.iter().filter_map(among).filter(holds).count() as u32;
+            Pair { first, second: first + 1, document_frequency, idf: idf(self.snapshot.len(), document_frequency) }
         };
-        neighbours.map(|(first, _)| pair(first)).filter(|pair| pair.texts > 0).collect()
+        neighbours.map(|(first, _)| pair(first)).filter(|pair| pair.document_frequency > 0).collect()
     }
 
     /// Returns the positions of `first` near `second` in the involved chunk with this number.
     fn together(&self, first: usize, second: usize, number: usize) -> impl Iterator<Item = u32> {
-        let seconds = self.places[second].of(number);
+        let seconds = self.term_positions[second].of(number);
         let near = |first: &u32| seconds.iter().any(|second| second != first && second.abs_diff(*first) <= PAIR_REACH);
-        self.places[first].of(number).iter().copied().filter(near)
+        self.term_positions[first].of(number).iter().copied().filter(near)
     }
 
     fn score(
@@ -188,15 +188,15 @@ impl Scorer<'_> {
         wanted: &BTreeSet<DocAddress>,
         found: &mut Vec<Window>,
     ) {
-        for (place, part) in span.parts.iter().enumerate().filter(|(_, part)| wanted.contains(&part.chunk)) {
-            let own = span.own[place].clone();
+        for (part_index, part) in span.parts.iter().enumerate().filter(|(_, part)| wanted.contains(&part.chunk)) {
+            let own = span.own[part_index].clone();
             let centres: Vec<usize> = own.clone().filter(|&at| span.units[at].1.fresh).collect();
             let around: Vec<Range<usize>> =
                 centres.iter().map(|&centre| span.offsets.window(centre, self.limit)).collect();
             let reached = around.first().zip(around.last()).map(|(first, last)| first.start..last.end);
-            let speaks =
+            let has_match =
                 |reached: Range<usize>| (0..counts.units.len()).any(|kind| !counts.within(kind, &reached).is_empty());
-            if reached.is_some_and(speaks) {
+            if reached.is_some_and(has_match) {
                 let windows = centres.into_iter().zip(around);
                 found.extend(windows.map(|window| self.window((number, span), counts, window)));
                 continue;
@@ -215,18 +215,19 @@ impl Scorer<'_> {
 
     fn counts(&self, span: &Span) -> Counts {
         let kinds = self.matches.len() + self.pairs.len();
-        let mut counts = Counts { units: vec![Vec::new(); kinds], heads: vec![vec![0; span.parts.len()]; kinds] };
-        for (place, part) in span.parts.iter().enumerate() {
+        let mut counts = Counts { units: vec![Vec::new(); kinds], headings: vec![vec![0; span.parts.len()]; kinds] };
+        for (part_index, part) in span.parts.iter().enumerate() {
             let Ok(number) = self.involved.binary_search(&part.chunk) else { continue };
-            let head = part.units.first().map_or(0, |unit| unit.first_term);
+            let heading_terms = part.units.first().map_or(0, |unit| unit.first_term);
             for term in 0..self.matches.len() {
-                let positions = self.places[term].of(number);
-                let in_head = positions.iter().filter(|&&position| position < head || position == u32::MAX).count();
-                counts.heads[term][place] = in_head as u32;
-                count(span, place, positions.iter().copied().skip(in_head), &mut counts.units[term]);
+                let positions = self.term_positions[term].of(number);
+                let in_heading =
+                    positions.iter().filter(|&&position| position < heading_terms || position == u32::MAX).count();
+                counts.headings[term][part_index] = in_heading as u32;
+                count(span, part_index, positions.iter().copied().skip(in_heading), &mut counts.units[term]);
             }
             for (pair, units) in self.pairs.iter().zip(&mut counts.units[self.matches.len()..]) {
-                count(span, place, self.together(pair.first, pair.second, number), units);
+                count(span, part_index, self.together(pair.first, pair.second, number), units);
             }
         }
         counts
@@ -239,23 +240,23 @@ impl Scorer<'_> {
         counts: &'w Counts,
         (centre, around): (usize, Range<usize>),
     ) -> impl Iterator<Item = (f64, u32)> + 'w {
-        let place = span.units[centre].0;
-        let weight = move |at: usize| self.kernel.at(span.offsets.twice(at, centre));
-        let head = span.parts[place].units.first().map_or(0, |unit| unit.first_term);
+        let part_index = span.units[centre].0;
+        let weight = move |at: usize| self.kernel.at(span.offsets.doubled_distance(at, centre));
+        let heading_terms = span.parts[part_index].units.first().map_or(0, |unit| unit.first_term);
         let terms = around.clone().map(|at| weight(at) * f64::from(span.units[at].1.terms));
-        let length = f64::from(head) + terms.sum::<f64>();
+        let length = f64::from(heading_terms) + terms.sum::<f64>();
         let long = 1.0 - B + B * length / self.snapshot.average_window().max(f64::MIN_POSITIVE);
-        counts.heads.iter().enumerate().map(move |(kind, in_heads)| {
+        counts.headings.iter().enumerate().map(move |(kind, in_headings)| {
             let within = counts.within(kind, &around);
             let weighed = within.iter().map(|&(at, times)| weight(at) * f64::from(times));
-            let frequency = f64::from(in_heads[place]) + weighed.sum::<f64>();
+            let frequency = f64::from(in_headings[part_index]) + weighed.sum::<f64>();
             let saturated =
                 |long: f64| if frequency > 0.0 { frequency * (K1 + 1.0) / (frequency + K1 * long) } else { 0.0 };
             let part = match kind.checked_sub(self.matches.len()) {
                 None => self.matches[kind].weight() * saturated(long),
                 Some(pair) => PAIR_WEIGHT * self.pairs[pair].idf * saturated(1.0),
             };
-            (part, in_heads[place] + within.iter().map(|&(_, times)| times).sum::<u32>())
+            (part, in_headings[part_index] + within.iter().map(|&(_, times)| times).sum::<u32>())
         })
     }
 
@@ -266,13 +267,13 @@ impl Scorer<'_> {
         (centre, around): (usize, Range<usize>),
     ) -> Window {
         let score = self.parts(span, counts, (centre, around.clone())).map(|(part, _)| part).sum();
-        let (place, centre_unit) = span.units[centre];
+        let (part_index, centre_unit) = span.units[centre];
         let (first, last) = (span.units[around.start], span.units[around.end - 1]);
-        let chunk_of = |(place, _): (usize, PackedUnit)| span.parts[place].chunk;
+        let chunk_of = |(part_index, _): (usize, PackedUnit)| span.parts[part_index].chunk;
         Window {
-            chunk: span.parts[place].chunk,
-            also: span.repeats(centre).then(|| span.parts[place + 1].chunk),
-            order: (self.snapshot.rank(span.parts[place].chunk), centre_unit.start),
+            chunk: span.parts[part_index].chunk,
+            overlapping_chunk: span.repeats(centre).then(|| span.parts[part_index + 1].chunk),
+            tie_breaker: (self.snapshot.rank(span.parts[part_index].chunk), centre_unit.start),
             begin: (chunk_of(first), first.1.start),
             end: (chunk_of(last), last.1.start + last.1.bytes),
             score,
@@ -286,8 +287,8 @@ impl Scorer<'_> {
 
 /// Adds to `counted` how many of `positions` are in each unit of a part of the span. `positions` are ascending; those in
 /// units repeated from the part before are not counted again.
-fn count(span: &Span, place: usize, positions: impl Iterator<Item = u32>, counted: &mut Vec<(usize, u32)>) {
-    let own = span.own[place].clone();
+fn count(span: &Span, part_index: usize, positions: impl Iterator<Item = u32>, counted: &mut Vec<(usize, u32)>) {
+    let own = span.own[part_index].clone();
     let mut at = own.start;
     for position in positions {
         while at + 1 < own.end && span.units[at + 1].1.first_term <= position {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::namespace::{MountNamespace, RunAsNobody};
 use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
 use super::wire::JobRequest;
-use super::{calls, notified, paths, scratch_owner, sys};
+use super::{calls, paths, scratch_owner, seccomp_notify, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum MountView {
     /// The mounts of a namespace that this supervisor creates.
     Own,
     /// The mounts that already exist: bubblewrap's, or the host's if there is no confinement.
-    Given,
+    Inherited,
 }
 
 /// The parts of a confinement that do not depend on the job.
@@ -33,19 +33,19 @@ fn filters(reach: calls::NetworkAccess) -> Result<calls::Filters, String> {
 }
 
 impl ConfinementTemplate {
-    pub fn new(place: MountView) -> Self {
+    pub fn new(mounts: MountView) -> Self {
         // Determined first: after entering a user namespace, the user ids differ.
         let user = job_user();
-        let namespace = match place {
+        let namespace = match mounts {
             MountView::Own => MountNamespace::enter().map_err(Some),
-            MountView::Given => Err(None),
+            MountView::Inherited => Err(None),
         };
         let memory = match namespace {
             Ok(_) | Err(None) => paths::SharedMemory::Own,
             Err(Some(_)) => paths::SharedMemory::Closed,
         };
         let kernel = sys::landlock_abi();
-        let rules = if kernel < paths::LEAST_ABI {
+        let rules = if kernel < paths::MIN_ABI {
             Err(super::no_landlock(kernel))
         } else {
             paths::SystemRules::new(kernel, memory).map_err(|error| error.to_string())
@@ -53,25 +53,25 @@ impl ConfinementTemplate {
         Self { namespace, rules, filters: filters(calls::NetworkAccess::Nothing), user }
     }
 
-    pub fn confinement(self, order: &JobRequest) -> Result<PreparedConfinement, String> {
+    pub fn confinement(self, request: &JobRequest) -> Result<PreparedConfinement, String> {
         let rules = self.rules?;
         let user = match (self.user, &self.namespace) {
             (JobUser::Own, _) => None,
-            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(order) => return Err(no_way_for_nobody(why)),
+            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(request) => return Err(no_way_for_nobody(why)),
             (JobUser::Nobody, _) => Some(NOBODY),
-            (JobUser::None, _) => return Err(ONLY_ROOT.to_owned()),
+            (JobUser::Unavailable, _) => return Err(ONLY_ROOT.to_owned()),
         };
-        let mut has_users = false;
+        let mut has_user_namespace = false;
         if let Ok(namespace) = &self.namespace {
             let by_nobody = if user.is_some() { RunAsNobody::Yes } else { RunAsNobody::No };
-            namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
-            has_users = namespace.has_users;
+            namespace.open_for(request, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
+            has_user_namespace = namespace.has_user_namespace;
         }
         let owner = user.unwrap_or_else(sys::user_id);
-        scratch_owner::hand_over(&order.cwd, owner).map_err(|error| error.to_string())?;
-        let rules = rules.and(order).map_err(|error| error.to_string())?;
-        let filters = if order.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
-        Ok(PreparedConfinement { rules: Some(rules), filters, user, has_users })
+        scratch_owner::hand_over(&request.cwd, owner).map_err(|error| error.to_string())?;
+        let rules = rules.for_job(request).map_err(|error| error.to_string())?;
+        let filters = if request.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
+        Ok(PreparedConfinement { rules: Some(rules), filters, user, has_user_namespace })
     }
 }
 
@@ -94,7 +94,7 @@ pub struct PreparedConfinement {
     /// The user that the job runs as, if it differs from the supervisor's.
     pub user: Option<u32>,
     /// Whether the job is in its own user namespace.
-    pub has_users: bool,
+    pub has_user_namespace: bool,
 }
 
 impl PreparedConfinement {
@@ -114,11 +114,11 @@ impl PreparedConfinement {
         if reached.ruleset != landlock::RulesetStatus::FullyEnforced {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        notified::load(&self.filters.absent)?;
-        match notified::load_with_listener(&self.filters.noted) {
-            Ok(listener) => notified::send(supervisor, &listener),
+        seccomp_notify::load(&self.filters.absent)?;
+        match seccomp_notify::load_with_listener(&self.filters.notifying) {
+            Ok(listener) => seccomp_notify::send(supervisor, &listener),
             // Another listener exists already: the kernel refuses the calls itself, and the log does not name them.
-            Err(_) => notified::load(&self.filters.allowed),
+            Err(_) => seccomp_notify::load(&self.filters.allowed),
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::process::Process;
-use super::ready::Ready;
+use super::standby::StandbySupervisor;
 use super::{Exit, Job, Level, Sandbox, SandboxConfig, SandboxError, empty_folder, sys};
 
 /// The supervisor is this program too, so this path leads its children to this program, even if the file was replaced.
@@ -67,7 +67,7 @@ impl Sandbox {
             return self.clone();
         }
         let config = SandboxConfig { supervisor_exe: self.config.supervisor_exe.clone(), level };
-        Self { config, bubblewrap: None, egress_proxy: None, ready: Ready::default() }
+        Self { config, bubblewrap: None, egress_proxy: None, standby: StandbySupervisor::default() }
     }
 }
 

@@ -16,15 +16,15 @@ mod confinement;
 mod helper;
 mod interpreter;
 mod namespace;
-mod notified;
 mod paths;
 mod process;
-mod ready;
 mod reaping;
 mod run;
 mod scratch_owner;
+mod seccomp_notify;
 mod service;
 mod spawn;
+mod standby;
 mod status;
 mod supervisor;
 mod sys;
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::ready::Ready;
+use self::standby::StandbySupervisor;
 use self::user::JobUser;
 use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
 
@@ -132,7 +132,7 @@ pub struct Finished {
     pub stderr: Captured,
     pub took: Duration,
     /// Hosts that it tried to reach; empty without network.
-    pub contacts: EgressAttempts,
+    pub egress_attempts: EgressAttempts,
     /// Names of the system calls that the filter refused, each once.
     pub refused: Vec<String>,
 }
@@ -161,13 +161,13 @@ pub struct Sandbox {
     /// Path of bubblewrap; looked up only if the level needs it.
     bubblewrap: Option<PathBuf>,
     egress_proxy: Option<Arc<dyn EgressProxy>>,
-    ready: Ready,
+    standby: StandbySupervisor,
 }
 
 impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
         let bubblewrap = if config.level == Level::Strict { bubblewrap::find() } else { None };
-        Self { config, bubblewrap, egress_proxy: None, ready: Ready::default() }
+        Self { config, bubblewrap, egress_proxy: None, standby: StandbySupervisor::default() }
     }
 
     /// Adds a proxy for jobs that may use the network. Without a proxy no job may.
@@ -200,7 +200,7 @@ impl Sandbox {
     }
 
     /// Returns whether a job could read everything below `path`, because every job may read the system's folders.
-    pub fn exposes(&self, path: &Path) -> bool {
+    pub fn is_readable_by_every_job(&self, path: &Path) -> bool {
         match self.config.level {
             Level::Off => false,
             Level::Standard | Level::Strict => paths::is_system(path),
@@ -208,7 +208,7 @@ impl Sandbox {
     }
 
     /// Returns what the sandbox enforces for commands on this machine.
-    pub fn holds(&self) -> SandboxStatus {
+    pub fn status(&self) -> SandboxStatus {
         match (self.config.level, &self.bubblewrap) {
             (Level::Off, _) => SandboxStatus::Nothing,
             (Level::Standard, _) => SandboxStatus::confinement(sys::landlock_abi(), None),
@@ -218,7 +218,7 @@ impl Sandbox {
     }
 
     /// Returns a warning for a person before commands run in `folder`, or `None` if the whole confinement holds there.
-    pub fn weakness(&self, folder: &Path) -> Option<String> {
+    pub fn warning_for(&self, folder: &Path) -> Option<String> {
         let obstacle = match self.config.level {
             // At level `strict`, bubblewrap makes the namespaces.
             Level::Off | Level::Strict => None,
@@ -226,7 +226,7 @@ impl Sandbox {
         };
         match (self.config.level, user::job_user()) {
             (Level::Off, _) => None,
-            (_, JobUser::None) => Some(format!("Commands are refused: {}.", confinement::ONLY_ROOT)),
+            (_, JobUser::Unavailable) => Some(format!("Commands are refused: {}.", confinement::ONLY_ROOT)),
             (_, JobUser::Nobody) if obstacle.is_some() && !user::lets_nobody_through(folder) => {
                 obstacle.map(|why| format!("Commands are refused: {}.", confinement::no_way_for_nobody(&why)))
             }
@@ -270,7 +270,7 @@ fn no_landlock(kernel: i32) -> String {
     format!(
         "this kernel offers Landlock version {kernel}, the sandbox needs version {} (Linux 6.2 or newer, not switched \
          off by the boot line or a container's filter)",
-        paths::LEAST_ABI
+        paths::MIN_ABI
     )
 }
 
@@ -282,10 +282,10 @@ mod tests {
     fn home_below_system_folders_is_refused() {
         let standard = Sandbox::new(SandboxConfig::new(Level::Standard));
         for open in ["/usr/src/app", "/etc/miniclaw", "/dev/shm/home", "/lib/x"] {
-            assert!(standard.exposes(std::path::Path::new(open)), "{open}");
+            assert!(standard.is_readable_by_every_job(std::path::Path::new(open)), "{open}");
         }
         for closed in ["/home/ada/miniclaw", "/root/miniclaw", "/userdata", "/srv/agent"] {
-            assert!(!standard.exposes(std::path::Path::new(closed)), "{closed}");
+            assert!(!standard.is_readable_by_every_job(std::path::Path::new(closed)), "{closed}");
         }
     }
 }

@@ -27,7 +27,7 @@ const STAND_IN_OPTIONS: &str = "mode=0755,size=256k";
 /// The mount namespace that this process has created for itself.
 pub struct MountNamespace {
     /// Whether the process is also in its own user namespace, which counts its processes from zero.
-    pub has_users: bool,
+    pub has_user_namespace: bool,
 }
 
 /// Returns why a mount namespace cannot be created here, as far as the system's settings tell.
@@ -61,11 +61,11 @@ impl MountNamespace {
         if let Some(obstacle) = obstacle() {
             return Err(obstacle);
         }
-        let has_users = !user::has_capability(user::SYS_ADMIN);
-        let made = if has_users { unshare_users() } else { unshare(libc::CLONE_NEWNS) };
+        let has_user_namespace = !user::has_capability(user::SYS_ADMIN);
+        let made = if has_user_namespace { unshare_users() } else { unshare(libc::CLONE_NEWNS) };
         made.map_err(|error| format!("a mount namespace could not be made: {error}"))?;
         separate_mounts().map_err(|error| format!("the mounts could not be separated: {error}"))?;
-        Ok(Self { has_users })
+        Ok(Self { has_user_namespace })
     }
 
     /// Makes all mounts read-only except the working directory and shared memory. With `by_nobody`, also makes all paths of
@@ -73,21 +73,21 @@ impl MountNamespace {
     ///
     /// # Errors
     /// Returns an error if a mount fails; the job must not start then.
-    pub fn open_for(&self, order: &JobRequest, by_nobody: RunAsNobody) -> io::Result<()> {
+    pub fn open_for(&self, request: &JobRequest, by_nobody: RunAsNobody) -> io::Result<()> {
         let closed = match by_nobody {
-            RunAsNobody::Yes => closed_folders(order),
+            RunAsNobody::Yes => closed_folders(request),
             RunAsNobody::No => BTreeSet::new(),
         };
         let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
         let mut trees = Vec::new();
-        for path in order.readable.iter().filter(|path| is_closed(path) && path.exists()) {
+        for path in request.readable.iter().filter(|path| is_closed(path) && path.exists()) {
             let tree = open_tree(path)?;
             set_attributes_of(tree.as_fd(), READ_ONLY)?;
             trees.push((path.as_path(), tree));
         }
-        let writable = open_tree(&order.cwd)?;
+        let writable = open_tree(&request.cwd)?;
         set_attributes_of(writable.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
-        trees.push((order.cwd.as_path(), writable));
+        trees.push((request.cwd.as_path(), writable));
         // Not done in advance: the host may have added mounts in the meantime.
         set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, Attributes { set: READ_ONLY, clear: 0 })?;
         let memory = Path::new(SHARED_MEMORY);
@@ -117,8 +117,8 @@ pub enum RunAsNobody {
 }
 
 /// Returns, for each path of the job request, the outermost folder on the way that other users cannot traverse.
-fn closed_folders(order: &JobRequest) -> BTreeSet<PathBuf> {
-    let ways = order.readable.iter().map(PathBuf::as_path).chain(order.cwd.parent());
+fn closed_folders(request: &JobRequest) -> BTreeSet<PathBuf> {
+    let ways = request.readable.iter().map(PathBuf::as_path).chain(request.cwd.parent());
     ways.filter_map(|path| {
         let closed = path.ancestors().filter(|folder| {
             fs::metadata(folder).is_ok_and(|meta| meta.is_dir() && meta.permissions().mode() & 0o001 == 0)

@@ -15,7 +15,7 @@ use super::wire::JobRequest;
 
 /// Minimum version of Landlock. From version 3 (Linux 6.2), a process can neither change nor truncate files outside; the
 /// system call filter also refuses TCP (version 4) and abstract sockets (version 6).
-pub const LEAST_ABI: i32 = 3;
+pub const MIN_ABI: i32 = 3;
 /// Version of Landlock that can restrict a process to one TCP port (Linux 6.7).
 pub const TCP_ABI: i32 = 4;
 /// Version of Landlock that also refuses signals to processes outside (Linux 6.12).
@@ -119,7 +119,7 @@ pub struct SystemRules {
     kernel: i32,
     memory: SharedMemory,
     rules: RulesetCreated,
-    made_of: EtcStamp,
+    etc_stamp: EtcStamp,
 }
 
 /// Modification times that change if files in `/etc` are replaced: rules refer to files, not to their names.
@@ -140,7 +140,7 @@ impl SystemRules {
             rules = rules.scope(Scope::from_all(abi))?;
         }
         let mut rules = rules.create()?;
-        let made_of = etc_stamp();
+        let etc_stamp = current_etc_stamp();
         let read = AccessFs::from_read(abi);
         for path in SYSTEM {
             rules = allow(rules, Path::new(path), read)?;
@@ -155,24 +155,24 @@ impl SystemRules {
         if memory == SharedMemory::Own {
             rules = allow(rules, Path::new(super::namespace::SHARED_MEMORY), writing(abi) & !AccessFs::Execute)?;
         }
-        Ok(Self { kernel, memory, rules, made_of })
+        Ok(Self { kernel, memory, rules, etc_stamp })
     }
 
     /// Returns the rules for one job: these, created again if files in `/etc` were replaced in the meantime, and the paths
     /// of the job request. TCP is closed except for connections to the port of the proxy.
-    pub fn and(self, order: &JobRequest) -> Result<RulesetCreated, RulesetError> {
-        let Self { kernel, memory, mut rules, made_of } = self;
-        if made_of != etc_stamp() {
+    pub fn for_job(self, request: &JobRequest) -> Result<RulesetCreated, RulesetError> {
+        let Self { kernel, memory, mut rules, etc_stamp } = self;
+        if etc_stamp != current_etc_stamp() {
             rules = Self::new(kernel, memory)?.rules;
         }
-        if let Some(port) = order.proxy_port {
+        if let Some(port) = request.proxy_port {
             rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }
         let abi = abi(kernel);
-        for path in &order.readable {
+        for path in &request.readable {
             rules = allow(rules, path, AccessFs::from_read(abi))?;
         }
-        allow(rules, &order.cwd, writing(abi))
+        allow(rules, &request.cwd, writing(abi))
     }
 }
 
@@ -180,7 +180,7 @@ fn writing(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
 }
 
-fn etc_stamp() -> EtcStamp {
+fn current_etc_stamp() -> EtcStamp {
     ["/etc", "/etc/ssl"].map(|folder| fs::metadata(folder).and_then(|meta| meta.modified()).ok())
 }
 

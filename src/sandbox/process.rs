@@ -43,18 +43,18 @@ pub struct Process {
 impl Sandbox {
     /// Starts a long-lived process with piped input and output. `job.wall` limits only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
-        let (order, grant) = self.order(&job)?;
-        let mut supervised = self.start_supervisor(&self.around(&job), Input::Piped)?;
-        let begun = timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)?;
+        let (request, grant) = self.job_request(&job)?;
+        let mut supervised = self.start_supervisor(&self.bubblewrap_arguments(&job), Input::Piped)?;
+        let begun = timeout(job.wall, supervised.control.begin(&request)).await.map_err(|_| SandboxError::Lost)?;
         let mut child = supervised.child;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(SandboxError::Lost);
         };
         if let Err(error) = begun {
-            let mut said = Collector::new(STDERR_CAP);
-            let _ = timeout(job.wall, said.fill(stderr)).await;
-            return Err(self.explain(error, &said.finish().text()));
+            let mut collector = Collector::new(STDERR_CAP);
+            let _ = timeout(job.wall, collector.fill(stderr)).await;
+            return Err(self.explain(error, &collector.finish().text()));
         }
         // Reads standard error so that the process never blocks on a full pipe; the text may explain a failure.
         let stderr = tokio::spawn(async move {

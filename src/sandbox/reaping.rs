@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::sys::{self, Pid, Reaped};
 
 /// Maximum time for the last of a job's processes to die of SIGKILL.
-const REAPING: Duration = Duration::from_secs(5);
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Kills every descendant: a process whose parent dies becomes our child, so in the end no child is left. Returns the main
 /// process's status if it ended only during this call.
@@ -20,7 +20,7 @@ const REAPING: Duration = Duration::from_secs(5);
 pub fn reap_descendants(main: Pid, children: &Children) -> io::Result<Option<ExitStatus>> {
     let mut found = None;
     let started = Instant::now();
-    while started.elapsed() < REAPING {
+    while started.elapsed() < REAP_TIMEOUT {
         for pid in children.now()? {
             sys::signal(pid, libc::SIGKILL);
         }

@@ -11,19 +11,19 @@ use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
 
 /// Maximum time for the supervisor to kill a process tree; it limits itself to five seconds.
-const STOPPING: Duration = Duration::from_secs(6);
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 /// Maximum time to wait for output that is still in the pipes after everything has ended.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Sandbox {
     /// Runs a command until it ends, its time limit expires, or `cancel` fires; then none of its processes is left. Its
     /// output up to that point is kept in every case. Dropping the future kills the command too.
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
-        let (mut order, grant) = self.order(&job)?;
+        let (mut request, grant) = self.job_request(&job)?;
         // The wall limit ends a sleeping process; this limit ends a busy one that the supervisor cannot kill in time.
-        order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
-        let mut supervised = self.supervisor(&job, &order).await?;
+        request.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
+        let mut supervised = self.supervisor(&job, &request).await?;
         let mut out = Collector::new(job.output_cap);
         let mut err = Collector::new(job.output_cap);
         let (stdout, stderr) = (supervised.child.stdout.take(), supervised.child.stderr.take());
@@ -44,14 +44,14 @@ impl Sandbox {
             };
             tokio::pin!(pump);
             let end = async {
-                supervised.control.begin(&order).await?;
+                supervised.control.begin(&request).await?;
                 begun = true;
                 until_end(&mut supervised.control, started + job.wall, &cancel).await
             };
             tokio::pin!(end);
             tokio::select! {
                 exit = &mut end => {
-                    let _ = timeout(DRAIN, pump).await;
+                    let _ = timeout(DRAIN_TIMEOUT, pump).await;
                     exit
                 }
                 () = &mut pump => end.await,
@@ -59,15 +59,15 @@ impl Sandbox {
         };
         // A supervisor that has reported the end only has to exit.
         let reported = matches!(exit, Ok(Exit::Code(_) | Exit::Signal(_)));
-        if !reported && timeout(DRAIN, supervised.child.wait()).await.is_err() {
+        if !reported && timeout(DRAIN_TIMEOUT, supervised.child.wait()).await.is_err() {
             let _ = supervised.child.start_kill();
         }
-        self.see_out(supervised.child);
+        self.reap_and_prestart(supervised.child);
         let refused = supervised.control.refused();
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
-        let contacts = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
-        Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts, refused })
+        let egress_attempts = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
+        Ok(Finished { exit, stdout, stderr, took: started.elapsed(), egress_attempts, refused })
     }
 }
 
@@ -79,7 +79,7 @@ async fn until_end(control: &mut Control, deadline: Instant, cancel: &Cancellati
     };
     control.stop().await;
     // The caller kills a supervisor that does not answer; the supervisor's child dies with it.
-    let _ = timeout(STOPPING, control.report()).await;
+    let _ = timeout(STOP_TIMEOUT, control.report()).await;
     Ok(stopped)
 }
 

@@ -45,8 +45,12 @@ pub struct Control {
 }
 
 impl Sandbox {
-    /// Starts a supervisor. `around` holds bubblewrap's arguments at level `strict`.
-    pub(super) fn start_supervisor(&self, around: &[OsString], input: Input) -> Result<Supervised, SandboxError> {
+    /// Starts a supervisor. `bubblewrap_arguments` is empty except at level `strict`.
+    pub(super) fn start_supervisor(
+        &self,
+        bubblewrap_arguments: &[OsString],
+        input: Input,
+    ) -> Result<Supervised, SandboxError> {
         let (ours, theirs) = StdStream::pair().map_err(SandboxError::Supervisor)?;
         let stdin = match input {
             Input::Null => Stdio::null(),
@@ -58,7 +62,7 @@ impl Sandbox {
                 let bubblewrap =
                     self.bubblewrap.as_ref().ok_or(SandboxError::Confinement(bubblewrap::MISSING.to_owned()))?;
                 let mut command = clean(bubblewrap);
-                command.args(around);
+                command.args(bubblewrap_arguments);
                 (command, Some(self.supervisor_program().map_err(SandboxError::Supervisor)?))
             }
         };
@@ -83,8 +87,8 @@ impl Sandbox {
         Ok(Supervised { child, control: Control::new(ours).map_err(SandboxError::Supervisor)? })
     }
 
-    /// Returns the `around` argument of [`Sandbox::start_supervisor`] for a job.
-    pub(super) fn around(&self, job: &Job) -> Vec<OsString> {
+    /// Returns the `bubblewrap_arguments` of [`Sandbox::start_supervisor`] for a job.
+    pub(super) fn bubblewrap_arguments(&self, job: &Job) -> Vec<OsString> {
         match self.config.level {
             Level::Off | Level::Standard => Vec::new(),
             Level::Strict => bubblewrap::arguments(job),
@@ -98,7 +102,7 @@ impl Sandbox {
 
     /// Returns the supervisor's job request, and the egress grant if the job may use the network. The grant must live as
     /// long as the job.
-    pub(super) fn order(&self, job: &Job) -> Result<(JobRequest, Option<Box<dyn EgressGrant>>), SandboxError> {
+    pub(super) fn job_request(&self, job: &Job) -> Result<(JobRequest, Option<Box<dyn EgressGrant>>), SandboxError> {
         let grant = match self.config.level {
             Level::Off => None,
             Level::Standard | Level::Strict => job.network.then(|| self.grant()).transpose()?,
@@ -115,9 +119,9 @@ impl Sandbox {
         let proxy = grant.as_ref().map(|grant| grant.proxy());
         let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
         // For programs that read the proxy variables only if this is set (Node.js).
-        let told = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
-        let all = fixed.into_iter().chain(proxied).chain(told).map(|(name, value)| (name.to_owned(), value));
-        let order = JobRequest {
+        let node = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
+        let all = fixed.into_iter().chain(proxied).chain(node).map(|(name, value)| (name.to_owned(), value));
+        let request = JobRequest {
             argv: job.argv.clone(),
             cwd: job.cwd.clone(),
             readable: job.readable.clone(),
@@ -130,14 +134,14 @@ impl Sandbox {
             cpu_seconds: None,
             proxy_port: grant.as_ref().map(|grant| grant.port()),
         };
-        Ok((order, grant))
+        Ok((request, grant))
     }
 
     /// Explains a start that was never reported: at level `strict`, bubblewrap writes its error to standard error.
-    pub(super) fn explain(&self, error: SandboxError, said: &str) -> SandboxError {
-        match (error, self.config.level, said.lines().next()) {
-            (SandboxError::Lost, Level::Strict, Some(said)) if said.starts_with("bwrap: ") => {
-                SandboxError::Confinement(format!("bubblewrap could not do its part ({said})"))
+    pub(super) fn explain(&self, error: SandboxError, stderr: &str) -> SandboxError {
+        match (error, self.config.level, stderr.lines().next()) {
+            (SandboxError::Lost, Level::Strict, Some(line)) if line.starts_with("bwrap: ") => {
+                SandboxError::Confinement(format!("bubblewrap could not do its part ({line})"))
             }
             (error, ..) => error,
         }
@@ -155,12 +159,12 @@ impl Control {
     ///
     /// # Errors
     /// Returns [`SandboxError::Lost`] if the supervisor is gone: then nothing of the job was done.
-    pub async fn submit(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
-        let bytes = serde_json::to_vec(order).expect("an order is strings and numbers");
-        if bytes.len() as u64 > u64::from(wire::ORDER_LIMIT) {
+    pub async fn submit(&mut self, request: &JobRequest) -> Result<(), SandboxError> {
+        let bytes = serde_json::to_vec(request).expect("a request is strings and numbers");
+        if bytes.len() as u64 > u64::from(wire::REQUEST_LIMIT) {
             // The supervisor waits for a request that will not come.
             self.stop().await;
-            return Err(SandboxError::Program { program: program(order), why: "the command is too long".to_owned() });
+            return Err(SandboxError::Program { program: program(request), why: "the command is too long".to_owned() });
         }
         let length = (bytes.len() as u32).to_le_bytes();
         // If the supervisor has died already, its report is missing below.
@@ -171,9 +175,9 @@ impl Control {
     }
 
     /// Sends the job request, unless the supervisor has it already, and waits until the program runs.
-    pub async fn begin(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
+    pub async fn begin(&mut self, request: &JobRequest) -> Result<(), SandboxError> {
         if !self.accepted {
-            self.submit(order).await?;
+            self.submit(request).await?;
         }
         match self.report().await {
             Some(JobReport::Started { no_namespace: None }) => Ok(()),
@@ -183,7 +187,7 @@ impl Control {
             }
             Some(JobReport::NotStarted { reason: NotStarted::Confinement, why }) => Err(SandboxError::Confinement(why)),
             Some(JobReport::NotStarted { reason: NotStarted::Program, why }) => {
-                Err(SandboxError::Program { program: program(order), why })
+                Err(SandboxError::Program { program: program(request), why })
             }
             Some(JobReport::Accepted | JobReport::Ended(_) | JobReport::Refused { .. }) | None => {
                 Err(SandboxError::Lost)
@@ -224,8 +228,8 @@ impl Control {
     }
 }
 
-fn program(order: &JobRequest) -> String {
-    order.argv.first().cloned().unwrap_or_default()
+fn program(request: &JobRequest) -> String {
+    request.argv.first().cloned().unwrap_or_default()
 }
 
 /// Returns a command with an empty environment.

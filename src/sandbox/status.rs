@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{bubblewrap, no_landlock, paths};
-use crate::domain::ErrorFields;
+use crate::domain::ErrorParams;
 
 /// What the sandbox enforces for commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum SandboxStatus {
 impl SandboxStatus {
     /// Returns the status on a kernel with this version of Landlock.
     pub fn confinement(kernel: i32, bubblewrap: Option<PathBuf>) -> Self {
-        if kernel < paths::LEAST_ABI {
+        if kernel < paths::MIN_ABI {
             return Self::NoLandlock(kernel);
         }
         Self::Confinement { bubblewrap, signals: kernel >= paths::SIGNALS_ABI }
@@ -41,24 +41,24 @@ impl SandboxStatus {
 
     /// Returns the parameters of the message: `program` is bubblewrap's path, `signals` is present if signals can leave the
     /// sandbox, `version` is the kernel's Landlock version and `needed` the minimum.
-    pub fn about(&self) -> ErrorFields {
-        let mut about = ErrorFields::new();
+    pub fn params(&self) -> ErrorParams {
+        let mut params = ErrorParams::new();
         match self {
             Self::Nothing | Self::NoBubblewrap => {}
             Self::Confinement { bubblewrap, signals } => {
                 if let Some(program) = bubblewrap {
-                    about.insert("program".to_owned(), program.display().to_string());
+                    params.insert("program".to_owned(), program.display().to_string());
                 }
                 if !signals {
-                    about.insert("signals".to_owned(), "open".to_owned());
+                    params.insert("signals".to_owned(), "open".to_owned());
                 }
             }
             Self::NoLandlock(version) => {
-                about.insert("version".to_owned(), version.to_string());
-                about.insert("needed".to_owned(), paths::LEAST_ABI.to_string());
+                params.insert("version".to_owned(), version.to_string());
+                params.insert("needed".to_owned(), paths::MIN_ABI.to_string());
             }
         }
-        about
+        params
     }
 }
 
@@ -108,18 +108,18 @@ mod tests {
             said(6, Some("/usr/bin/bwrap")).starts_with("Commands run in namespaces of their own (/usr/bin/bwrap)")
         );
         assert!(SandboxStatus::NoBubblewrap.to_string().starts_with("Commands are refused"));
-        let off = Sandbox::new(SandboxConfig::new(Level::Off)).holds();
+        let off = Sandbox::new(SandboxConfig::new(Level::Off)).status();
         assert!(off == SandboxStatus::Nothing && off.to_string().contains("is off"));
     }
 
     #[test]
     fn status_parameters_match_the_message() {
-        let told = |holds: SandboxStatus| (holds.code(), holds.about().into_iter().collect::<Vec<_>>());
+        let told = |status: SandboxStatus| (status.code(), status.params().into_iter().collect::<Vec<_>>());
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(told(SandboxStatus::confinement(6, None)), ("standard", vec![]));
         let strict = vec![pair("program", "/usr/bin/bwrap"), pair("signals", "open")];
         assert_eq!(told(SandboxStatus::confinement(4, Some("/usr/bin/bwrap".into()))), ("strict", strict));
-        let least = paths::LEAST_ABI.to_string();
+        let least = paths::MIN_ABI.to_string();
         assert_eq!(
             told(SandboxStatus::confinement(1, None)),
             ("no_landlock", vec![pair("needed", &least), pair("version", "1")])

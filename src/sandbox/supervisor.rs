@@ -16,18 +16,22 @@ use super::confinement::{ConfinementTemplate, MountView};
 use super::reaping::{Children, processes, reap_descendants};
 use super::sys::{self, Pid, Readiness, Reaped};
 use super::wire::{
-    ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ORDER_LIMIT, ProcessEnd, SOCKET,
+    ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ProcessEnd, REQUEST_LIMIT,
+    SOCKET,
 };
-use super::{calls, notified};
+use super::{calls, seccomp_notify};
 
 /// If this process was started as a supervisor, does that work and never returns. Must be called first in `main`, before any
 /// thread exists.
 pub fn supervise_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
-        let place =
-            if arguments.next().is_some_and(|next| next == IN_NAMESPACE) { MountView::Own } else { MountView::Given };
-        let code = match sys::inherited_socket(SOCKET).and_then(|server| supervise(server, place)) {
+        let mounts = if arguments.next().is_some_and(|next| next == IN_NAMESPACE) {
+            MountView::Own
+        } else {
+            MountView::Inherited
+        };
+        let code = match sys::inherited_socket(SOCKET).and_then(|server| supervise(server, mounts)) {
             Ok(()) => 0,
             Err(_) => 1,
         };
@@ -35,17 +39,17 @@ pub fn supervise_if_asked() {
     }
 }
 
-fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
+fn supervise(mut server: UnixStream, mounts: MountView) -> io::Result<()> {
     // A Ctrl-C in the server's terminal is for the server, which decides whether its tools stop.
     let _ = sys::new_session();
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
     let children = Children::of_this_process();
-    let in_advance = ConfinementTemplate::new(place);
+    let in_advance = ConfinementTemplate::new(mounts);
     let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
-    let order = read_order(&mut server)?;
+    let request = read_request(&mut server)?;
     report(&mut server, &JobReport::Accepted)?;
-    let Started { main, refusals } = match start(&order, in_advance) {
+    let Started { main, refusals } = match start(&request, in_advance) {
         Ok(started) => started,
         Err((reason, why)) => return report(&mut server, &JobReport::NotStarted { reason, why }),
     };
@@ -56,7 +60,7 @@ fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
     }
     // A failed report means that the server is gone; its tools must be killed all the same.
     let _ = report(&mut server, &JobReport::Started { no_namespace });
-    let mut refusals = Refusals { listener: refusals, told: BTreeSet::new() };
+    let mut refusals = Refusals { listener: refusals, reported: BTreeSet::new() };
     let status = watch(&mut server, &signals, main, &mut refusals);
     // If processes survive, the supervisor must not report an end: the missing report tells the server.
     let last = reap_descendants(main, &children)?;
@@ -68,11 +72,11 @@ fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
     report(&mut server, &JobReport::Ended(end))
 }
 
-fn read_order(server: &mut UnixStream) -> io::Result<JobRequest> {
+fn read_request(server: &mut UnixStream) -> io::Result<JobRequest> {
     let mut length = [0; 4];
     server.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
-    if length > ORDER_LIMIT {
+    if length > REQUEST_LIMIT {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = vec![0; length as usize];
@@ -98,18 +102,19 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut R
             }
         }
         let listener = refusals.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        let [told, signalled, refused] = sys::wait_readable([server.as_raw_fd(), signals.as_raw_fd(), listener]);
-        if refused {
+        let [server_ready, signal_ready, listener_ready] =
+            sys::wait_readable([server.as_raw_fd(), signals.as_raw_fd(), listener]);
+        if listener_ready {
             refusals.answer(server);
         }
-        if signalled {
+        if signal_ready {
             while let Some(signal) = sys::next_signal(signals) {
                 if signal != libc::SIGCHLD {
                     return None;
                 }
             }
         }
-        if told {
+        if server_ready {
             let mut command = [0];
             match server.read(&mut command) {
                 Ok(1) if command[0] == INTERRUPT => sys::signal(main, libc::SIGINT),
@@ -123,7 +128,7 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut R
 struct Refusals {
     /// The seccomp listener from which refused calls are read; `None` if the kernel answers them itself.
     listener: Option<OwnedFd>,
-    told: BTreeSet<i64>,
+    reported: BTreeSet<i64>,
 }
 
 impl Refusals {
@@ -138,8 +143,8 @@ impl Refusals {
             Readiness::HungUp => return self.listener = None,
         }
         // The requester may have been killed in the meantime.
-        let Some(number) = notified::refuse_next(listener) else { return };
-        if self.told.insert(number) {
+        let Some(number) = seccomp_notify::refuse_next(listener) else { return };
+        if self.reported.insert(number) {
             let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
             // If the server is gone, the next read from its socket notices.
             let _ = report(server, &JobReport::Refused { call });
@@ -162,45 +167,47 @@ struct Started {
     refusals: Option<OwnedFd>,
 }
 
-fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started, (NotStarted, String)> {
-    let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
-    let Some((program, arguments)) = order.argv.split_first() else {
+fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started, (NotStarted, String)> {
+    let (mut step_reader, mut step_writer) =
+        io::pipe().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
+    let Some((program, arguments)) = request.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
     };
-    if !order.cwd.is_dir() {
-        return Err((NotStarted::Program, format!("its working directory {} does not exist", order.cwd.display())));
+    if !request.cwd.is_dir() {
+        return Err((NotStarted::Program, format!("its working directory {} does not exist", request.cwd.display())));
     }
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
-    command.current_dir(&order.cwd).stdin(Stdio::inherit());
+    command.args(arguments).env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
+    command.current_dir(&request.cwd).stdin(Stdio::inherit());
 
-    let mut confinement = match order.confinement {
+    let mut confinement = match request.confinement {
         Confinement::None => None,
-        Confinement::Standard => Some(in_advance.confinement(order).map_err(|why| (NotStarted::Confinement, why))?),
+        Confinement::Standard => Some(in_advance.confinement(request).map_err(|why| (NotStarted::Confinement, why))?),
     };
     let counted = match &confinement {
         // The kernel counts the processes of its user namespace separately.
-        Some(confinement) if confinement.has_users => None,
+        Some(confinement) if confinement.has_user_namespace => None,
         Some(confinement) => Some(confinement.user.unwrap_or_else(sys::user_id)),
         None => Some(sys::user_id()),
     };
-    let limits = limits(order);
+    let limits = limits(request);
     let processes = process_limit(counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
-    let (refusals, tell) = UnixStream::pair().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
-    let temporary = order.cwd.join(super::TEMPORARY);
+    let (listener_receiver, listener_sender) =
+        UnixStream::pair().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
+    let temporary = request.cwd.join(super::TEMPORARY);
     // SAFETY: this process has one thread, so the child may allocate and use std.
     unsafe {
         command.pre_exec(move || {
-            note.write_all(&[Step::Own as u8])?;
-            sys::usual_signals()?;
+            step_writer.write_all(&[Step::Own as u8])?;
+            sys::reset_signals()?;
             sys::new_session()?;
             sys::close_on_exec_from(3)?;
             for (resource, value) in &limits {
                 sys::set_limit(*resource, *value)?;
             }
             if let Some(confinement) = &mut confinement {
-                note.write_all(&[Step::Confinement as u8])?;
-                confinement.apply(&temporary, &tell)?;
+                step_writer.write_all(&[Step::Confinement as u8])?;
+                confinement.apply(&temporary, &listener_sender)?;
             } else {
                 sys::die_with_parent()?;
                 let _ = fs::create_dir(&temporary);
@@ -208,16 +215,16 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
             // Set after the user change: if a process exceeds the limit when it changes its user, the kernel refuses the
             // program, and other jobs of that user may have started processes since they were counted.
             sys::set_limit(libc::RLIMIT_NPROC, processes)?;
-            note.write_all(&[Step::Program as u8])
+            step_writer.write_all(&[Step::Program as u8])
         });
     }
     let spawned = command.spawn();
     drop(command);
     match spawned {
-        Ok(child) => Ok(Started { main: child.id() as Pid, refusals: notified::receive(&refusals) }),
+        Ok(child) => Ok(Started { main: child.id() as Pid, refusals: seccomp_notify::receive(&listener_receiver) }),
         Err(error) => {
             let mut begun = Vec::new();
-            let _ = steps.read_to_end(&mut begun);
+            let _ = step_reader.read_to_end(&mut begun);
             // If no step was begun, the start failed before them: at the fork or when entering the folder.
             let reason = match begun.last() {
                 Some(step) if *step == Step::Confinement as u8 => NotStarted::Confinement,
@@ -229,14 +236,14 @@ fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started,
 }
 
 /// Resource limits for each process. They guard against accidents; some do not apply to user 0.
-fn limits(order: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
+fn limits(request: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 128 << 20),
         (libc::RLIMIT_NOFILE, 1024),
-        (libc::RLIMIT_AS, order.memory),
+        (libc::RLIMIT_AS, request.memory),
     ];
-    limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
+    limits.extend(request.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
     limits
 }
 

@@ -1,5 +1,5 @@
 //! System calls that std does not offer, each behind a safe function. Those for mounts and for seccomp listeners are in
-//! `namespace` and `notified`.
+//! `namespace` and `seccomp_notify`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -91,7 +91,7 @@ pub fn no_new_privileges() -> io::Result<()> {
 
 /// Maximum number of open files: more than any number of tabs needs, and few enough for programs that walk through all their
 /// descriptors.
-const MOST_OPEN_FILES: u64 = 65_536;
+const MAX_OPEN_FILES: u64 = 65_536;
 
 /// Prevents other processes of the same user from reading this one's memory and environment, where keys are, and disables
 /// core dumps. Holds until the next `exec`, so processes that we start are not affected.
@@ -110,7 +110,7 @@ pub fn open_as_many_files_as_allowed() {
     // SAFETY: the pointer is to a live struct of the type the call fills in and reads.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max.min(MOST_OPEN_FILES).max(limit.rlim_cur);
+            limit.rlim_cur = limit.rlim_max.min(MAX_OPEN_FILES).max(limit.rlim_cur);
             // If refused, the limit stays as it is, and connections beyond it wait.
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
@@ -172,7 +172,7 @@ pub fn signals_as_file(signals: &[i32]) -> io::Result<OwnedFd> {
 /// Restores normal signal handling: processes inherit the mask of [`signals_as_file`] across fork and exec, and std does not
 /// reset it. They also inherit ignored signals, which a shell sets for background processes: an interrupt would then have no
 /// effect.
-pub fn usual_signals() -> io::Result<()> {
+pub fn reset_signals() -> io::Result<()> {
     // SAFETY: sigemptyset initialises the set before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -23,7 +23,7 @@ pub enum JobUser {
     Own,
     Nobody,
     /// No user: the server is root and cannot change its user.
-    None,
+    Unavailable,
 }
 
 pub fn is_root() -> bool {
@@ -41,14 +41,14 @@ pub fn job_user() -> JobUser {
         (Some(false), _) => JobUser::Own,
         (Some(true), Some(true)) if may_change => JobUser::Nobody,
         // Also if the kernel does not tell.
-        (Some(true) | None, _) => JobUser::None,
+        (Some(true) | None, _) => JobUser::Unavailable,
     }
 }
 
 /// Returns whether user 65534 can reach all paths of the job request as they are: other users can traverse every parent
 /// folder.
-pub fn lets_nobody_work(order: &JobRequest) -> bool {
-    lets_nobody_through(&order.cwd) && order.readable.iter().all(|path| lets_others_through(path))
+pub fn lets_nobody_work(request: &JobRequest) -> bool {
+    lets_nobody_through(&request.cwd) && request.readable.iter().all(|path| lets_others_through(path))
 }
 
 /// Returns whether user 65534 can reach this folder; the folder itself will belong to that user.

@@ -15,7 +15,7 @@ pub const IN_NAMESPACE: &str = "in-namespace";
 /// Descriptor number of the supervisor's socket.
 pub const SOCKET: i32 = 3;
 /// Maximum length of a job request in bytes: a command line and a few paths.
-pub const ORDER_LIMIT: u32 = 8 << 20;
+pub const REQUEST_LIMIT: u32 = 8 << 20;
 /// The command byte for an interrupt (as Ctrl-C) of the main process.
 pub const INTERRUPT: u8 = b'I';
 

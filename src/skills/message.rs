@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::front_matter::BadFrontMatter;
 use super::{DESCRIPTION_CHARACTERS, NAME_CHARACTERS, Skill};
-use crate::domain::ErrorFields;
+use crate::domain::ErrorParams;
 
 /// A sentence about a skill, for people.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,19 +18,19 @@ pub struct SkillMessage {
 pub struct MessageCode {
     pub code: &'static str,
     /// The values in the sentence, by name.
-    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
+    #[serde(rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
     #[schema(value_type = std::collections::HashMap<String, String>)]
-    pub about: ErrorFields,
+    pub params: ErrorParams,
 }
 
 impl SkillMessage {
     pub fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: MessageCode { code, about: ErrorFields::new() } }
+        Self { text: text.into(), code: MessageCode { code, params: ErrorParams::new() } }
     }
 
     #[must_use]
-    pub fn about(mut self, name: &str, value: impl ToString) -> Self {
-        self.code.about.insert(name.to_owned(), value.to_string());
+    pub fn param(mut self, name: &str, value: impl ToString) -> Self {
+        self.code.params.insert(name.to_owned(), value.to_string());
         self
     }
 
@@ -49,7 +49,7 @@ impl SkillMessage {
 
     pub(super) fn long_name() -> Self {
         let text = format!("the name is long; the model sees the first {NAME_CHARACTERS} characters");
-        Self::new("long_name", text).about("n", NAME_CHARACTERS)
+        Self::new("long_name", text).param("n", NAME_CHARACTERS)
     }
 
     pub(super) fn unusual_name() -> Self {
@@ -58,13 +58,13 @@ impl SkillMessage {
 
     pub(super) fn not_folder_name(folder: &str) -> Self {
         let text = format!("other agents expect the name to be that of the folder, {folder}");
-        Self::new("folder_name", text).about("folder", folder)
+        Self::new("folder_name", text).param("folder", folder)
     }
 
     pub(super) fn long_description(length: usize) -> Self {
         let text =
             format!("the description has {length} characters; the model sees the first {DESCRIPTION_CHARACTERS}");
-        Self::new("long_description", text).about("length", length).about("n", DESCRIPTION_CHARACTERS)
+        Self::new("long_description", text).param("length", length).param("n", DESCRIPTION_CHARACTERS)
     }
 }
 
@@ -72,11 +72,11 @@ impl From<&BadFrontMatter> for SkillMessage {
     fn from(error: &BadFrontMatter) -> Self {
         let text = error.to_string();
         match error {
-            BadFrontMatter::NotUtf8 { at } => Self::new("not_utf8", text).about("at", at),
+            BadFrontMatter::NotUtf8 { at } => Self::new("not_utf8", text).param("at", at),
             BadFrontMatter::Missing => Self::new("no_front_matter", text),
             BadFrontMatter::NotClosed => Self::new("not_closed", text),
             BadFrontMatter::TooLong => Self::new("too_long", text),
-            BadFrontMatter::NotYaml { reason } => Self::new("not_yaml", text).about("reason", reason),
+            BadFrontMatter::NotYaml { reason } => Self::new("not_yaml", text).param("reason", reason),
             BadFrontMatter::NotFields => Self::new("not_fields", text),
         }
     }

@@ -8,13 +8,13 @@ use crate::clock;
 use crate::domain::SessionId;
 
 /// Returns the path of the folder `kind/{session}` of a deleted session.
-pub fn place(kind: &str, session: &SessionId) -> String {
+pub fn deleted_path(kind: &str, session: &SessionId) -> String {
     format!("archive/deleted/{kind}/{session}")
 }
 
 /// Moves `kind/{session}` to the deleted sessions. Renames the folder of an earlier deleted session with the same id.
-pub fn put(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
-    let (here, there) = (format!("{kind}/{session}"), place(kind, session));
+pub fn move_to_deleted(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
+    let (here, there) = (format!("{kind}/{session}"), deleted_path(kind, session));
     if !sessions.is_dir(&here) {
         return Ok(());
     }
@@ -26,8 +26,8 @@ pub fn put(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
 }
 
 /// Moves the folder back, unless a folder of that name exists again.
-pub fn bring_back(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
-    let (here, there) = (format!("{kind}/{session}"), place(kind, session));
+pub fn restore(sessions: &Dir, kind: &str, session: &SessionId) -> io::Result<()> {
+    let (here, there) = (format!("{kind}/{session}"), deleted_path(kind, session));
     if !sessions.is_dir(&there) || sessions.exists(&here) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::home::Home;
-use super::seal::{Sealed, sha256};
+use super::seal::{MacKind, sha256};
 use super::session_files::SessionFiles;
 use super::{atomic, etag};
 use crate::domain::{Place, SessionId};
@@ -114,7 +114,7 @@ impl Home {
         let mut bytes = serde_json::to_vec_pretty(&SetRecord { files }).expect("texts are JSON");
         bytes.push(b'\n');
         let name = file_name(call_id);
-        let bytes = self.seal().close(Sealed::Change, &format!("{session}/{name}"), bytes);
+        let bytes = self.seal().sign(MacKind::Change, &format!("{session}/{name}"), bytes);
         atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))
     }
 }
@@ -131,7 +131,7 @@ impl SessionFiles {
             Err(error) => return Err(StoreError::io("reading what a file was before")(error)),
         };
         // An undo writes the record's contents to files, so a record of another program must not be used.
-        if !home.seal().knows(Sealed::Change, &name, &bytes) {
+        if !home.seal().verify(MacKind::Change, &name, &bytes) {
             return Ok(None);
         }
         Ok(match serde_json::from_slice(&bytes) {
@@ -252,7 +252,7 @@ mod tests {
         let old = serde_json::json!({"path": "memory/a.md", "before": null, "after": "茶"});
         let mut bytes = serde_json::to_vec_pretty(&old).unwrap();
         bytes.push(b'\n');
-        let bytes = home.seal().close(Sealed::Change, "s/c.json", bytes);
+        let bytes = home.seal().sign(MacKind::Change, "s/c.json", bytes);
         std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), bytes).unwrap();
         let set = ChangeSet(vec![change("memory/a.md", None, Some("茶".as_bytes()))]);

@@ -11,7 +11,7 @@ pub enum StoreError {
     TooLarge { path: String, size: u64, limit: u64 },
     /// The file is not what the caller expected; nothing was written.
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
-    Changed { path: String, etag: Option<String> },
+    Conflict { path: String, etag: Option<String> },
     #[error("there is already a {path}; choose another name (nothing was overwritten)")]
     Exists { path: String },
     #[error("{path} cannot be used here: {why}")]
@@ -23,12 +23,12 @@ pub enum StoreError {
     Newer { what: String },
     /// A sync failed, so appended data may not be on the disk.
     #[error("the disk reported an error and {path} is not written to any more; look at the disk, then try again")]
-    Doubtful { path: String },
+    DurabilityUnknown { path: String },
     /// This server does not own the home; nothing was written.
     #[error("another server has taken this home over, or it is being closed; nothing was written. Try again")]
     Fenced,
     #[error("the server is stopping and did not finish this; start it again, then look at the result")]
-    CutOff,
+    ShutDown,
     #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
     Locked { holder: String },
     #[error("{doing}: {source}")]

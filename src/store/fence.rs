@@ -50,7 +50,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let home = home.clone();
-    tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::CutOff)?
+    tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::ShutDown)?
 }
 
 /// Like [`blocking`], for work that may write: holds the claim while the work runs.

@@ -142,7 +142,7 @@ impl Home {
             Expect::Absent => hash.is_none(),
         };
         if !fits {
-            return Err(StoreError::Changed { path: path.to_string(), etag: hash });
+            return Err(StoreError::Conflict { path: path.to_string(), etag: hash });
         }
         Ok(current)
     }
@@ -202,19 +202,19 @@ impl Home {
     /// # Errors
     /// Returns an error if the folder, or a subfolder that can be opened, cannot be read.
     pub fn list(&self, root: Root) -> Result<Vec<FileEntry>, StoreError> {
-        let mut look = FolderScan::default();
-        self.look(root, &mut look)?;
-        Ok(look.files())
+        let mut scan = FolderScan::default();
+        self.rescan(root, &mut scan)?;
+        Ok(scan.files())
     }
 
     /// Rescans one of the four folders, and returns whether anything in it may have changed since the last scan.
     ///
     /// # Errors
     /// Returns the errors of [`Home::list`]. The next scan then reports a change.
-    pub fn look(&self, root: Root, look: &mut FolderScan) -> Result<bool, StoreError> {
+    pub fn rescan(&self, root: Root, scan: &mut FolderScan) -> Result<bool, StoreError> {
         let dir = self.root().open_dir(root.name()).map_err(StoreError::io(format!("folder {root}/")))?;
-        look.again(&dir, &Place::of_root(root)).map_err(|error| {
-            *look = FolderScan::default();
+        scan.rescan(&dir, &Place::of_root(root)).map_err(|error| {
+            *scan = FolderScan::default();
             StoreError::io(format!("listing {root}/"))(error)
         })
     }
@@ -312,7 +312,7 @@ mod tests {
         let first = home.save_text(&path("memory/MEMORY.md"), "one", &Expect::Absent).unwrap();
         std::fs::write(folder.path().join("memory/MEMORY.md"), "a person's edit").unwrap();
         let refused = home.save_text(&path("memory/MEMORY.md"), "two", &Expect::Etag(first));
-        assert!(matches!(refused, Err(StoreError::Changed { etag: Some(_), .. })), "{refused:?}");
+        assert!(matches!(refused, Err(StoreError::Conflict { etag: Some(_), .. })), "{refused:?}");
         let now = home.read_text(&path("memory/MEMORY.md")).unwrap();
         assert_eq!(now.content, "a person's edit");
         home.save_text(&path("memory/MEMORY.md"), "two", &Expect::Etag(now.etag)).unwrap();

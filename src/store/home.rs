@@ -13,9 +13,9 @@ use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::quarantine::Quarantined;
-use super::seal::{self, Key, Seal};
+use super::seal::{self, KeyStatus, Seal};
 use super::sessions::SummaryCache;
-use super::trusted::{TEXTS, TrustList};
+use super::trusted::{TEXTS, TrustCache};
 use crate::domain::Root;
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
@@ -32,9 +32,9 @@ struct Inner {
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
-    trust: Mutex<TrustList>,
+    trust: Mutex<TrustCache>,
     seal: Seal,
-    troubles: Mutex<Vec<String>>,
+    startup_warnings: Mutex<Vec<String>>,
     fence: Fence,
     _lock: File,
 }
@@ -82,7 +82,7 @@ impl Home {
                 quarantined: Mutex::default(),
                 trust: Mutex::default(),
                 seal,
-                troubles: Mutex::default(),
+                startup_warnings: Mutex::default(),
                 fence: Fence::default(),
                 _lock: lock,
             }),
@@ -92,17 +92,17 @@ impl Home {
     }
 
     /// Stores a new key, and reports if it replaces a lost or damaged one.
-    fn keep_key(&self, key: Key) -> Result<(), StoreError> {
+    fn keep_key(&self, key: KeyStatus) -> Result<(), StoreError> {
         match key {
-            Key::Read => return Ok(()),
-            Key::First => {}
-            Key::Lost => lock(&self.inner.troubles).push(format!(
+            KeyStatus::Read => return Ok(()),
+            KeyStatus::First => {}
+            KeyStatus::Lost => lock(&self.inner.startup_warnings).push(format!(
                 "{} is gone: the sessions that are there are taken over as if they were imported, and nothing that waited in \
                  them goes on. Put the file back from a backup of this home and start again, or delete this home's sessions \
                  that you do not know.",
                 seal::FILE
             )),
-            Key::Damaged(reason) => {
+            KeyStatus::Damaged(reason) => {
                 let reason = format!("{reason}; the sessions that are there are taken over as if they were imported");
                 self.quarantine_setting(seal::FILE, reason)?;
             }
@@ -111,8 +111,8 @@ impl Home {
     }
 
     /// Returns the problems since this start that a person should look at, one sentence each.
-    pub fn troubles(&self) -> Vec<String> {
-        lock(&self.inner.troubles).clone()
+    pub fn startup_warnings(&self) -> Vec<String> {
+        lock(&self.inner.startup_warnings).clone()
     }
 
     /// Returns the path of the home, for messages and for components that need a path (the watcher, a process's working
@@ -155,7 +155,7 @@ impl Home {
         lock(&self.inner.summaries)
     }
 
-    pub(super) fn trust_cache(&self) -> std::sync::MutexGuard<'_, TrustList> {
+    pub(super) fn trust_cache(&self) -> std::sync::MutexGuard<'_, TrustCache> {
         lock(&self.inner.trust)
     }
 
@@ -181,9 +181,9 @@ fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
 }
 
 /// Maximum wait for a lock whose server has ended.
-const LETTING_GO: Duration = Duration::from_secs(5);
+const STALE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum wait for a lock whose server is still running: it may just be ending.
-const ENDING: Duration = Duration::from_millis(500);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Takes `sessions/.lock`; the kernel releases it when the process ends, even after a crash.
 fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
@@ -197,7 +197,7 @@ fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
         let pid = pid.trim();
         // A process that a killed server was just starting inherits the lock for a moment.
         let is_gone = !pid.is_empty() && Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
-        if since.elapsed() > if is_gone { LETTING_GO } else { ENDING } {
+        if since.elapsed() > if is_gone { STALE_LOCK_TIMEOUT } else { LOCK_TIMEOUT } {
             let holder = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
             return Err(StoreError::Locked { holder });
         }

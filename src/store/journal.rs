@@ -22,7 +22,7 @@ pub enum Durability {
     /// Calls `fdatasync` before it returns: the data survives a power failure.
     Synced,
     /// Hands the data to the kernel only: it survives a crash of the server. For partial text that a synced fact completes.
-    Written,
+    Buffered,
 }
 
 /// A journal that is open for writing. The first append creates the file.
@@ -68,7 +68,7 @@ impl Journal {
     pub(super) fn append_encoded(&mut self, lines: &[u8], durability: Durability) -> Result<(), StoreError> {
         let doing = format!("writing {}", self.name);
         if self.doubtful {
-            return Err(StoreError::Doubtful { path: format!("sessions/{}", self.name) });
+            return Err(StoreError::DurabilityUnknown { path: format!("sessions/{}", self.name) });
         }
         // `length` is only known after opening. It is needed to keep the existing lines after a failed write.
         self.open()?;
@@ -77,7 +77,7 @@ impl Journal {
         let written = file.write_all(lines);
         let synced = match durability {
             Durability::Synced if written.is_ok() => file.sync_data(),
-            Durability::Synced | Durability::Written => Ok(()),
+            Durability::Synced | Durability::Buffered => Ok(()),
         };
         let sync_failed = synced.is_err();
         if let Err(error) = written.and(synced) {
@@ -129,7 +129,7 @@ fn write_line(bytes: &mut Vec<u8>, fact: &Fact, (seal, session): (&Seal, &Sessio
     let start = bytes.len();
     serde_json::to_writer(&mut *bytes, fact).expect("a fact has string keys and finite numbers, so it is JSON");
     bytes.pop();
-    seal.close_line(session.as_str(), bytes, start);
+    seal.sign_line(session.as_str(), bytes, start);
     let crc = crc32fast::hash(&bytes[start..]);
     bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
 }
@@ -156,7 +156,7 @@ pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Resul
     let mut good = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(mut json) = whole(line) else { break };
-        let own = good + line.len() <= known || seal.knows_line(session.as_str(), &json);
+        let own = good + line.len() <= known || seal.verify_line(session.as_str(), &json);
         json.push(b'}');
         let fact: Fact = serde_json::from_slice(&json).map_err(|_| Unknown)?;
         if fact.seq > MOST_FACTS {

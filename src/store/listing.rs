@@ -147,7 +147,7 @@ impl FolderScan {
 
     /// Rescans, and returns whether anything may have changed since the last scan. After an error the scan is incomplete
     /// and must not be used.
-    pub(super) fn again(&mut self, dir: &Dir, root: &Place) -> io::Result<bool> {
+    pub(super) fn rescan(&mut self, dir: &Dir, root: &Place) -> io::Result<bool> {
         let hidden = self.hidden;
         let folders = std::mem::replace(self, Self { hidden, ..Self::default() }).folders.into_iter();
         let mut before: HashMap<String, Folder> = folders.map(|folder| (folder.below_root.clone(), folder)).collect();
@@ -381,9 +381,9 @@ mod tests {
     }
 
     fn listed(folder: &std::path::Path) -> Vec<FileEntry> {
-        let mut look = FolderScan::default();
-        look.again(&open(folder), &root()).unwrap();
-        look.files()
+        let mut scan = FolderScan::default();
+        scan.rescan(&open(folder), &root()).unwrap();
+        scan.files()
     }
 
     fn paths(folder: &std::path::Path) -> Vec<String> {
@@ -429,12 +429,12 @@ mod tests {
         let odd = std::ffi::OsStr::from_bytes(b"\xff.md");
         std::fs::write(folder.path().join(odd), "x").unwrap();
         let (dir, root) = (open(folder.path()), Place::of_root(Root::Skills));
-        let mut look = FolderScan::with_hidden();
+        let mut scan = FolderScan::with_hidden();
         for _ in 0..2 {
-            look.again(&dir, &root).unwrap();
-            let files: Vec<String> = look.files().iter().map(|file| file.path.to_string()).collect();
+            scan.rescan(&dir, &root).unwrap();
+            let files: Vec<String> = scan.files().iter().map(|file| file.path.to_string()).collect();
             assert_eq!(files, ["skills/.git/HEAD", "skills/a/.env", &format!("skills/{deep}in.md")]);
-            let mut unlisted: Vec<_> = look.unlisted().into_iter().map(|one| (one.path, one.why)).collect();
+            let mut unlisted: Vec<_> = scan.unlisted().into_iter().map(|one| (one.path, one.why)).collect();
             unlisted.sort_by(|a, b| a.0.cmp(&b.0));
             let expected = [
                 ("skills/a/line\nbreak.md".to_owned(), UnlistedReason::Name),
@@ -455,9 +455,9 @@ mod tests {
         for number in 0..=MAX_FILES {
             std::fs::File::create(folder.path().join(number.to_string())).unwrap();
         }
-        let mut look = FolderScan::default();
-        look.again(&open(folder.path()), &root()).unwrap();
-        assert_eq!((look.files().len(), look.left_out()), (MAX_FILES, 1));
+        let mut scan = FolderScan::default();
+        scan.rescan(&open(folder.path()), &root()).unwrap();
+        assert_eq!((scan.files().len(), scan.left_out()), (MAX_FILES, 1));
     }
 
     #[test]
@@ -509,31 +509,31 @@ mod tests {
             write(folder.path(), &format!("{number}.md"));
         }
         let dir = open(folder.path());
-        let mut look = FolderScan::default();
-        look.read(&dir, (&root(), 0), &mut HashMap::new()).unwrap();
-        assert!(look.stat(&dir, usize::MAX));
-        let alone = look.files();
+        let mut scan = FolderScan::default();
+        scan.read(&dir, (&root(), 0), &mut HashMap::new()).unwrap();
+        assert!(scan.stat(&dir, usize::MAX));
+        let alone = scan.files();
         assert_eq!(alone.len(), 122);
         for most in [1, 2, 7, 50, 121, 122, 500] {
-            look.folders.iter_mut().flat_map(|folder| &mut folder.files).for_each(|file| file.seen = None);
-            let shares = look.shares(most);
+            scan.folders.iter_mut().flat_map(|folder| &mut folder.files).for_each(|file| file.seen = None);
+            let shares = scan.shares(most);
             assert_eq!(shares.len(), 122usize.div_ceil(most), "{most}");
             assert!(shares.into_iter().all(|share| stat(&dir, share)));
-            assert_eq!(look.files(), alone, "{most}");
+            assert_eq!(scan.files(), alone, "{most}");
         }
-        assert!(!look.stat(&dir, 10), "nothing has changed");
+        assert!(!scan.stat(&dir, 10), "nothing has changed");
     }
 
     /// Rescans as if the folders had not changed for a long time.
-    fn settle(look: &mut FolderScan, dir: &Dir, folder: &std::path::Path) {
+    fn settle(scan: &mut FolderScan, dir: &Dir, folder: &std::path::Path) {
         let (then, on_disk) = (Instant::now() - 2 * COARSEST, std::time::SystemTime::now() - 2 * COARSEST);
         for inner in ["", "a", "b"] {
             std::fs::File::open(folder.join(inner)).unwrap().set_modified(on_disk).unwrap();
         }
-        look.again(dir, &root()).unwrap();
-        look.folders.iter_mut().for_each(|folder| folder.since = then);
-        assert!(!look.again(dir, &root()).unwrap());
-        assert!(look.folders.iter().all(|folder| folder.settled || !is_local(dir)));
+        scan.rescan(dir, &root()).unwrap();
+        scan.folders.iter_mut().for_each(|folder| folder.since = then);
+        assert!(!scan.rescan(dir, &root()).unwrap());
+        assert!(scan.folders.iter().all(|folder| folder.settled || !is_local(dir)));
     }
 
     #[test]
@@ -555,16 +555,16 @@ mod tests {
                 ["0.md", "a/1.md", "a/2.md", "b/3.md"].iter().for_each(|name| write(folder.path(), name));
                 std::os::unix::fs::symlink("../a/2.md", folder.path().join("b/link.md")).unwrap();
                 let dir = open(folder.path());
-                let mut look = FolderScan::default();
-                assert!(look.again(&dir, &root()).unwrap(), "all is new");
+                let mut scan = FolderScan::default();
+                assert!(scan.rescan(&dir, &root()).unwrap(), "all is new");
                 if settled {
-                    settle(&mut look, &dir, folder.path());
+                    settle(&mut scan, &dir, folder.path());
                 }
-                assert!(!look.again(&dir, &root()).unwrap(), "{what}: nothing has changed yet");
+                assert!(!scan.rescan(&dir, &root()).unwrap(), "{what}: nothing has changed yet");
                 change(folder.path());
-                assert!(look.again(&dir, &root()).unwrap(), "{what}, settled: {settled}");
-                assert_eq!(look.files(), listed(folder.path()), "{what}, settled: {settled}");
-                assert!(!look.again(&dir, &root()).unwrap(), "{what}: once");
+                assert!(scan.rescan(&dir, &root()).unwrap(), "{what}, settled: {settled}");
+                assert_eq!(scan.files(), listed(folder.path()), "{what}, settled: {settled}");
+                assert!(!scan.rescan(&dir, &root()).unwrap(), "{what}: once");
             }
         }
     }
@@ -574,15 +574,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a.md");
         let dir = open(folder.path());
-        let mut look = FolderScan::default();
+        let mut scan = FolderScan::default();
         for _ in 0..3 {
-            look.again(&dir, &root()).unwrap();
-            assert!(!look.folders[0].settled);
+            scan.rescan(&dir, &root()).unwrap();
+            assert!(!scan.folders[0].settled);
         }
         // The same stamp and another name, as happens within one tick of a clock.
         write(folder.path(), "b.md");
-        look.folders[0].stamp = stamp(&dir.dir_metadata().unwrap());
-        assert!(look.again(&dir, &root()).unwrap());
-        assert_eq!(look.files().len(), 2);
+        scan.folders[0].stamp = stamp(&dir.dir_metadata().unwrap());
+        assert!(scan.rescan(&dir, &root()).unwrap());
+        assert_eq!(scan.files().len(), 2);
     }
 }

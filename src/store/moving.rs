@@ -6,7 +6,7 @@ use super::atomic;
 use super::error::StoreError;
 use super::files::{Expect, escape_or, etag};
 use super::home::Home;
-use super::trash::{MOST_TRASHED, TRASH, parts_of};
+use super::trash::{MAX_TRASHED, TRASH, parts_of};
 use crate::clock;
 use crate::domain::{Place, Root};
 
@@ -14,7 +14,7 @@ impl Home {
     /// Moves a file to another path, if the file is what `expect` says and the new path is free.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
     /// taken.
     pub(super) fn rename_text(&self, from: &Place, to: &Place, expect: &Expect) -> Result<(), StoreError> {
         editable(from)?;
@@ -37,7 +37,7 @@ impl Home {
     /// Moves a file to the trash if it is what `expect` says. Returns the id with which it can be restored.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says.
     pub(super) fn trash_text(&self, path: &Place, expect: &Expect) -> Result<String, StoreError> {
         editable(path)?;
         let doing = || format!("deleting {path}");
@@ -93,7 +93,7 @@ impl Home {
             Expect::Anything => Ok(()),
             Expect::Etag(seen) if *seen == current => Ok(()),
             Expect::Etag(_) | Expect::Absent => {
-                Err(StoreError::Changed { path: path.to_string(), etag: Some(current) })
+                Err(StoreError::Conflict { path: path.to_string(), etag: Some(current) })
             }
         }
     }
@@ -143,7 +143,7 @@ fn prune(trash: &Dir) {
     let Ok(entries) = trash.entries() else { return };
     let mut stamps: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     stamps.sort();
-    let over = stamps.len().saturating_sub(MOST_TRASHED);
+    let over = stamps.len().saturating_sub(MAX_TRASHED);
     for stamp in &stamps[..over] {
         // Best effort: the next deletion tries again.
         let _ = trash.remove_dir_all(stamp);
@@ -169,7 +169,7 @@ mod tests {
         let (folder, home) = home();
         let seen = home.save_text(&path("skills/tea/SKILL.md"), "tea", &Expect::Absent).unwrap();
         let refused = home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Etag("other".to_owned()));
-        assert!(matches!(refused, Err(StoreError::Changed { .. })));
+        assert!(matches!(refused, Err(StoreError::Conflict { .. })));
         let kept = home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Etag(seen)).unwrap();
         assert!(kept.ends_with("/skills/tea/SKILL.md"));
         assert_eq!(std::fs::read_to_string(folder.path().join(TRASH).join(&kept)).unwrap(), "tea");
@@ -208,12 +208,12 @@ mod tests {
     #[test]
     fn trash_keeps_last_deleted_files() {
         let (folder, home) = home();
-        for n in 0..MOST_TRASHED + 2 {
+        for n in 0..MAX_TRASHED + 2 {
             std::fs::create_dir_all(folder.path().join(TRASH).join(format!("{n:04}/memory"))).unwrap();
         }
         home.save_text(&path("memory/a.md"), "a", &Expect::Absent).unwrap();
         let kept = home.trash_text(&path("memory/a.md"), &Expect::Anything).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), MOST_TRASHED);
+        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), MAX_TRASHED);
         home.restore_text(&kept).unwrap();
     }
 }

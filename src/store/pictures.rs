@@ -49,12 +49,12 @@ impl Home {
         above.and_then(|()| atomic::sync_dir(self.sessions_dir())).map_err(StoreError::io(doing()))
     }
 
-    pub(super) fn put_pictures_aside(&self, session: &SessionId) -> io::Result<()> {
-        aside::put(self.sessions_dir(), FOLDER, session)
+    pub(super) fn move_pictures_to_deleted(&self, session: &SessionId) -> io::Result<()> {
+        aside::move_to_deleted(self.sessions_dir(), FOLDER, session)
     }
 
-    pub(super) fn bring_pictures_back(&self, session: &SessionId) -> io::Result<()> {
-        aside::bring_back(self.sessions_dir(), FOLDER, session)
+    pub(super) fn restore_pictures(&self, session: &SessionId) -> io::Result<()> {
+        aside::restore(self.sessions_dir(), FOLDER, session)
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         assert!(home.restore_session(&session).unwrap());
         assert_eq!(home.session_files(&session).picture(&gif.hash).as_deref(), Some(GIF));
         assert!(home.delete_session(&session).unwrap());
-        assert!(home.forget_session(&session).unwrap());
+        assert!(home.purge_session(&session).unwrap());
         assert!(!folder.path().join("sessions/archive/deleted/pictures/s").exists());
     }
 }

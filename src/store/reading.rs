@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::StoreError;
 use super::home::Home;
 use super::session_files::SessionFiles;
-use super::session_log::MarkedSessions;
+use super::session_log::SessionListKind;
 use super::{atomic, seal, session_file};
 use crate::clock;
 use crate::domain::{Session, SessionId};
@@ -137,12 +137,12 @@ impl Home {
     }
 
     /// Returns the ids on a list; empty if `config.json` has no valid list.
-    pub(super) fn session_list(&self, list: MarkedSessions) -> Vec<String> {
+    pub(super) fn session_list(&self, list: SessionListKind) -> Vec<String> {
         serde_json::from_value(self.settings_file().remove(list.setting()).unwrap_or_default()).unwrap_or_default()
     }
 
     /// Adds a session to the end of a list, or moves it there.
-    pub(super) fn enlist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
+    pub(super) fn add_session_to_list(&self, list: SessionListKind, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
         ids.retain(|known| known != id.as_str());
@@ -151,7 +151,7 @@ impl Home {
     }
 
     /// Removes a session from a list. Writes nothing if the session is not on the list.
-    pub(super) fn delist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
+    pub(super) fn remove_session_from_list(&self, list: SessionListKind, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
         let before = ids.len();

@@ -148,13 +148,13 @@ impl Records {
     }
 
     /// Moves the requests of a deleted session to the deleted sessions.
-    pub(super) fn set_aside(&self, session: &SessionId) -> io::Result<()> {
-        aside::put(self.home.sessions_dir(), FOLDER, session)
+    pub(super) fn move_requests_to_deleted(&self, session: &SessionId) -> io::Result<()> {
+        aside::move_to_deleted(self.home.sessions_dir(), FOLDER, session)
     }
 
     /// Moves the requests of a restored session back.
-    pub(super) fn bring_back(&self, session: &SessionId) -> io::Result<()> {
-        aside::bring_back(self.home.sessions_dir(), FOLDER, session)
+    pub(super) fn restore_requests(&self, session: &SessionId) -> io::Result<()> {
+        aside::restore(self.home.sessions_dir(), FOLDER, session)
     }
 
     /// Removes all requests of the sessions that changed least recently, until the rest is within the limit for all

@@ -23,16 +23,16 @@ use crate::clock;
 
 pub(super) const FILE: &str = "session-key.json";
 /// Maximum size of a key file in bytes; a larger one counts as damaged. A home with 100,000 sessions stays below it.
-const MOST: u64 = 64 << 20;
-const BEFORE_CODE: &[u8] = b",\n  \"mac\": \"";
-const AFTER_CODE: &[u8] = b"\"\n}\n";
-const BEFORE_LINE_CODE: &[u8] = b",\"mac\":\"";
+const MAX_KEY_FILE_SIZE: u64 = 64 << 20;
+const BEFORE_MAC: &[u8] = b",\n  \"mac\": \"";
+const AFTER_MAC: &[u8] = b"\"\n}\n";
+const BEFORE_LINE_MAC: &[u8] = b",\"mac\":\"";
 /// Length of a MAC in hexadecimal digits.
-const CODE: usize = 64;
+const MAC_LENGTH: usize = 64;
 
 /// What a MAC is for; a MAC of one kind is never valid for another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sealed {
+pub(super) enum MacKind {
     /// `sessions/{id}.json`; its name is the session's id.
     Session,
     /// One line of `sessions/{id}.journal`; its name is the session's id.
@@ -43,13 +43,13 @@ pub(super) enum Sealed {
 
 /// A file that existed when the key was created. The bytes that it had then count as this home's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Found {
+struct PreexistingFile {
     size: u64,
     sha256: String,
 }
 
 /// Files by path below sessions/. A deleted session is listed under the name that it has after a restore.
-type FirstStart = BTreeMap<String, Vec<Found>>;
+type FirstStart = BTreeMap<String, Vec<PreexistingFile>>;
 
 #[derive(Serialize, Deserialize)]
 struct KeyFile {
@@ -67,7 +67,7 @@ pub(super) struct Seal {
 }
 
 /// The state of the key file at a start.
-pub(super) enum Key {
+pub(super) enum KeyStatus {
     Read,
     /// This home never had a key.
     First,
@@ -87,21 +87,21 @@ impl Seal {
     ///
     /// # Errors
     /// Returns an error if the existing files cannot be listed.
-    pub fn open(root: &Dir, sessions: &Dir) -> Result<(Self, Key), StoreError> {
+    pub fn open(root: &Dir, sessions: &Dir) -> Result<(Self, KeyStatus), StoreError> {
         let fresh = || {
             let key = hex_bytes(clock::new_secret().as_bytes()).expect("a secret is 256 bits in hexadecimal");
             Self { key, first_start: FirstStart::new() }
         };
         match read(root) {
-            Ok(Some(seal)) => Ok((seal, Key::Read)),
+            Ok(Some(seal)) => Ok((seal, KeyStatus::Read)),
             Ok(None) => {
                 let there = survey(sessions).map_err(StoreError::io("reading sessions/ for its first key"))?;
                 Ok(match there {
-                    None => (fresh(), Key::Lost),
-                    Some(first_start) => (Self { first_start, ..fresh() }, Key::First),
+                    None => (fresh(), KeyStatus::Lost),
+                    Some(first_start) => (Self { first_start, ..fresh() }, KeyStatus::First),
                 })
             }
-            Err(reason) => Ok((fresh(), Key::Damaged(reason))),
+            Err(reason) => Ok((fresh(), KeyStatus::Damaged(reason))),
         }
     }
 
@@ -114,40 +114,40 @@ impl Seal {
     }
 
     /// Adds the MAC as the last field of an indented JSON object that ends with a newline.
-    pub fn close(&self, kind: Sealed, name: &str, mut object: Vec<u8>) -> Vec<u8> {
+    pub fn sign(&self, kind: MacKind, name: &str, mut object: Vec<u8>) -> Vec<u8> {
         let body = object.strip_suffix(b"\n}\n").map(<[u8]>::len);
         let body = body.expect("an indented object with fields ends with a bracket on a line of its own");
         object.truncate(body);
         let code = base16ct::lower::encode_string(&self.mac(kind, name, &object).finalize().into_bytes());
-        object.extend_from_slice(BEFORE_CODE);
+        object.extend_from_slice(BEFORE_MAC);
         object.extend_from_slice(code.as_bytes());
-        object.extend_from_slice(AFTER_CODE);
+        object.extend_from_slice(AFTER_MAC);
         object
     }
 
     /// Whether this home wrote the file, or the file existed before the key.
-    pub fn knows(&self, kind: Sealed, name: &str, bytes: &[u8]) -> bool {
+    pub fn verify(&self, kind: MacKind, name: &str, bytes: &[u8]) -> bool {
         let (file, parts) = match kind {
-            Sealed::Session => (format!("{name}.json"), split(bytes)),
-            Sealed::Change => (format!("changes/{name}"), split(bytes)),
-            Sealed::Fact => return false,
+            MacKind::Session => (format!("{name}.json"), split(bytes)),
+            MacKind::Change => (format!("changes/{name}"), split(bytes)),
+            MacKind::Fact => return false,
         };
-        parts.is_some_and(|(body, code)| self.is_code(kind, name, (body, code))) || self.was_there(&file, bytes)
+        parts.is_some_and(|(body, code)| self.is_valid_mac(kind, name, (body, code))) || self.was_there(&file, bytes)
     }
 
     /// Appends the MAC to an incomplete line: a JSON object without its closing brace.
-    pub fn close_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
+    pub fn sign_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
         let code =
-            base16ct::lower::encode_string(&self.mac(Sealed::Fact, session, &bytes[start..]).finalize().into_bytes());
-        bytes.extend_from_slice(BEFORE_LINE_CODE);
+            base16ct::lower::encode_string(&self.mac(MacKind::Fact, session, &bytes[start..]).finalize().into_bytes());
+        bytes.extend_from_slice(BEFORE_LINE_MAC);
         bytes.extend_from_slice(code.as_bytes());
         bytes.push(b'"');
     }
 
     /// Whether this home wrote a line, which is passed without checksum and closing brace.
-    pub fn knows_line(&self, session: &str, line: &[u8]) -> bool {
-        let parts = line.strip_suffix(b"\"").and_then(|line| before_code(line, BEFORE_LINE_CODE));
-        parts.is_some_and(|parts| self.is_code(Sealed::Fact, session, parts))
+    pub fn verify_line(&self, session: &str, line: &[u8]) -> bool {
+        let parts = line.strip_suffix(b"\"").and_then(|line| split_mac(line, BEFORE_LINE_MAC));
+        parts.is_some_and(|parts| self.is_valid_mac(MacKind::Fact, session, parts))
     }
 
     /// Whether the file existed with exactly these bytes when the key was created.
@@ -164,11 +164,11 @@ impl Seal {
         known.max().unwrap_or(0)
     }
 
-    fn mac(&self, kind: Sealed, name: &str, bytes: &[u8]) -> Hmac<Sha256> {
+    fn mac(&self, kind: MacKind, name: &str, bytes: &[u8]) -> Hmac<Sha256> {
         let kind: &[u8] = match kind {
-            Sealed::Session => b"session\0",
-            Sealed::Fact => b"fact\0",
-            Sealed::Change => b"change\0",
+            MacKind::Session => b"session\0",
+            MacKind::Fact => b"fact\0",
+            MacKind::Change => b"change\0",
         };
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
         for part in [kind, name.as_bytes(), b"\0", bytes] {
@@ -177,18 +177,18 @@ impl Seal {
         mac
     }
 
-    fn is_code(&self, kind: Sealed, name: &str, (body, code): (&[u8], &[u8])) -> bool {
+    fn is_valid_mac(&self, kind: MacKind, name: &str, (body, code): (&[u8], &[u8])) -> bool {
         hex_bytes(code).is_some_and(|code| self.mac(kind, name, body).verify_slice(&code).is_ok())
     }
 }
 
 /// Splits a file into the bytes before its MAC, and the MAC.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    before_code(bytes.strip_suffix(AFTER_CODE)?, BEFORE_CODE)
+    split_mac(bytes.strip_suffix(AFTER_MAC)?, BEFORE_MAC)
 }
 
-fn before_code<'b>(bytes: &'b [u8], mark: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
-    let (body, code) = bytes.split_at_checked(bytes.len().checked_sub(CODE)?)?;
+fn split_mac<'b>(bytes: &'b [u8], mark: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let (body, code) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LENGTH)?)?;
     Some((body.strip_suffix(mark)?, code))
 }
 
@@ -209,9 +209,9 @@ fn read(root: &Dir) -> Result<Option<Seal>, String> {
     options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
     let mut bytes = Vec::new();
     let file = root.open_with(FILE, &options).map_err(|error| error.to_string())?;
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MOST {
-        return Err(format!("it has more than {MOST} bytes"));
+    file.take(MAX_KEY_FILE_SIZE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_KEY_FILE_SIZE {
+        return Err(format!("it has more than {MAX_KEY_FILE_SIZE} bytes"));
     }
     let file: KeyFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     let key = hex_bytes(file.key.as_bytes()).ok_or("its key is not 64 hexadecimal digits")?;
@@ -248,7 +248,7 @@ fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
             if is_sealed {
                 return Ok(None);
             }
-            let entry = Found { size: bytes.len() as u64, sha256: sha256(&bytes) };
+            let entry = PreexistingFile { size: bytes.len() as u64, sha256: sha256(&bytes) };
             found.entry(format!("{under}{name}")).or_default().push(entry);
         }
     }
@@ -258,7 +258,7 @@ fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
 fn is_sealed_line(line: &[u8]) -> bool {
     // `,"crc":"xxxxxxxx"}` comes last.
     let line = line.len().checked_sub(18).and_then(|end| line[..end].strip_suffix(b"\""));
-    line.and_then(|line| before_code(line, BEFORE_LINE_CODE)).is_some()
+    line.and_then(|line| split_mac(line, BEFORE_LINE_MAC)).is_some()
 }
 
 fn dirs(sessions: &Dir, path: &str) -> Vec<String> {
@@ -283,7 +283,7 @@ mod tests {
     use cap_std::ambient_authority;
     use serde_json::{Value, json};
 
-    fn opened(folder: &std::path::Path) -> (Seal, Key) {
+    fn opened(folder: &std::path::Path) -> (Seal, KeyStatus) {
         let root = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();
         root.create_dir_all("sessions").unwrap();
         let (seal, key) = Seal::open(&root, &root.open_dir("sessions").unwrap()).unwrap();
@@ -301,19 +301,19 @@ mod tests {
     fn seal_detects_change_of_content_name_or_kind() {
         let folder = tempfile::tempdir().unwrap();
         let (seal, _) = opened(folder.path());
-        let file = seal.close(Sealed::Session, "s", pretty(&json!({"title": "企鹅", "messages": []})));
+        let file = seal.sign(MacKind::Session, "s", pretty(&json!({"title": "企鹅", "messages": []})));
         let value: Value = serde_json::from_slice(&file).unwrap();
         assert_eq!((&value["title"], value["mac"].as_str().unwrap().len()), (&json!("企鹅"), 64));
-        assert!(seal.knows(Sealed::Session, "s", &file));
-        assert!(!seal.knows(Sealed::Session, "t", &file) && !seal.knows(Sealed::Change, "s", &file));
+        assert!(seal.verify(MacKind::Session, "s", &file));
+        assert!(!seal.verify(MacKind::Session, "t", &file) && !seal.verify(MacKind::Change, "s", &file));
         for at in 0..file.len() {
             let mut other = file.clone();
             other[at] ^= 1;
-            assert!(!seal.knows(Sealed::Session, "s", &other), "byte {at}");
-            assert!(!seal.knows(Sealed::Session, "s", &file[..at]), "cut at {at}");
+            assert!(!seal.verify(MacKind::Session, "s", &other), "byte {at}");
+            assert!(!seal.verify(MacKind::Session, "s", &file[..at]), "cut at {at}");
         }
         let (other, _) = opened(tempfile::tempdir().unwrap().path());
-        assert!(!other.knows(Sealed::Session, "s", &file), "another home's");
+        assert!(!other.verify(MacKind::Session, "s", &file), "another home's");
     }
 
     #[test]
@@ -323,32 +323,32 @@ mod tests {
         std::fs::write(folder.path().join("sessions/old.json"), "[]").unwrap();
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), "{}").unwrap();
         let (seal, key) = opened(folder.path());
-        assert!(matches!(key, Key::First));
-        assert!(seal.knows(Sealed::Session, "old", b"[]") && !seal.knows(Sealed::Session, "old", b"[ ]"));
-        assert!(seal.knows(Sealed::Change, "s/c.json", b"{}") && !seal.knows(Sealed::Session, "new", b"[]"));
-        let file = seal.close(Sealed::Session, "s", pretty(&json!({"messages": []})));
+        assert!(matches!(key, KeyStatus::First));
+        assert!(seal.verify(MacKind::Session, "old", b"[]") && !seal.verify(MacKind::Session, "old", b"[ ]"));
+        assert!(seal.verify(MacKind::Change, "s/c.json", b"{}") && !seal.verify(MacKind::Session, "new", b"[]"));
+        let file = seal.sign(MacKind::Session, "s", pretty(&json!({"messages": []})));
         std::fs::write(folder.path().join("sessions/s.json"), &file).unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777, 0o600);
         let (again, key) = opened(folder.path());
-        assert!(matches!(key, Key::Read));
-        assert!(again.knows(Sealed::Session, "s", &file) && again.knows(Sealed::Session, "old", b"[]"));
+        assert!(matches!(key, KeyStatus::Read));
+        assert!(again.verify(MacKind::Session, "s", &file) && again.verify(MacKind::Session, "old", b"[]"));
         std::fs::write(&path, "{").unwrap();
         let root = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
         let (damaged, key) = Seal::open(&root, &root.open_dir("sessions").unwrap()).unwrap();
-        assert!(matches!(key, Key::Damaged(_)) && !damaged.knows(Sealed::Session, "s", &file));
+        assert!(matches!(key, KeyStatus::Damaged(_)) && !damaged.verify(MacKind::Session, "s", &file));
         std::fs::remove_file(&path).unwrap();
         let (lost, key) = opened(folder.path());
-        assert!(matches!(key, Key::Lost) && !lost.knows(Sealed::Session, "s", &file));
-        assert!(!lost.knows(Sealed::Session, "old", b"[]"), "nothing is trusted a second time");
+        assert!(matches!(key, KeyStatus::Lost) && !lost.verify(MacKind::Session, "s", &file));
+        assert!(!lost.verify(MacKind::Session, "old", b"[]"), "nothing is trusted a second time");
     }
 
     #[test]
     fn seal_is_valid_only_for_its_session() {
         let (seal, _) = opened(tempfile::tempdir().unwrap().path());
         let mut line = br#"x{"seq":1"#.to_vec();
-        seal.close_line("s", &mut line, 1);
-        assert!(seal.knows_line("s", &line[1..]) && !seal.knows_line("t", &line[1..]));
-        assert!(!seal.knows_line("s", br#"{"seq":1"#) && !seal.knows_line("s", b""));
+        seal.sign_line("s", &mut line, 1);
+        assert!(seal.verify_line("s", &line[1..]) && !seal.verify_line("t", &line[1..]));
+        assert!(!seal.verify_line("s", br#"{"seq":1"#) && !seal.verify_line("s", b""));
     }
 }

@@ -35,14 +35,14 @@ pub struct ClaimedHome {
 
 /// The lists to which a person can add a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkedSessions {
+pub enum SessionListKind {
     /// Shown before the others, in the order they were pinned.
     Pinned,
     /// Hidden from the session list without being deleted. May contain ids of sessions that do not exist any more.
     Archived,
 }
 
-impl MarkedSessions {
+impl SessionListKind {
     /// Returns the list's name in `config.json`, which earlier versions read too.
     pub(super) fn setting(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl MarkedSessions {
 }
 
 /// What happened to a session's record since it had a known stamp.
-pub enum Reread {
+pub enum ReloadOutcome {
     Unchanged,
     /// Another program wrote it.
     Changed(Box<Loaded>),
@@ -119,19 +119,24 @@ impl SessionLog {
     }
 
     /// Reloads a session if the stamp of its record is not `known`.
-    pub async fn reload(&self, claim: Claim, id: &SessionId, known: Option<Stamp>) -> Result<Reread, StoreError> {
+    pub async fn reload(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        known: Option<Stamp>,
+    ) -> Result<ReloadOutcome, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
                 fenced(home, claim, move |home| {
                     let stamp = home.session_stamp(&id);
                     if stamp == known {
-                        return Ok(Reread::Unchanged);
+                        return Ok(ReloadOutcome::Unchanged);
                     }
                     Ok(match (stamp, home.load(&id)?) {
-                        (_, Some(loaded)) => Reread::Changed(Box::new(loaded)),
-                        (Some(_), None) => Reread::Quarantined,
-                        (None, None) => Reread::Gone,
+                        (_, Some(loaded)) => ReloadOutcome::Changed(Box::new(loaded)),
+                        (Some(_), None) => ReloadOutcome::Quarantined,
+                        (None, None) => ReloadOutcome::Gone,
                     })
                 })
                 .await
@@ -172,10 +177,10 @@ impl SessionLog {
     }
 
     /// Permanently removes a deleted session. Returns `false` if there is none.
-    pub async fn forget(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
+    pub async fn purge(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
         let id = id.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.forget_session(&id)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.purge_session(&id)).await,
         }
     }
 
@@ -193,7 +198,7 @@ impl SessionLog {
     }
 
     /// Stores messages that a summary will replace.
-    pub async fn compact(
+    pub async fn store_compacted(
         &self,
         claim: Claim,
         id: &SessionId,
@@ -201,7 +206,7 @@ impl SessionLog {
     ) -> Result<CompactedFile, StoreError> {
         let id = id.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.compact(&id, &messages)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.store_compacted(&id, &messages)).await,
         }
     }
 
@@ -257,28 +262,42 @@ impl SessionLog {
     }
 
     /// Returns the ids on a list.
-    pub async fn listed(&self, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
+    pub async fn list_ids(&self, list: SessionListKind) -> Result<Vec<String>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, move |home| Ok(home.session_list(list))).await,
         }
     }
 
     /// Adds a session to the end of a list, or moves it there. Returns the whole list.
-    pub async fn enlist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
+    pub async fn add_to_list(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        list: SessionListKind,
+    ) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
-                fenced(home, claim, move |home| home.enlist_session(list, &id).map(|()| home.session_list(list))).await
+                fenced(home, claim, move |home| home.add_session_to_list(list, &id).map(|()| home.session_list(list)))
+                    .await
             }
         }
     }
 
     /// Removes a session from a list. Returns the remaining list.
-    pub async fn delist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
+    pub async fn remove_from_list(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        list: SessionListKind,
+    ) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
-                fenced(home, claim, move |home| home.delist_session(list, &id).map(|()| home.session_list(list))).await
+                fenced(home, claim, move |home| {
+                    home.remove_session_from_list(list, &id).map(|()| home.session_list(list))
+                })
+                .await
             }
         }
     }
@@ -312,7 +331,7 @@ impl SessionWriter {
         let SessionLog::Folder(home) = &self.log;
         let (journal, written) = match durability {
             // Passing bytes to the kernel is faster than passing them to another thread.
-            Durability::Written => {
+            Durability::Buffered => {
                 let written =
                     home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
                 (journal, written)
@@ -377,14 +396,14 @@ mod tests {
         writer.append(&[titled(1, "first")], Durability::Synced).await.unwrap();
         log.release(old);
 
-        for durability in [Durability::Synced, Durability::Written] {
+        for durability in [Durability::Synced, Durability::Buffered] {
             let refused = writer.append(&[titled(2, "second")], durability).await;
             assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
         }
         let settled = writer.checkpoint(Arc::new(Session::new("lost", 1.0)), None).await;
         assert!(matches!(settled, Err(StoreError::Fenced)), "{settled:?}");
         assert!(matches!(log.delete(old, &id).await, Err(StoreError::Fenced)));
-        assert!(matches!(log.enlist(old, &id, MarkedSessions::Pinned).await, Err(StoreError::Fenced)));
+        assert!(matches!(log.add_to_list(old, &id, SessionListKind::Pinned).await, Err(StoreError::Fenced)));
 
         let ClaimedHome { claim, unsettled } = log.claim().await.unwrap();
         assert_eq!(unsettled, std::slice::from_ref(&id));
@@ -400,7 +419,7 @@ mod tests {
         let id = SessionId::parse("s").unwrap();
         let claim = log.claim().await.unwrap().claim;
         let mut writer = log.writer(claim, &id);
-        writer.append(&[titled(1, "one"), titled(2, "two")], Durability::Written).await.unwrap();
+        writer.append(&[titled(1, "one"), titled(2, "two")], Durability::Buffered).await.unwrap();
         writer.append(&[titled(3, "three")], Durability::Synced).await.unwrap();
         let loaded = log.load(claim, &id).await.unwrap().unwrap();
         assert_eq!((loaded.session.title.as_str(), loaded.session.seq), ("three", 3));

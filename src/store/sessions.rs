@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::home::Home;
 use super::journal::Journal;
 use super::journal::Line;
-use super::seal::{Sealed, sha256};
+use super::seal::{MacKind, sha256};
 use super::{Durability, atomic, journal, session_file};
 use crate::clock;
 use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage, WorkId};
@@ -275,7 +275,7 @@ impl Home {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
         };
-        let own = self.seal().knows(Sealed::Session, id.as_str(), &bytes);
+        let own = self.seal().verify(MacKind::Session, id.as_str(), &bytes);
         let read = if own { session_file::parse } else { session_file::parse_foreign };
         match read(&bytes, clock::now()) {
             Ok(session) => Ok(Some(SessionSnapshot { session, own })),
@@ -309,7 +309,7 @@ impl Home {
     /// Writes `sessions/{id}.json` atomically, with the MAC that proves that this home wrote it.
     pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
         let name = file_name(id);
-        let bytes = self.seal().close(Sealed::Session, id.as_str(), session_file::encode(session));
+        let bytes = self.seal().sign(MacKind::Session, id.as_str(), session_file::encode(session));
         atomic::replace(self.sessions_dir(), &name, &bytes, 0o600)
             .map_err(StoreError::io(format!("saving sessions/{name}")))
     }
@@ -337,7 +337,11 @@ impl Home {
     }
 
     /// Stores messages that a summary will replace.
-    pub(super) fn compact(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<CompactedFile, StoreError> {
+    pub(super) fn store_compacted(
+        &self,
+        id: &SessionId,
+        messages: &[Arc<Message>],
+    ) -> Result<CompactedFile, StoreError> {
         let dir = self.archive_dir("archive")?;
         // The same time can occur again after the clock was set back.
         let mut name = format!("{id}_{}.json", clock::stamp());
@@ -372,10 +376,10 @@ impl Home {
             // The journal holds facts that could not be written to the file, so it moves along.
             self.sessions_dir().rename(&journal, &dir, &journal).map_err(StoreError::io(format!("deleting {id}")))?;
         }
-        if let Err(error) = self.records().set_aside(id) {
+        if let Err(error) = self.records().move_requests_to_deleted(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a deleted session stays where it was");
         }
-        if let Err(error) = self.put_pictures_aside(id) {
+        if let Err(error) = self.move_pictures_to_deleted(id) {
             tracing::warn!(session = %id, %error, "the pictures of a deleted session stay where they were");
         }
         self.sync_both(&dir, id)?;
@@ -398,10 +402,10 @@ impl Home {
         if dir.exists(&journal) {
             dir.rename(&journal, self.sessions_dir(), &journal).map_err(StoreError::io(format!("restoring {id}")))?;
         }
-        if let Err(error) = self.records().bring_back(id) {
+        if let Err(error) = self.records().restore_requests(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a restored session stays aside");
         }
-        if let Err(error) = self.bring_pictures_back(id) {
+        if let Err(error) = self.restore_pictures(id) {
             tracing::warn!(session = %id, %error, "the pictures of a restored session stay aside");
         }
         self.sync_both(&dir, id)?;

@@ -98,7 +98,7 @@ impl Home {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MarkedSessions;
+    use super::super::SessionListKind;
     use super::*;
 
     #[test]
@@ -117,7 +117,9 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
         assert!(home.set_rag_mode(true).is_err());
-        assert!(home.enlist_session(MarkedSessions::Pinned, &crate::domain::SessionId::parse("s").unwrap()).is_err());
+        assert!(
+            home.add_session_to_list(SessionListKind::Pinned, &crate::domain::SessionId::parse("s").unwrap()).is_err()
+        );
         assert!(file.is_dir());
     }
 

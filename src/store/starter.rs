@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The result of placing one file.
+/// The result of [`write_if_missing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedFile {
-    Made,
+    Created,
     /// The path existed already and is unchanged.
-    Kept,
+    AlreadyExists,
 }
 
 /// Whether nobody has used this home yet: it has no workspace/, or an empty one and neither a session nor `trusted.json`.
@@ -23,14 +23,14 @@ pub fn is_unused(home: &Path) -> bool {
 }
 
 /// Writes `bytes` to `path` below `home`, unless the path exists already.
-pub fn place(home: &Path, path: &str, bytes: &[u8]) -> io::Result<PlacedFile> {
+pub fn write_if_missing(home: &Path, path: &str, bytes: &[u8]) -> io::Result<PlacedFile> {
     let target = home.join(path);
     if let Some(parent) = target.parent() {
         std::fs::create_dir_all(parent)?;
     }
     match std::fs::OpenOptions::new().write(true).create_new(true).open(&target) {
-        Ok(mut file) => file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| PlacedFile::Made),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PlacedFile::Kept),
+        Ok(mut file) => file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| PlacedFile::Created),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PlacedFile::AlreadyExists),
         Err(error) => Err(error),
     }
 }

@@ -13,15 +13,17 @@ use crate::domain::{Place, SessionId};
 
 pub(super) const TRASH: &str = "storage/trash";
 /// Maximum number of deleted files that are kept; the oldest are removed first.
-pub const MOST_TRASHED: usize = 200;
+pub const MAX_TRASHED: usize = 200;
 /// Maximum nesting of folders in a deletion; no valid path is deeper.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// A deleted file that can be restored.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct TrashedText {
+#[schema(as = TrashedText)]
+pub struct DeletedFile {
     /// Id for a restore: the time of the deletion, `/`, and the path.
-    pub trash: String,
+    #[serde(rename = "trash")]
+    pub trash_id: String,
     /// Original path, to which a restore returns the file.
     pub path: String,
     /// Unix seconds.
@@ -31,10 +33,10 @@ pub struct TrashedText {
 
 impl Home {
     /// Returns the deleted files that can be restored, most recently deleted first.
-    pub(super) fn trashed(&self) -> Vec<TrashedText> {
+    pub(super) fn trashed(&self) -> Vec<DeletedFile> {
         let Ok(trash) = self.root().open_dir(TRASH) else { return Vec::new() };
-        let mut found: Vec<TrashedText> = names(&trash).iter().filter_map(|stamp| trashed(&trash, stamp)).collect();
-        found.sort_by(|a, b| b.trash.cmp(&a.trash));
+        let mut found: Vec<DeletedFile> = names(&trash).iter().filter_map(|stamp| trashed(&trash, stamp)).collect();
+        found.sort_by(|a, b| b.trash_id.cmp(&a.trash_id));
         found
     }
 
@@ -42,7 +44,7 @@ impl Home {
     ///
     /// # Errors
     /// Returns [`StoreError::NotFound`] if the file is not in the trash.
-    pub(super) fn forget_trashed(&self, kept: &str) -> Result<(), StoreError> {
+    pub(super) fn purge_trashed(&self, kept: &str) -> Result<(), StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
         let _one_writer = self.edit_lock();
@@ -56,7 +58,7 @@ impl Home {
 
     /// Permanently removes a deleted session and the files that belong to it. Returns `false` if no deleted session has
     /// that id.
-    pub(super) fn forget_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+    pub(super) fn purge_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let doing = || format!("deleting {id} for good");
         let sessions = self.sessions_dir();
         let Ok(archive) = sessions.open_dir("archive") else { return Ok(false) };
@@ -72,7 +74,7 @@ impl Home {
             gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
         }
         for kind in [requests::FOLDER, pictures::FOLDER] {
-            gone(sessions.remove_dir_all(aside::place(kind, id))).map_err(StoreError::io(doing()))?;
+            gone(sessions.remove_dir_all(aside::deleted_path(kind, id))).map_err(StoreError::io(doing()))?;
         }
         left.push(format!("deleted/{name}"));
         for name in left {
@@ -102,10 +104,10 @@ fn names(dir: &Dir) -> Vec<String> {
 }
 
 /// Returns the single file of a deletion; `None` if its folder holds anything else.
-fn trashed(trash: &Dir, stamp: &str) -> Option<TrashedText> {
+fn trashed(trash: &Dir, stamp: &str) -> Option<DeletedFile> {
     let mut path = String::new();
     let mut dir = trash.open_dir(stamp).ok()?;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let [name] = <[String; 1]>::try_from(names(&dir)).ok()?;
         path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
         if let Ok(inner) = dir.open_dir(&name) {
@@ -113,9 +115,9 @@ fn trashed(trash: &Dir, stamp: &str) -> Option<TrashedText> {
             continue;
         }
         let meta = dir.symlink_metadata(&name).ok().filter(|meta| meta.is_file())?;
-        let trash = format!("{stamp}/{path}");
-        parts_of(&trash)?;
-        return Some(TrashedText { deleted_at: clock::time_of(stamp)?, bytes: meta.len(), trash, path });
+        let trash_id = format!("{stamp}/{path}");
+        parts_of(&trash_id)?;
+        return Some(DeletedFile { deleted_at: clock::time_of(stamp)?, bytes: meta.len(), trash_id, path });
     }
     None
 }
@@ -147,11 +149,11 @@ mod tests {
         let listed = home.trashed();
         let told: Vec<_> = listed.iter().map(|file| (file.path.as_str(), file.bytes)).collect();
         assert_eq!(told, [("knowledge/deep/b.md", 5), ("memory/a.md", 3)]);
-        assert_eq!(listed[1].trash, one);
+        assert_eq!(listed[1].trash_id, one);
         assert!(listed.iter().all(|file| file.deleted_at >= before && file.deleted_at <= clock::now()));
-        home.forget_trashed(&two).unwrap();
+        home.purge_trashed(&two).unwrap();
         assert_eq!(home.trashed(), listed[1..]);
-        assert!(matches!(home.forget_trashed(&two), Err(StoreError::NotFound { .. })));
+        assert!(matches!(home.purge_trashed(&two), Err(StoreError::NotFound { .. })));
         home.restore_text(&one).unwrap();
         assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), 0);
     }
@@ -164,7 +166,7 @@ mod tests {
         std::fs::write(folder.path().join("memory/b.md"), "here").unwrap();
         let odd = ["", "x", "../memory/b.md", "..", "2026/../../memory/b.md", stamp, &format!("{stamp}/memory/b.md")];
         for odd in odd {
-            assert!(matches!(home.forget_trashed(odd), Err(StoreError::NotFound { .. })), "{odd}");
+            assert!(matches!(home.purge_trashed(odd), Err(StoreError::NotFound { .. })), "{odd}");
         }
         std::fs::create_dir_all(folder.path().join(TRASH).join("20261122T000000.000Z/memory")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join(TRASH).join("20261122T000000.000Z/memory/p.md"))
@@ -186,16 +188,16 @@ mod tests {
         for name in own.iter().chain(&other).chain(&["archive/deleted/s.json"]) {
             std::fs::write(at(name), "{}").unwrap();
         }
-        assert!(home.forget_session(&id).unwrap());
+        assert!(home.purge_session(&id).unwrap());
         for name in own.iter().chain(&["archive/deleted/s.json"]) {
             assert!(!at(name).exists(), "{name}");
         }
         assert!(other.iter().all(|name| at(name).exists()));
-        assert!(!home.forget_session(&id).unwrap());
+        assert!(!home.purge_session(&id).unwrap());
         std::fs::write(at("archive/deleted/s.json"), "{}").unwrap();
         std::fs::write(at("s.json"), "{}").unwrap();
         std::fs::write(at(own[0]), "[]").unwrap();
-        assert!(home.forget_session(&id).unwrap());
+        assert!(home.purge_session(&id).unwrap());
         assert!(at("s.json").exists() && at(own[0]).exists(), "they belong to the session that is there again");
     }
 }

@@ -12,7 +12,7 @@ use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::session_log::{ClaimedHome, SessionLog};
-use super::trash::TrashedText;
+use super::trash::DeletedFile;
 use super::trusted::TrustedBy;
 use crate::domain::{Place, RememberedCall, SessionId};
 
@@ -83,7 +83,7 @@ impl Tree {
     /// Applies all changes or none. No other change of this server happens between the comparison and the last write.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if a file is not what its change expects, and [`StoreError::NotFound`] if a file to
+    /// Returns [`StoreError::Conflict`] if a file is not what its change expects, and [`StoreError::NotFound`] if a file to
     /// be removed does not exist.
     pub async fn commit(&self, claim: Claim, changes: Vec<TreeChange>) -> Result<(), StoreError> {
         match self {
@@ -94,7 +94,7 @@ impl Tree {
     /// Moves a file to another path, if the file is what `expect` says and the new path is free.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says, and [`StoreError::Exists`] if the new path is
     /// taken.
     pub async fn rename(&self, claim: Claim, paths: [&Place; 2], expect: Expect) -> Result<(), StoreError> {
         let [from, to] = paths.map(Place::clone);
@@ -106,7 +106,7 @@ impl Tree {
     /// Moves a file to the trash if it is what `expect` says. Returns the id with which it can be restored.
     ///
     /// # Errors
-    /// Returns [`StoreError::Changed`] if the file is not what `expect` says.
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says.
     pub async fn trash(&self, claim: Claim, path: &Place, expect: Expect) -> Result<String, StoreError> {
         let path = path.clone();
         match self {
@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// Returns the deleted files that can be restored, most recently deleted first.
-    pub async fn trashed(&self) -> Result<Vec<TrashedText>, StoreError> {
+    pub async fn trashed(&self) -> Result<Vec<DeletedFile>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, |home| Ok(home.trashed())).await,
         }
@@ -136,9 +136,9 @@ impl Tree {
     ///
     /// # Errors
     /// Returns [`StoreError::NotFound`] if the file is not in the trash.
-    pub async fn forget(&self, claim: Claim, trash: String) -> Result<(), StoreError> {
+    pub async fn purge(&self, claim: Claim, trash: String) -> Result<(), StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.forget_trashed(&trash)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.purge_trashed(&trash)).await,
         }
     }
 
@@ -148,9 +148,9 @@ impl Tree {
     /// # Errors
     /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
     /// trusted.
-    pub async fn begin_trusting(&self, claim: Claim, shipped: Vec<(Place, Vec<u8>)>) -> Result<(), StoreError> {
+    pub async fn initialize_trust(&self, claim: Claim, shipped: Vec<(Place, Vec<u8>)>) -> Result<(), StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.begin_trusting(&shipped)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.initialize_trust(&shipped)).await,
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         tree.commit(old, vec![write(&note, "kept"), write(&skill, "kept")]).await.unwrap();
         tree.commit(old, vec![write(&place("memory/b.md"), "deleted")]).await.unwrap();
         let trash = tree.trash(old, &place("memory/b.md"), Expect::Anything).await.unwrap();
-        tree.begin_trusting(old, Vec::new()).await.unwrap();
+        tree.initialize_trust(old, Vec::new()).await.unwrap();
         log.release(old);
 
         let before = contents(folder.path());
@@ -268,8 +268,8 @@ mod tests {
             tree.rename(old, [&note, &place("memory/c.md")], Expect::Anything).await.err(),
             tree.trash(old, &note, Expect::Anything).await.err(),
             tree.restore(old, trash.clone()).await.err(),
-            tree.forget(old, trash.clone()).await.err(),
-            tree.begin_trusting(old, Vec::new()).await.err(),
+            tree.purge(old, trash.clone()).await.err(),
+            tree.initialize_trust(old, Vec::new()).await.err(),
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
             tree.set_rag_mode(old, true).await.err(),
@@ -323,7 +323,7 @@ mod tests {
         };
         let both = vec![expecting("memory/a.md", "one", "two"), expecting("memory/b.md", "one", "two")];
         let refused = tree.commit(claim, both).await;
-        assert!(matches!(&refused, Err(StoreError::Changed { path, .. }) if path == "memory/b.md"), "{refused:?}");
+        assert!(matches!(&refused, Err(StoreError::Conflict { path, .. }) if path == "memory/b.md"), "{refused:?}");
         assert_eq!(std::fs::read(at("memory/a.md")).unwrap(), b"one");
     }
 }

@@ -25,11 +25,11 @@ use crate::domain::{FileStamp, Place, Root};
 pub(super) const FILE: &str = "trusted.json";
 pub(super) const TEXTS: &str = "storage/trusted";
 /// Maximum number of trusted versions per path; beyond it, the version trusted longest ago is no longer trusted.
-const VERSIONS: usize = 200;
+const MAX_VERSIONS: usize = 200;
 /// Maximum size in bytes of a text that is kept for comparison.
-const LONGEST_TEXT: usize = 1 << 20;
+const MAX_TEXT_SIZE: usize = 1 << 20;
 /// Minimum age of a change for a reliable stamp: a file that changed more recently may change again under the same stamp.
-const SETTLED: Duration = Duration::from_secs(3);
+const MIN_SETTLED_AGE: Duration = Duration::from_secs(3);
 
 /// Why a version is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -80,14 +80,14 @@ pub struct SkillFiles {
 
 impl SkillFiles {
     /// Returns the path of one entry that a command could read and that nobody has trusted; `None` if there is none.
-    pub fn first_unpinned(&self) -> Option<String> {
+    pub fn first_untrusted(&self) -> Option<String> {
         let untrusted = self.untrusted.first().map(|file| file.path.to_string());
         untrusted.or_else(|| self.unlisted.first().map(|one| one.path.clone()))
     }
 
     /// Whether one of the files changed so recently that it may change again under the same stamp.
     pub fn is_settling(&self) -> bool {
-        self.files.iter().any(|file| clock::now() - file.modified <= SETTLED.as_secs_f64())
+        self.files.iter().any(|file| clock::now() - file.modified <= MIN_SETTLED_AGE.as_secs_f64())
     }
 }
 
@@ -96,22 +96,22 @@ impl SkillFiles {
 struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
 
 /// The result of the last scan of skills/, so that the next scan reads only what has changed.
-pub(super) struct TrustList {
-    look: FolderScan,
+pub(super) struct TrustCache {
+    scan: FolderScan,
     /// Hashes of files, each with the stamp that the file had when it was hashed.
     hashes: HashMap<Place, (FileStamp, String)>,
-    book: Option<(FileStamp, Arc<TrustRecord>)>,
+    record: Option<(FileStamp, Arc<TrustRecord>)>,
     found: Option<(Arc<TrustRecord>, Arc<SkillFiles>)>,
 }
 
-impl Default for TrustList {
+impl Default for TrustCache {
     fn default() -> Self {
-        Self { look: FolderScan::with_hidden(), hashes: HashMap::new(), book: None, found: None }
+        Self { scan: FolderScan::with_hidden(), hashes: HashMap::new(), record: None, found: None }
     }
 }
 
 impl TrustRecord {
-    fn knows(&self, path: &Place, sha256: &str) -> bool {
+    fn contains(&self, path: &Place, sha256: &str) -> bool {
         self.versions(path).iter().any(|version| version.sha256 == sha256)
     }
 
@@ -123,7 +123,7 @@ impl TrustRecord {
         let versions = self.0.entry(path.to_string()).or_default();
         versions.retain(|known| known.sha256 != version.sha256);
         versions.push(version);
-        let surplus = versions.len().saturating_sub(VERSIONS);
+        let surplus = versions.len().saturating_sub(MAX_VERSIONS);
         versions.drain(..surplus);
     }
 
@@ -131,11 +131,11 @@ impl TrustRecord {
     fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let paths: BTreeMap<String, Value> = serde_json::from_slice(bytes)?;
         let versions = |value| serde_json::from_value::<Vec<Value>>(value).unwrap_or_default();
-        let book = paths.into_iter().map(|(path, value)| {
+        let record = paths.into_iter().map(|(path, value)| {
             let known = versions(value).into_iter().filter_map(|version| serde_json::from_value(version).ok());
             (path, known.collect())
         });
-        Ok(Self(book.collect()))
+        Ok(Self(record.collect()))
     }
 }
 
@@ -146,41 +146,41 @@ impl Home {
     /// # Errors
     /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
     /// trusted.
-    pub(super) fn begin_trusting(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
+    pub(super) fn initialize_trust(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
-        let (mut book, known) = match self.book_file()? {
+        let (mut record, known) = match self.read_trust_file()? {
             None => (TrustRecord::default(), None),
             Some(bytes) => match TrustRecord::parse(&bytes) {
-                Ok(book) => (book.clone(), Some(book)),
+                Ok(record) => (record.clone(), Some(record)),
                 Err(reason) => {
                     self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
-                    self.write_book(&TrustRecord::default())?;
+                    self.write_trust_record(&TrustRecord::default())?;
                     (TrustRecord::default(), Some(TrustRecord::default()))
                 }
             },
         };
         let came: BTreeMap<&Place, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
-        let mut look = FolderScan::with_hidden();
-        self.look(Root::Skills, &mut look)?;
-        for file in look.files() {
+        let mut scan = FolderScan::with_hidden();
+        self.rescan(Root::Skills, &mut scan)?;
+        for file in scan.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
             let by = match (came.get(&file.path) == Some(&hash), &known) {
                 (true, _) => TrustedBy::Starter,
                 (false, None) => TrustedBy::FirstStart,
                 (false, Some(_)) => continue,
             };
-            if !book.knows(&file.path, &hash) {
+            if !record.contains(&file.path, &hash) {
                 self.keep_text_of(&file.path, &self.read_bytes(&file.path).unwrap_or_default());
-                book.add(&file.path, TrustedVersion { sha256: hash, at: clock::now(), by });
+                record.add(&file.path, TrustedVersion { sha256: hash, at: clock::now(), by });
             }
         }
-        if known.as_ref() == Some(&book) { Ok(()) } else { self.write_book(&book) }
+        if known.as_ref() == Some(&record) { Ok(()) } else { self.write_trust_record(&record) }
     }
 
     /// Whether this content of a file is trusted. Always true for files outside skills/, never true for files in skills/
     /// that are too deep to be listed.
     pub fn trusts(&self, path: &Place, bytes: &[u8]) -> bool {
-        !path.root().is_pinned() || (!is_too_deep(path) && self.book().knows(path, &sha256(bytes)))
+        !path.root().is_pinned() || (!is_too_deep(path) && self.trust_record().contains(path, &sha256(bytes)))
     }
 
     /// Trusts this content at this path; the file need not exist yet. Ignores paths outside skills/ and paths that are too
@@ -209,21 +209,21 @@ impl Home {
             return Ok(());
         }
         let _one_writer = self.edit_lock();
-        let mut book = match self.book_file()?.as_deref().map(TrustRecord::parse) {
+        let mut record = match self.read_trust_file()?.as_deref().map(TrustRecord::parse) {
             None => TrustRecord::default(),
-            Some(Ok(book)) => book,
+            Some(Ok(record)) => record,
             Some(Err(reason)) => {
                 self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
                 TrustRecord::default()
             }
         };
-        book.add(path, TrustedVersion { sha256, at: clock::now(), by });
-        self.write_book(&book)
+        record.add(path, TrustedVersion { sha256, at: clock::now(), by });
+        self.write_trust_record(&record)
     }
 
     /// Returns the version of a file that was trusted last, with its text if that was kept.
     pub fn trusted_last(&self, path: &Place) -> Option<(TrustedVersion, Option<String>)> {
-        let version = self.book().versions(path).last()?.clone();
+        let version = self.trust_record().versions(path).last()?.clone();
         let text = self.texts().and_then(|texts| texts.read_to_string(&version.sha256)).ok();
         let text = text.filter(|text| sha256(text.as_bytes()) == version.sha256);
         Some((version, text))
@@ -243,66 +243,66 @@ impl Home {
     /// Returns an error if the folder cannot be listed.
     pub fn skill_files(&self) -> Result<Arc<SkillFiles>, StoreError> {
         let mut trust = self.trust_cache();
-        let changed = match self.look(Root::Skills, &mut trust.look) {
+        let changed = match self.rescan(Root::Skills, &mut trust.scan) {
             Ok(changed) => changed,
             Err(error) => {
-                *trust = TrustList::default();
+                *trust = TrustCache::default();
                 return Err(error);
             }
         };
-        let (unlisted, book) = (trust.look.unlisted(), self.book_cached(&mut trust.book));
+        let (unlisted, record) = (trust.scan.unlisted(), self.trust_record_cached(&mut trust.record));
         if let Some((with, found)) = &trust.found
             && !changed
-            && Arc::ptr_eq(with, &book)
+            && Arc::ptr_eq(with, &record)
             && found.unlisted == unlisted
             && !found.is_settling()
         {
             return Ok(found.clone());
         }
-        let files = trust.look.files();
+        let files = trust.scan.files();
         let before = std::mem::take(&mut trust.hashes);
         let mut untrusted = Vec::new();
         for file in &files {
             let known = before.get(&file.path).filter(|(stamp, _)| *stamp == file.stamp);
             // A file that cannot be read is not trusted.
             let hash = known.map(|(_, hash)| hash.clone()).or_else(|| self.hash_whole(&file.path).ok());
-            if hash.as_ref().is_none_or(|hash| !book.knows(&file.path, hash)) {
-                untrusted.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
+            if hash.as_ref().is_none_or(|hash| !record.contains(&file.path, hash)) {
+                untrusted.push(Untrusted { path: file.path.clone(), changed: !record.versions(&file.path).is_empty() });
             }
-            if let Some(hash) = hash.filter(|_| clock::now() - file.modified > SETTLED.as_secs_f64()) {
+            if let Some(hash) = hash.filter(|_| clock::now() - file.modified > MIN_SETTLED_AGE.as_secs_f64()) {
                 trust.hashes.insert(file.path.clone(), (file.stamp, hash));
             }
         }
         // A file that could not be read may be readable the next time, under the same stamp.
         let found = Arc::new(SkillFiles { unlisted, untrusted, files });
         let all_hashed = trust.hashes.len() == found.files.len();
-        trust.found = all_hashed.then(|| (book, found.clone()));
+        trust.found = all_hashed.then(|| (record, found.clone()));
         Ok(found)
     }
 
     /// Returns the trusted versions. A list that cannot be read trusts nothing.
-    fn book(&self) -> Arc<TrustRecord> {
-        self.book_cached(&mut self.trust_cache().book)
+    fn trust_record(&self) -> Arc<TrustRecord> {
+        self.trust_record_cached(&mut self.trust_cache().record)
     }
 
     /// Returns the trusted versions. Rereads the file unless its stamp is the same and older than the resolution of any
     /// clock.
-    fn book_cached(&self, known: &mut Option<(FileStamp, Arc<TrustRecord>)>) -> Arc<TrustRecord> {
+    fn trust_record_cached(&self, known: &mut Option<(FileStamp, Arc<TrustRecord>)>) -> Arc<TrustRecord> {
         let meta = self.root().symlink_metadata(FILE).ok();
         let stamp = meta.as_ref().map(listing::stamp);
-        if let (Some(stamp), Some((of, book))) = (stamp, known.as_ref())
+        if let (Some(stamp), Some((of, record))) = (stamp, known.as_ref())
             && stamp == *of
         {
-            return book.clone();
+            return record.clone();
         }
-        let bytes = self.book_file().ok().flatten().unwrap_or_default();
-        let book = Arc::new(TrustRecord::parse(&bytes).unwrap_or_default());
-        let is_settled = |meta: &Metadata| clock::now() - meta.ctime() as f64 > SETTLED.as_secs_f64() + 1.0;
-        *known = stamp.filter(|_| meta.is_some_and(|meta| is_settled(&meta))).map(|stamp| (stamp, book.clone()));
-        book
+        let bytes = self.read_trust_file().ok().flatten().unwrap_or_default();
+        let record = Arc::new(TrustRecord::parse(&bytes).unwrap_or_default());
+        let is_settled = |meta: &Metadata| clock::now() - meta.ctime() as f64 > MIN_SETTLED_AGE.as_secs_f64() + 1.0;
+        *known = stamp.filter(|_| meta.is_some_and(|meta| is_settled(&meta))).map(|stamp| (stamp, record.clone()));
+        record
     }
 
-    fn book_file(&self) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read_trust_file(&self) -> Result<Option<Vec<u8>>, StoreError> {
         match self.root().read(FILE) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -310,11 +310,11 @@ impl Home {
         }
     }
 
-    fn write_book(&self, book: &TrustRecord) -> Result<(), StoreError> {
-        let mut bytes = serde_json::to_vec_pretty(&book.0).expect("versions are JSON");
+    fn write_trust_record(&self, record: &TrustRecord) -> Result<(), StoreError> {
+        let mut bytes = serde_json::to_vec_pretty(&record.0).expect("versions are JSON");
         bytes.push(b'\n');
         atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io(format!("saving {FILE}")))?;
-        self.drop_texts(book);
+        self.drop_texts(record);
         Ok(())
     }
 
@@ -340,7 +340,7 @@ impl Home {
 
     /// Stores the text of a trusted version. Only the comparison with a later version depends on it.
     fn keep_text_of(&self, path: &Place, bytes: &[u8]) {
-        if !path.root().is_pinned() || bytes.len() > LONGEST_TEXT || std::str::from_utf8(bytes).is_err() {
+        if !path.root().is_pinned() || bytes.len() > MAX_TEXT_SIZE || std::str::from_utf8(bytes).is_err() {
             return;
         }
         let kept = self.texts().and_then(|texts| atomic::replace(&texts, &sha256(bytes), bytes, 0o600));
@@ -350,9 +350,9 @@ impl Home {
     }
 
     /// Removes texts that are not the last trusted version of any path.
-    fn drop_texts(&self, book: &TrustRecord) {
+    fn drop_texts(&self, record: &TrustRecord) {
         let last: BTreeSet<&str> =
-            book.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
+            record.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
         let Ok(texts) = self.texts() else { return };
         for entry in texts.entries().into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_none_or(|name| !last.contains(name)) {
@@ -397,7 +397,7 @@ mod tests {
     fn only_starter_files_are_trusted() {
         let (folder, home) = home(&[(SKILL, "one"), ("skills/x/run.py", "print(1)")]);
         assert_eq!(names(&home).len(), 2, "before the first start nothing is trusted");
-        home.begin_trusting(&[(path(SKILL), b"one".to_vec())]).unwrap();
+        home.initialize_trust(&[(path(SKILL), b"one".to_vec())]).unwrap();
         assert_eq!(names(&home), []);
         let by = |name: &str| home.trusted_last(&path(name)).unwrap().0.by;
         assert_eq!((by(SKILL), by("skills/x/run.py")), (TrustedBy::Starter, TrustedBy::FirstStart));
@@ -406,16 +406,16 @@ mod tests {
         std::fs::write(folder.path().join("skills/new/SKILL.md"), "new").unwrap();
         let expected = [("skills/new/SKILL.md".to_owned(), false), ("skills/x/run.py".to_owned(), true)];
         assert_eq!(names(&home), expected);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         assert_eq!(names(&home), expected, "a later start trusts nothing new");
-        home.begin_trusting(&[(path("skills/new/SKILL.md"), b"new".to_vec())]).unwrap();
+        home.initialize_trust(&[(path("skills/new/SKILL.md"), b"new".to_vec())]).unwrap();
         assert_eq!(names(&home), expected[1..], "but what the program comes with");
     }
 
     #[test]
     fn trust_binds_content_and_path() {
         let (_folder, home) = home(&[]);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         let skill = path(SKILL);
         assert!(!home.trusts(&skill, b"one"));
         home.trust(&skill, b"one", TrustedBy::Editor).unwrap();
@@ -426,7 +426,7 @@ mod tests {
         let (last, text) = home.trusted_last(&skill).unwrap();
         assert_eq!((last.by, text.as_deref()), (TrustedBy::Person, Some("two")));
         assert_eq!(home.texts().unwrap().entries().unwrap().count(), 1, "only the last text is kept");
-        for number in 0..VERSIONS {
+        for number in 0..MAX_VERSIONS {
             home.trust(&skill, number.to_string().as_bytes(), TrustedBy::Editor).unwrap();
         }
         assert!(!home.trusts(&skill, b"two") && home.trusts(&skill, b"0"));
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn changed_byte_is_a_new_version() {
         let (folder, home) = home(&[(SKILL, "run a")]);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         let file = folder.path().join(SKILL);
         let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
         let back = || std::fs::File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
@@ -449,17 +449,17 @@ mod tests {
     #[test]
     fn damaged_trust_list_trusts_nothing() {
         let (folder, home) = home(&[(SKILL, "one")]);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         let file = folder.path().join(FILE);
         let whole = std::fs::read_to_string(&file).unwrap();
         for damaged in [&whole[..whole.len() / 2], "", "[]", "null"] {
             std::fs::write(&file, damaged).unwrap();
             assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}");
-            home.begin_trusting(&[]).unwrap();
+            home.initialize_trust(&[]).unwrap();
             let moved = home.quarantined().pop().unwrap();
             assert_eq!(moved.file, FILE);
             assert_eq!(std::fs::read_to_string(folder.path().join(moved.moved_to)).unwrap(), damaged);
-            home.begin_trusting(&[]).unwrap();
+            home.initialize_trust(&[]).unwrap();
             assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}: an empty list is no first start");
         }
         // Entries that do not parse trust nothing, and the others count.
@@ -476,11 +476,11 @@ mod tests {
     fn hidden_files_are_pinned_and_deep_ones_untrusted() {
         let deep = format!("skills/x/{}out.md", "d/".repeat(12));
         let (folder, home) = home(&[(SKILL, "one"), ("skills/x/.git/HEAD", "ref"), (&deep, "deep")]);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         assert_eq!(names(&home), [], "hidden ones that were there are trusted like the others");
         let files = home.skill_files().unwrap();
         let folder_of_it = deep.strip_suffix("/out.md").unwrap();
-        assert_eq!(files.first_unpinned().as_deref(), Some(folder_of_it));
+        assert_eq!(files.first_untrusted().as_deref(), Some(folder_of_it));
         home.trust_file(&path(&deep), TrustedBy::Person).unwrap();
         assert!(!home.trusts(&path(&deep), b"deep"));
         std::fs::write(folder.path().join("skills/x/.hidden.md"), "obey").unwrap();
@@ -492,7 +492,7 @@ mod tests {
     #[test]
     fn trust_list_is_unreachable_by_path() {
         let (folder, home) = home(&[(SKILL, "one")]);
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         for name in [FILE, "storage/trusted/x"] {
             assert_eq!(Place::parse(name), Err(BadPath::Outside(name.to_owned())));
         }
@@ -505,7 +505,7 @@ mod tests {
         let (folder, home) = home(&[]);
         let file = folder.path().join("skills/model.bin");
         std::fs::write(&file, vec![7; 11 << 20]).unwrap();
-        home.begin_trusting(&[]).unwrap();
+        home.initialize_trust(&[]).unwrap();
         assert_eq!(names(&home), []);
         std::fs::write(&file, vec![8; 11 << 20]).unwrap();
         assert_eq!(names(&home), [("skills/model.bin".to_owned(), true)]);

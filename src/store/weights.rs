@@ -8,7 +8,7 @@ use std::path::Path;
 /// # Errors
 /// Returns an error if the file does not exist, is not a regular file, or has more than `most` bytes. Never reads more than
 /// one byte beyond `most`.
-pub fn weights(path: &Path, most: u64) -> Result<Vec<u8>> {
+pub fn read_model_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     // Opening a named pipe would block until a writer opens it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is no file"));
@@ -30,9 +30,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("weights");
         std::fs::write(&file, b"12345").unwrap();
-        assert_eq!(weights(&file, 5).unwrap(), b"12345");
-        assert_eq!(weights(&file, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        assert_eq!(weights(folder.path(), 9).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(weights(&folder.path().join("none"), 9).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(read_model_file(&file, 5).unwrap(), b"12345");
+        assert_eq!(read_model_file(&file, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read_model_file(folder.path(), 9).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(read_model_file(&folder.path().join("none"), 9).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

@@ -115,10 +115,10 @@ fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usi
 
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum EndRun {
-    /// A person stopped the run while the tool was running; `text` is the tool's output so far, `contacts` the hosts that it
+    /// A person stopped the run while the tool was running; `text` is the tool's output so far, `egress_attempts` the hosts that it
     /// tried to reach.
     #[error("the run was stopped")]
-    Cancelled { text: String, contacts: EgressAttempts },
+    Cancelled { text: String, egress_attempts: EgressAttempts },
     /// An internal invariant is broken; continuing would make it worse.
     #[error("{0}")]
     Broken(String),
@@ -263,8 +263,8 @@ impl CommandEnvironment {
 
 /// Makes a tool's text safe for the model: text that strangers may have written cannot imitate the structure of the
 /// conversation.
-pub fn fit_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer {
-    match answer.outside.is_some() || !answer.taint.is_empty() || call.outside_text().is_some() {
+pub fn sanitize_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer {
+    match answer.untrusted_file.is_some() || !answer.taint.is_empty() || call.outside_text().is_some() {
         true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
         false => answer,
     }

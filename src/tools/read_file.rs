@@ -92,7 +92,7 @@ fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
     };
     let text = match home.read_text(&parsed) {
         Ok(text) if home.trusts(&parsed, text.content.as_bytes()) => text.content,
-        Ok(text) => return shown(&parsed, &text.content, (offset, limit)).from_outside(parsed.as_str()),
+        Ok(text) => return shown(&parsed, &text.content, (offset, limit)).with_untrusted_file(parsed.as_str()),
         Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, &parsed)),
         Err(other) => return ToolAnswer::failed(format!("{other}.")),
     };

@@ -240,7 +240,7 @@ async fn second_shutdown_signal_does_not_wait() {
     let mut stream = server.open_chat("s", "hi").await;
     stream.until("token").await;
     let hangs = ("fdatasync,fsync", "delay_enter=3600s");
-    let Some(tampered) = crate::tampered::Tampered::start(&server, hangs, &[]) else { return };
+    let Some(injection) = crate::syscall_faults::SyscallFaultInjection::start(&server, hangs, &[]) else { return };
     server.signal(libc::SIGTERM);
     let path = "/api/sessions/none/history";
     eventually("it begins nothing any more", async || server.get(path).await.status() == 503).await;
@@ -253,7 +253,7 @@ async fn second_shutdown_signal_does_not_wait() {
     server.signal(libc::SIGTERM);
     eventually("it ends", async || state().starts_with('Z')).await;
     // One thread is still in the hanging call and is held there.
-    drop(tampered);
+    drop(injection);
     let (status, _) = server.terminate().await;
     assert_eq!(status.code(), Some(130), "it was the second one");
     let server = world.serve().await;

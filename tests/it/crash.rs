@@ -10,9 +10,9 @@ use crate::script::{call, calls, says, script, steps};
 use crate::world::{Server, World, eventually};
 
 /// Deterministic pseudo-random numbers (linear congruential generator).
-pub struct Dice(pub u64);
+pub struct Rng(pub u64);
 
-impl Dice {
+impl Rng {
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
@@ -21,7 +21,7 @@ impl Dice {
 
 /// Data that clients received before the server died, and that must be there afterwards.
 #[derive(Default)]
-pub struct Promised {
+pub struct AcknowledgedState {
     pub messages: Vec<String>,
     /// Work, call id and output of every call whose end was reported.
     pub ended: Vec<(String, String, String)>,
@@ -51,27 +51,30 @@ pub fn works(count: u64) -> Script {
 async fn kill_loses_nothing_acknowledged() {
     let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
     let world = World::new(works(2 * kills)).await.with_file("knowledge/a.md", "企鹅不会飞。\n");
-    let mut dice = Dice(20_261_121);
-    let mut promised = Promised::default();
+    let mut rng = Rng(20_261_121);
+    let mut acknowledged = AcknowledgedState::default();
     for round in 0..kills {
         let server = world.serve().await;
-        check(&world, &promised);
+        check(&world, &acknowledged);
         let message = format!("message {round}.");
         let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
-        promised.messages.push(message);
-        watch(&server, &said, dice.below(50), &mut promised).await;
+        acknowledged.messages.push(message);
+        watch(&server, &said, rng.below(50), &mut acknowledged).await;
         // Dropping the server kills it.
         drop(server);
     }
     let server = world.serve().await;
-    check(&world, &promised);
-    assert!(promised.ended.len() >= 10 && promised.done.len() >= 3, "the kills came too early to mean anything");
+    check(&world, &acknowledged);
+    assert!(
+        acknowledged.ended.len() >= 10 && acknowledged.done.len() >= 3,
+        "the kills came too early to mean anything"
+    );
     server.chat("s", "the last one").await;
     server.settled("s").await;
 }
 
 /// Reads up to `frames` frames of a started work and records what they report.
-pub async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mut Promised) {
+pub async fn watch(server: &Server<'_>, said: &Value, frames: u64, acknowledged: &mut AcknowledgedState) {
     let work = said["work_id"].as_str().unwrap().to_owned();
     let after = said["after"].as_str().unwrap();
     let mut stream = server.follow(&format!("/api/sessions/s/events?until=settled&after={after}")).await;
@@ -79,24 +82,24 @@ pub async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mu
         let Some(frame) = stream.next().await else { return };
         let text = |name: &str| frame.data[name].as_str().unwrap_or_default().to_owned();
         match frame.event.as_str() {
-            "tool_end" => promised.ended.push((work.clone(), text("id"), text("output"))),
-            "done" => promised.done.push((work.clone(), text("content"))),
+            "tool_end" => acknowledged.ended.push((work.clone(), text("id"), text("output"))),
+            "done" => acknowledged.done.push((work.clone(), text("content"))),
             _ => {}
         }
     }
 }
 
-pub fn check(world: &World, promised: &Promised) {
-    if promised.messages.is_empty() {
+pub fn check(world: &World, acknowledged: &AcknowledgedState) {
+    if acknowledged.messages.is_empty() {
         return;
     }
     assert!(!world.path("sessions/s.journal").exists(), "the start settles what a crash left");
     let session = world.session("s");
     let messages = session["messages"].as_array().unwrap();
     let asked: Vec<_> = messages.iter().filter(|m| m["role"] == "user").map(|m| m["content"].clone()).collect();
-    assert_eq!(asked, promised.messages, "every acknowledged message, once, in order");
+    assert_eq!(asked, acknowledged.messages, "every acknowledged message, once, in order");
     let works = session["works"].as_array().unwrap();
-    assert_eq!(works.len(), promised.messages.len());
+    assert_eq!(works.len(), acknowledged.messages.len());
     for work in works {
         assert!(work["finished_at"].is_number() && work["outcome"]["stop_reason"].is_string(), "no end: {work}");
     }
@@ -109,11 +112,11 @@ pub fn check(world: &World, promised: &Promised) {
             assert!(!call["output"].as_str().unwrap().is_empty(), "{call}");
         }
     }
-    for (work, id, output) in &promised.ended {
+    for (work, id, output) in &acknowledged.ended {
         let mut of_work = messages.iter().filter(|m| m["work_id"] == work.as_str()).flat_map(calls);
         assert!(of_work.any(|call| call["id"] == id.as_str() && call["output"] == output.as_str()), "{work} {id}");
     }
-    for (work, content) in &promised.done {
+    for (work, content) in &acknowledged.done {
         let texts = messages.iter().filter(|m| m["work_id"] == work.as_str() && m["role"] == "assistant");
         let texts: Vec<&str> = texts.map(|m| m["content"].as_str().unwrap()).filter(|text| !text.is_empty()).collect();
         assert_eq!(&texts.join("\n\n"), content);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::crash::Dice;
+use crate::crash::Rng;
 use crate::script::{call, calls, says, script};
 use crate::world::{ASKING, Server, World};
 
@@ -32,7 +32,7 @@ fn exchanges(count: u64) -> Vec<Value> {
 
 /// Data that the person received before the server died.
 #[derive(Default)]
-struct Told {
+struct Acknowledged {
     messages: Vec<String>,
     /// The decision for each approval.
     answers: BTreeMap<String, String>,
@@ -46,30 +46,30 @@ async fn kill_while_asking_loses_no_answer() {
         world.write(&format!("knowledge/edited-{n}.md"), "before\n");
         world.write(&format!("knowledge/deleted-{n}.md"), "there\n");
     }
-    let (mut dice, mut told, mut waited) = (Dice(20_261_123), Told::default(), 0);
+    let (mut rng, mut acknowledged, mut waited) = (Rng(20_261_123), Acknowledged::default(), 0);
     for round in 0..kills {
         let server = world.serve().await;
-        check(&server, &told).await;
+        check(&server, &acknowledged).await;
         let waiting = server.get("/api/approvals").await.ok()["approvals"].as_array().unwrap().clone();
         waited += waiting.len();
         for asked in waiting {
-            answer(&server, &asked, &mut dice, &mut told).await;
+            answer(&server, &asked, &mut rng, &mut acknowledged).await;
         }
-        if told.messages.is_empty() || dice.below(3) > 0 {
+        if acknowledged.messages.is_empty() || rng.below(3) > 0 {
             let message = format!("message {round}.");
             let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
-            told.messages.push(message);
+            acknowledged.messages.push(message);
             let after = said["after"].as_str().unwrap();
             let path = format!("/api/sessions/s/events?until=settled&after={after}");
             let mut stream = server.follow(&path).await;
             let mut asked = 0;
             // An exchange asks about four calls at once; if one stays unanswered, no more frames follow.
-            for _ in 0..dice.below(40) {
+            for _ in 0..rng.below(40) {
                 let Some(frame) = stream.next().await else { break };
                 if frame.is("approval_request") {
                     asked += 1;
-                    let left = !answer(&server, &frame.data, &mut dice, &mut told).await;
-                    if left || asked > dice.below(6) {
+                    let left = !answer(&server, &frame.data, &mut rng, &mut acknowledged).await;
+                    if left || asked > rng.below(6) {
                         break;
                     }
                 }
@@ -79,11 +79,11 @@ async fn kill_while_asking_loses_no_answer() {
         drop(server);
     }
     let server = world.serve().await;
-    check(&server, &told).await;
-    let decided = |word: &str| told.answers.values().filter(|decision| *decision == word).count();
+    check(&server, &acknowledged).await;
+    let decided = |word: &str| acknowledged.answers.values().filter(|decision| *decision == word).count();
     println!(
         "{kills} kills: {} messages, {} approved, {} denied, {waited} times one waited over a restart",
-        told.messages.len(),
+        acknowledged.messages.len(),
         decided("approve"),
         decided("deny")
     );
@@ -96,31 +96,31 @@ async fn kill_while_asking_loses_no_answer() {
 }
 
 /// Decides the approval or leaves it unanswered; returns `false` if it was left.
-async fn answer(server: &Server<'_>, asked: &Value, dice: &mut Dice, told: &mut Told) -> bool {
-    let decision = ["approve", "approve", "deny", "leave"][usize::try_from(dice.below(4)).unwrap()];
+async fn answer(server: &Server<'_>, asked: &Value, rng: &mut Rng, acknowledged: &mut Acknowledged) -> bool {
+    let decision = ["approve", "approve", "deny", "leave"][usize::try_from(rng.below(4)).unwrap()];
     if decision == "leave" {
         return false;
     }
     let id = asked["id"].as_str().unwrap();
     let answered = server.answer(id, json!({"decision": decision, "hash": asked["hash"]})).await;
     if answered.status() == 200 {
-        told.answers.insert(id.to_owned(), decision.to_owned());
+        acknowledged.answers.insert(id.to_owned(), decision.to_owned());
     } else {
         assert!([404, 409].contains(&answered.status()), "{}", answered.text());
     }
     true
 }
 
-async fn check(server: &Server<'_>, told: &Told) {
-    if told.messages.is_empty() {
+async fn check(server: &Server<'_>, acknowledged: &Acknowledged) {
+    if acknowledged.messages.is_empty() {
         return;
     }
     let world = server.world;
     let history = server.get("/api/sessions/s/history").await.ok();
     let messages = history["messages"].as_array().unwrap();
     let asked: Vec<_> = messages.iter().filter(|m| m["role"] == "user").map(|m| m["content"].clone()).collect();
-    assert_eq!(asked, told.messages, "every acknowledged message, once, in order");
-    let mut answers = told.answers.clone();
+    assert_eq!(asked, acknowledged.messages, "every acknowledged message, once, in order");
+    let mut answers = acknowledged.answers.clone();
     let calls = messages.iter().flat_map(|m| m["tool_calls"].as_array().cloned().unwrap_or_default());
     for call in calls {
         let approval = &call["approval"];

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::script::{always, says, script, steps};
-use crate::tampered::Tampered;
+use crate::syscall_faults::SyscallFaultInjection;
 use crate::world::{World, eventually, files};
 
 fn asked(session: &Value) -> Vec<&str> {
@@ -18,7 +18,7 @@ async fn failed_sync_is_neither_acknowledged_nor_retried() {
     let server = world.serve().await;
     server.chat("s", "first").await;
     server.settled("s").await;
-    let Some(failing) = Tampered::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
+    let Some(injection) = SyscallFaultInjection::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
     let said = server.post("/api/sessions/s/messages", json!({"message": "second"})).await;
     assert!(matches!(said.refused(), (500, code) if code == "io"));
     // The journal is now uncertain: everything must go to a new file, which fails too.
@@ -28,7 +28,7 @@ async fn failed_sync_is_neither_acknowledged_nor_retried() {
     assert_eq!(server.post("/api/files", large).await.refused().0, 500);
     assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n");
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["running"], Value::Null);
-    drop(failing);
+    drop(injection);
 
     server.chat("s", "fourth").await;
     server.settled("s").await;
@@ -46,12 +46,12 @@ async fn disk_failure_ends_run_once_and_keeps_text() {
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "first").await;
     stream.until("token").await;
-    let Some(failing) = Tampered::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
+    let Some(injection) = SyscallFaultInjection::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
     world.provider.open_gate("g");
     let rest = stream.rest().await;
     let ends = rest.iter().filter(|frame| frame.is("done") || frame.is("error")).count();
     assert_eq!(ends, 1, "{rest:#?}");
-    drop(failing);
+    drop(injection);
 
     server.chat("s", "second").await;
     eventually("the session settles", async || !world.path("sessions/s.journal").exists()).await;
@@ -85,7 +85,9 @@ async fn refused_write_is_reported_and_loses_nothing() {
         // New content of a file goes to a temporary file whose name is not known in advance.
         let on = if opens { &[sessions.as_path(), workspace.as_path()][..] } else { &[journal.as_path()][..] };
         let before = world.read("sessions/s.json");
-        let Some(tampered) = Tampered::start(&server, (calls, &format!("error={error}")), on) else { return };
+        let Some(injection) = SyscallFaultInjection::start(&server, (calls, &format!("error={error}")), on) else {
+            return;
+        };
         let said = server.post("/api/sessions/s/messages", json!({"message": "lost"})).await;
         assert!(said.text().contains(sign), "{error}: {}", said.text());
         assert_eq!(said.refused(), (500, "io".to_owned()), "{error}");
@@ -94,7 +96,7 @@ async fn refused_write_is_reported_and_loses_nothing() {
             assert!(saved.text().contains(sign), "{error}: {}", saved.text());
         }
         assert_eq!(server.get("/health").await.status(), 200, "{error}");
-        drop(tampered);
+        drop(injection);
         assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n", "{error}");
         assert_eq!(world.read("sessions/s.json"), before, "{error}");
         let message = format!("after {error}");
@@ -123,7 +125,7 @@ async fn failed_rename_keeps_old_file_and_journal() {
     server.settled("s").await;
     let before = world.read("sessions/s.json");
     let renames = ("rename,renameat,renameat2", "error=EIO");
-    let Some(tampered) = Tampered::start(&server, renames, &[]) else { return };
+    let Some(injection) = SyscallFaultInjection::start(&server, renames, &[]) else { return };
     let saved = server.post("/api/files", json!({"path": "workspace/SOUL.md", "content": "new"})).await;
     assert!(saved.text().contains("Input/output error"), "{}", saved.text());
     assert_eq!(saved.refused(), (500, "io".to_owned()));
@@ -135,7 +137,7 @@ async fn failed_rename_keeps_old_file_and_journal() {
     assert_eq!(world.read("sessions/s.json"), before);
     assert!(world.read("sessions/s.journal").contains("second"));
     no_temporary_files(&world);
-    drop(tampered);
+    drop(injection);
     drop(server);
     let server = world.serve().await;
     assert_eq!(asked(&server.get("/api/sessions/s/history").await.ok()), ["first", "second"]);
@@ -156,7 +158,9 @@ async fn slow_session_file_delays_no_other() {
     drop(server);
     let server = world.serve().await;
     let file = world.path("sessions/slow.json");
-    let Some(tampered) = Tampered::start(&server, ("read", "delay_enter=3600s"), &[&file]) else { return };
+    let Some(injection) = SyscallFaultInjection::start(&server, ("read", "delay_enter=3600s"), &[&file]) else {
+        return;
+    };
     let path = "/api/sessions/slow/history";
     let slow = tokio::spawn(crate::http::raw_owned(server.address, server.request("GET", path, &[], b"")));
     // A second request for the same file waits too.
@@ -167,7 +171,7 @@ async fn slow_session_file_delays_no_other() {
     server.delete("/api/sessions/gone").await.ok();
     assert_eq!(server.get("/health").await.status(), 200);
     assert!(!slow.is_finished() && !same.is_finished(), "its file was not slow");
-    drop(tampered);
+    drop(injection);
     for answer in [slow, same] {
         assert_eq!(asked(&answer.await.unwrap().ok()), ["first"]);
     }

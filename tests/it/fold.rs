@@ -51,7 +51,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
             error: detail(),
             code: "x".to_owned(),
             retryable: true,
-            about: std::collections::BTreeMap::new()
+            params: std::collections::BTreeMap::new()
         }),
     ]
 }

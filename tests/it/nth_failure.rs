@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::failing::{Failing, Fault};
+use crate::file_faults::{Fault, FileFaultInjector};
 use crate::script::{always, says, script};
 use crate::world::{Server, World, eventually, files};
 
@@ -92,7 +92,7 @@ fn leftovers(world: &World) -> Vec<std::path::PathBuf> {
 }
 
 async fn sweep(error: i32) {
-    if !Failing::is_possible() {
+    if !FileFaultInjector::is_possible() {
         return;
     }
     let world = World::new(script([always(says(["Yes."]))])).await;
@@ -100,11 +100,11 @@ async fn sweep(error: i32) {
     let mut nth = 0;
     loop {
         nth += 1;
-        let failing = Failing::below(world.home());
-        let server = world.serve_prepared(&["--port", "0"], |command| failing.watch(command)).await;
-        failing.arm(Fault { nth, error });
+        let injector = FileFaultInjector::below(world.home());
+        let server = world.serve_prepared(&["--port", "0"], |command| injector.watch(command)).await;
+        injector.arm(Fault { nth, error });
         let done = quarter_of_an_hour(&server, nth).await;
-        let (seen, failed) = failing.disarm();
+        let (seen, failed) = injector.disarm();
         let what = format!("{nth}: {failed:?}");
         refused += 2 - done.messages.len() + usize::from(done.soul.is_none()) + usize::from(done.skill.is_none());
         kept.extend(done.messages);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::crash::{Dice, Promised, check, watch, works};
+use crate::crash::{AcknowledgedState, Rng, check, watch, works};
 use crate::world::{CONFIG, World, eventually};
 
 /// `_IOR('X', 125, u32)`, and the flag not to flush the log.
@@ -94,16 +94,16 @@ async fn cut(kind: &str) {
     world.write("config.yml", CONFIG);
     world.write("workspace/SOUL.md", "You are small.\n");
     run("sync", &[]).expect("sync");
-    let mut dice = Dice(20_261_122);
-    let mut promised = Promised::default();
+    let mut rng = Rng(20_261_122);
+    let mut acknowledged = AcknowledgedState::default();
     let mut forgotten = 0;
     for round in 0..cuts {
         let server = world.serve().await;
-        check(&world, &promised);
+        check(&world, &acknowledged);
         let message = format!("message {round}.");
         let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
-        promised.messages.push(message);
-        watch(&server, &said, dice.below(50), &mut promised).await;
+        acknowledged.messages.push(message);
+        watch(&server, &said, rng.below(50), &mut acknowledged).await;
         let careless = careless(&world.home(), round);
         disk.cut_power();
         drop(server);
@@ -111,12 +111,16 @@ async fn cut(kind: &str) {
         forgotten += u64::from(std::fs::read(&careless).is_ok_and(|bytes| bytes.is_empty()) || !careless.exists());
     }
     let server = world.serve().await;
-    check(&world, &promised);
+    check(&world, &acknowledged);
     server.chat("s", "the last one").await;
     server.settled("s").await;
     drop(server);
     assert!(forgotten * 2 > cuts, "{forgotten} of {cuts} unsynced files were lost: these were no power cuts");
-    println!("{kind}: {cuts} power cuts, {} calls and {} answers promised", promised.ended.len(), promised.done.len());
+    println!(
+        "{kind}: {cuts} power cuts, {} calls and {} answers acknowledged",
+        acknowledged.ended.len(),
+        acknowledged.done.len()
+    );
 }
 
 /// Simulates how ext4 reacts to a disk error: it remounts the file system read-only.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Home, Place, confined_levels, home, is_root, skipped};
+use crate::kit::{Home, HomeAccess, confined_levels, home, is_root, skipped};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Must {
@@ -167,10 +167,10 @@ async fn wrong(home: &Home, outside: &Outside, probes: &[(&'static str, Must, &s
 }
 
 /// Runs all probes at this level as the current user.
-pub async fn all_hold(level: Level, place: Place) {
-    let home = home(level, place);
+pub async fn all_hold(level: Level, access: HomeAccess) {
+    let home = home(level, access);
     let outside = Outside::beside(&home);
-    let who = format!("{level:?} {place:?}");
+    let who = format!("{level:?} {access:?}");
     assert_eq!(wrong(&home, &outside, &PROBES).await, Vec::<&str>::new(), "{who}");
     assert_eq!(wrong(&home, &outside, &FURTHER).await, Vec::<&str>::new(), "{who}");
     assert_eq!(std::fs::read_to_string(home.path("victim.txt")).unwrap(), "untouched");
@@ -179,8 +179,8 @@ pub async fn all_hold(level: Level, place: Place) {
 }
 
 /// Checks that without confinement at least `many` of the probes escape.
-pub async fn most_get_out_without_a_fence(many: usize) {
-    let home = home(Level::Off, Place::Open);
+pub async fn most_escapes_succeed_unconfined(many: usize) {
+    let home = home(Level::Off, HomeAccess::Open);
     let outside = Outside::beside(&home);
     let out = wrong(&home, &outside, &PROBES).await;
     assert!(out.len() >= many, "only {} of the probes do anything: {out:?}", out.len());
@@ -192,8 +192,8 @@ pub async fn most_get_out_without_a_fence(many: usize) {
 #[tokio::test]
 async fn all_31_attempts_are_contained_at_every_level() {
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            all_hold(level, place).await;
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            all_hold(level, access).await;
         }
     }
 }
@@ -203,5 +203,5 @@ async fn at_least_20_escape_without_the_sandbox() {
     if !is_root() {
         skipped("20 of 31 escapes without a sandbox", "an ordinary user may do less; 8 are demanded instead");
     }
-    most_get_out_without_a_fence(if is_root() { 20 } else { 8 }).await;
+    most_escapes_succeed_unconfined(if is_root() { 20 } else { 8 }).await;
 }

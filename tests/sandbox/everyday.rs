@@ -2,7 +2,7 @@
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Place, confined_levels, has, home, skipped};
+use crate::kit::{HomeAccess, confined_levels, has, home, skipped};
 
 /// Name of the job, the program it needs, and the commands.
 const JOBS: [(&str, &str, &str); 35] = [
@@ -124,8 +124,8 @@ z.writestr(d + 'RECORD', 'hi.py,,\\n' + d + 'METADATA,,\\n' + d + 'WHEEL,,\\n' +
     ("ffmpeg", "ffmpeg", "ffmpeg -v error -f lavfi -i testsrc=d=1:s=64x64:r=5 -threads 2 -y o.gif && test -s o.gif"),
 ];
 
-pub async fn all_work(level: Level, place: Place) {
-    let home = home(level, place);
+pub async fn all_work(level: Level, access: HomeAccess) {
+    let home = home(level, access);
     for (name, program, script) in JOBS {
         let is_there = if program == "numpy" { has_numpy() } else { has(program) };
         if !is_there {
@@ -134,7 +134,7 @@ pub async fn all_work(level: Level, place: Place) {
         }
         let done = home.bash(script).await;
         let said = format!("{} {}", done.stdout.text(), done.stderr.text());
-        assert_eq!(done.exit, Exit::Code(0), "{level:?} {place:?} {name}: {said}");
+        assert_eq!(done.exit, Exit::Code(0), "{level:?} {access:?} {name}: {said}");
     }
 }
 
@@ -154,7 +154,7 @@ async fn cargo_builds_at_every_level() {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
     let sysroot = std::path::PathBuf::from(String::from_utf8(sysroot).unwrap().trim());
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let script = "export PATH=$TOOLCHAIN/bin:$PATH && cargo init -q --vcs none --name hello c && cd c && cargo build -q --offline && \
                       ./target/debug/hello | grep -q Hello && cargo test -q --offline";
         let mut job = home.job(&["/bin/bash", "-c", script]);
@@ -168,8 +168,8 @@ async fn cargo_builds_at_every_level() {
 #[tokio::test]
 async fn everyday_commands_work_at_every_level() {
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            all_work(level, place).await;
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            all_work(level, access).await;
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use miniclaw::sandbox::Level;
 
-use crate::kit::{Home, Place, confined_levels, home};
+use crate::kit::{Home, HomeAccess, confined_levels, home};
 
 /// Ways to change a readable file or to create a missing one; `F` is the file, `D` its folder.
 const WAYS: [&str; 12] = [
@@ -53,8 +53,8 @@ fn state(folder: &Path) -> BTreeMap<String, (String, u32, u32)> {
     all
 }
 
-fn filled(level: Level, place: Place) -> Home {
-    let home = home(level, place);
+fn filled(level: Level, access: HomeAccess) -> Home {
+    let home = home(level, access);
     // Two of the files are missing: they must be protected too.
     for file in FILES.iter().filter(|file| !["workspace/USER.md", "config.json"].contains(file)) {
         let path = home.path(file);
@@ -79,15 +79,15 @@ async fn attack(home: &Home, files: &[&str]) {
 #[tokio::test]
 async fn no_command_changes_home_files() {
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            let home = filled(level, place);
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            let home = filled(level, access);
             let before = state(home.root.path());
             attack(&home, &FILES).await;
-            assert_eq!(state(home.root.path()), before, "{level:?} {place:?}");
+            assert_eq!(state(home.root.path()), before, "{level:?} {access:?}");
         }
     }
     // Negative control: without confinement the same commands change the files.
-    let home = filled(Level::Off, Place::Open);
+    let home = filled(Level::Off, HomeAccess::Open);
     let before = state(home.root.path());
     attack(&home, &["memory/MEMORY.md"]).await;
     assert_ne!(state(home.root.path()), before);

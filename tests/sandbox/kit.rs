@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Permissions of the home, which determine how a job is confined.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Place {
+pub enum HomeAccess {
     /// A folder that other users may enter: as root, the job becomes user 65534.
     Open,
     /// A folder that is closed to other users.
@@ -36,11 +36,11 @@ pub fn sandbox(level: Level) -> Sandbox {
     Sandbox::new(SandboxConfig { supervisor_exe: program(), level })
 }
 
-pub fn home(level: Level, place: Place) -> Home {
+pub fn home(level: Level, access: HomeAccess) -> Home {
     let root = tempfile::tempdir().unwrap();
-    let mode = match place {
-        Place::Open => 0o755,
-        Place::Private => 0o700,
+    let mode = match access {
+        HomeAccess::Open => 0o755,
+        HomeAccess::Private => 0o700,
     };
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(mode)).unwrap();
     std::fs::create_dir(root.path().join("scratch")).unwrap();
@@ -52,7 +52,7 @@ pub fn home(level: Level, place: Place) -> Home {
 }
 
 pub fn open() -> Home {
-    home(Level::Standard, Place::Open)
+    home(Level::Standard, HomeAccess::Open)
 }
 
 impl Home {

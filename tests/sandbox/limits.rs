@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miniclaw::sandbox::Exit;
 
-use crate::kit::{Place, confined_levels, home, is_root, open, skipped};
+use crate::kit::{HomeAccess, confined_levels, home, is_root, open, skipped};
 
 /// Returns the peak resident memory of the test process, in bytes.
 fn peak_memory() -> u64 {
@@ -41,7 +41,7 @@ async fn output_is_bounded_keeping_head_and_tail() {
 #[tokio::test]
 async fn memory_and_files_are_bounded() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let done = home.bash("python3 -c 'x=bytearray(3<<30)' 2>&1 | tail -1").await;
         assert_eq!(done.stdout.text(), "MemoryError\n", "{level:?}");
         let done = home.bash("head -c 200000000 /dev/zero > big; echo $?; stat -c %s big").await;
@@ -52,7 +52,7 @@ async fn memory_and_files_are_bounded() {
 #[tokio::test]
 async fn spinning_job_hits_cpu_limit() {
     for level in confined_levels() {
-        let done = home(level, Place::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
+        let done = home(level, HomeAccess::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
         assert_eq!(done.exit, Exit::TimedOut, "{level:?}");
         assert!(done.took < Duration::from_secs(10));
     }
@@ -65,14 +65,14 @@ const FORK: &str = "import os,time\nn=0\ntry:\n while n<1000:\n  if os.fork()==0
 #[tokio::test]
 async fn fork_bomb_stops_at_limit() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let text = home.run_alone(home.job(&["python3", "-c", FORK])).await.stdout.text();
         let words: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
         let [errno, forked, user] = words[..] else { panic!("{level:?}: no limit: {text}") };
         assert_eq!(errno, libc::EAGAIN as u32, "{text}");
         assert!(forked <= 300, "{level:?}: {text}");
         assert_ne!(user, 0, "the limit does not hold for user 0");
-        assert_eq!(home.sandbox.weakness(&home.path("scratch")), None, "{level:?}");
+        assert_eq!(home.sandbox.warning_for(&home.path("scratch")), None, "{level:?}");
     }
 }
 
@@ -83,8 +83,8 @@ async fn root_server_runs_commands_as_nobody() {
         return;
     }
     for level in confined_levels() {
-        let home = home(level, Place::Private);
-        assert_eq!(home.sandbox.weakness(&home.path("scratch")), None);
+        let home = home(level, HomeAccess::Private);
+        assert_eq!(home.sandbox.warning_for(&home.path("scratch")), None);
         assert_eq!(
             home.bash("id -u && cat $HOME_ROOT/skills/SKILL.md").await.stdout.text(),
             "65534\nskill",
@@ -98,7 +98,7 @@ async fn root_server_runs_commands_as_nobody() {
 #[tokio::test]
 async fn server_can_use_and_remove_job_files() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         home.bash("mkdir -p a/b && echo made > a/b/f && chmod 600 a/b/f").await;
         let made = home.path("scratch/a/b/f");
         assert_eq!(std::fs::read_to_string(&made).unwrap(), "made\n");

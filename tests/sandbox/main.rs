@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 #[tokio::test]
 async fn command_reports_how_it_ended() {
     for level in confined_levels().into_iter().chain([Level::Off]) {
-        let home = home(level, kit::Place::Open);
+        let home = home(level, kit::HomeAccess::Open);
         let done = home.bash("echo out; echo err >&2; exit 7").await;
         let said = (done.exit, done.stdout.text(), done.stderr.text());
         assert_eq!(said, (Exit::Code(7), "out\n".into(), "err\n".into()), "{level:?}");
@@ -38,7 +38,7 @@ async fn command_reports_how_it_ended() {
 #[tokio::test]
 async fn interpreter_exchanges_lines() {
     for level in confined_levels() {
-        spoken_to(&home(level, kit::Place::Open)).await;
+        spoken_to(&home(level, kit::HomeAccess::Open)).await;
     }
 }
 
@@ -47,7 +47,7 @@ async fn interpreter_exchanges_lines() {
 async fn interpreter_of_background_server_is_interruptible() {
     // SAFETY: sets the disposition of one signal for this process, which no test sends to it.
     let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    let home = home(Level::Standard, kit::Place::Open);
+    let home = home(Level::Standard, kit::HomeAccess::Open);
     let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
     process.send("one").await.unwrap();
     assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("one".into()));
@@ -108,11 +108,11 @@ async fn without_landlock_nothing_runs() {
     apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
 
     for level in confined_levels() {
-        let home = home(level, kit::Place::Open);
+        let home = home(level, kit::HomeAccess::Open);
         let refused = home.sandbox.run(home.job(&["/bin/bash", "-c", "touch ran"]), CancellationToken::new()).await;
         let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };
         assert!(why.contains("offers Landlock version 0"), "{level:?}: {why}");
-        assert_eq!(home.sandbox.holds(), SandboxStatus::NoLandlock(0));
+        assert_eq!(home.sandbox.status(), SandboxStatus::NoLandlock(0));
         assert!(!home.path("scratch/ran").exists());
     }
 }
@@ -122,7 +122,7 @@ async fn broken_bubblewrap_runs_nothing_with_reason() {
     if !confined_levels().contains(&Level::Strict) {
         return;
     }
-    let home = home(Level::Strict, kit::Place::Open);
+    let home = home(Level::Strict, kit::HomeAccess::Open);
     let mut job = home.job(&["/bin/bash", "-c", "touch ran"]);
     job.cwd = home.path("no such folder");
     let refused = home.sandbox.run(job.clone(), CancellationToken::new()).await;

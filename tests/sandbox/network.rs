@@ -10,7 +10,7 @@ use miniclaw::sandbox::{Exit, Finished, Job, Level, SandboxError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, confined_levels, home};
+use crate::kit::{Home, HomeAccess, confined_levels, home};
 
 /// A web server that counts its requests.
 struct Site {
@@ -55,8 +55,8 @@ fn names() -> Lookup {
 }
 
 /// Creates a home whose sandbox has a proxy; on this machine it allows only `site.test`, at the site's port.
-async fn online(level: Level, place: Place, site: &Site) -> Home {
-    let home = home(level, place);
+async fn online(level: Level, access: HomeAccess, site: &Site) -> Home {
+    let home = home(level, access);
     let guard = Guard::new(&[format!("site.test:{}", site.address.port())]);
     let proxy = Proxy::start(guard, names()).await.unwrap();
     Home { sandbox: home.sandbox.clone().with_egress_proxy(Arc::new(proxy)), ..home }
@@ -72,8 +72,8 @@ async fn bash(home: &Home, site: &Site, script: &str) -> Finished {
 async fn allowed_host_is_reached_and_reported() {
     let site = site().await;
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            let home = online(level, place, &site).await;
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            let home = online(level, access, &site).await;
             assert!(home.sandbox.can_network());
             let port = site.address.port();
             let told = [EgressAttempt { host: format!("site.test:{port}"), refused: false }];
@@ -83,8 +83,8 @@ async fn allowed_host_is_reached_and_reported() {
                 "python3 -c 'import os,urllib.request as u; print(u.urlopen(\"http://site.test:\"+os.environ[\"SITE\"]).read().decode(),end=\"\")'",
             ] {
                 let done = bash(&home, &site, script).await;
-                assert_eq!(done.stdout.text(), "HELLO", "{level:?} {place:?} {script}: {}", done.stderr.text());
-                assert_eq!(done.contacts.hosts, told, "{script}");
+                assert_eq!(done.stdout.text(), "HELLO", "{level:?} {access:?} {script}: {}", done.stderr.text());
+                assert_eq!(done.egress_attempts.hosts, told, "{script}");
             }
         }
     }
@@ -128,14 +128,15 @@ const CLOSED: [(&str, &str); 20] = [
 async fn job_with_network_cannot_reach_this_machine() {
     let site = site().await;
     for level in confined_levels() {
-        let home = online(level, Place::Open, &site).await;
+        let home = online(level, HomeAccess::Open, &site).await;
         for (what, script) in CLOSED {
             let done = bash(&home, &site, script).await;
             assert_ne!(done.exit, Exit::Code(0), "{level:?} {what}: {}", done.stdout.text());
             assert!(!done.stdout.text().contains("HELLO"), "{level:?} {what}");
         }
         assert_eq!(site.hits.load(Ordering::SeqCst), 0, "{level:?}: somebody got through");
-        let refused = bash(&home, &site, "curl -s http://169.254.169.254/ http://inside.test/").await.contacts.hosts;
+        let refused =
+            bash(&home, &site, "curl -s http://169.254.169.254/ http://inside.test/").await.egress_attempts.hosts;
         let names: Vec<_> = refused.iter().map(|contact| (contact.host.as_str(), contact.refused)).collect();
         assert_eq!(names, [("169.254.169.254", true), ("inside.test", true)]);
         for (path, name) in [("s.sock", "by path")] {
@@ -147,7 +148,7 @@ async fn job_with_network_cannot_reach_this_machine() {
         }
     }
     // Negative control: without confinement the first of them is answered.
-    let off = home(Level::Off, Place::Open);
+    let off = home(Level::Off, HomeAccess::Open);
     assert_eq!(bash(&off, &site, CLOSED[0].1).await.stdout.text(), "HELLO");
     assert_eq!(bash(&off, &site, CLOSED[2].1).await.exit, Exit::Code(0));
 }
@@ -156,7 +157,7 @@ async fn job_with_network_cannot_reach_this_machine() {
 async fn job_without_network_cannot_reach_proxy() {
     let site = site().await;
     for level in confined_levels() {
-        let home = online(level, Place::Open, &site).await;
+        let home = online(level, HomeAccess::Open, &site).await;
         let proxy = bash(&home, &site, "echo $HTTPS_PROXY").await.stdout.text();
         assert!(proxy.starts_with("http://job:"), "{proxy}");
         let script = format!("test -z \"$http_proxy\" && curl -sS -x {} http://site.test/", proxy.trim());
@@ -171,7 +172,7 @@ async fn job_without_network_cannot_reach_proxy() {
 #[tokio::test]
 async fn network_needs_the_proxy() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         assert!(!home.sandbox.can_network());
         let job = Job { network: true, ..home.job(&["touch", "ran"]) };
         let refused = home.sandbox.run(job, CancellationToken::new()).await;
@@ -183,7 +184,7 @@ async fn network_needs_the_proxy() {
 #[tokio::test]
 async fn interpreter_reports_requested_hosts() {
     let site = site().await;
-    let home = online(Level::Standard, Place::Open, &site).await;
+    let home = online(Level::Standard, HomeAccess::Open, &site).await;
     let script = "while read -r host; do curl -s -o /dev/null http://$host/; echo asked; done";
     let job = Job { network: true, ..home.job(&["/bin/bash", "-c", script]) };
     let mut process = home.sandbox.open(job).await.unwrap();
@@ -197,7 +198,7 @@ async fn interpreter_reports_requested_hosts() {
 #[tokio::test]
 async fn egress_proxy_refuses_the_server_itself() {
     let site = site().await;
-    let home = home(Level::Standard, Place::Open);
+    let home = home(Level::Standard, HomeAccess::Open);
     let proxy = Proxy::start(Guard::new(&[]), system_lookup()).await.unwrap();
     let home = Home { sandbox: home.sandbox.clone().with_egress_proxy(Arc::new(proxy)), ..home };
     for host in ["127.0.0.1:$SITE", "localhost:$SITE", "[::1]:$SITE", "127.0.0.1", "localhost", "0.0.0.0"] {

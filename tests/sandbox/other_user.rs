@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::kit::{Place, confined_levels, is_root, program, skipped};
+use crate::kit::{HomeAccess, confined_levels, is_root, program, skipped};
 use crate::{escapes, everyday, unmediated};
 
 /// A user who owns nothing on this machine.
@@ -17,11 +17,11 @@ pub const USER: u32 = 4242;
 async fn as_another_user() {
     assert!(!is_root());
     for level in confined_levels() {
-        escapes::all_hold(level, Place::Open).await;
-        everyday::all_work(level, Place::Open).await;
-        unmediated::none_succeeds(level, Place::Open).await;
+        escapes::all_hold(level, HomeAccess::Open).await;
+        everyday::all_work(level, HomeAccess::Open).await;
+        unmediated::none_succeeds(level, HomeAccess::Open).await;
     }
-    escapes::most_get_out_without_a_fence(8).await;
+    escapes::most_escapes_succeed_unconfined(8).await;
 }
 
 #[tokio::test]

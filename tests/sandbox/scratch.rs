@@ -7,7 +7,7 @@ use std::process::Command;
 use miniclaw::sandbox::{Exit, Job, Level, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, confined_levels, home, is_root, program, sandbox, skipped};
+use crate::kit::{Home, HomeAccess, confined_levels, home, is_root, program, sandbox, skipped};
 use crate::other_user::{USER, place};
 
 const WRITE: &str = "echo more >> file && mkdir -p folder && echo more >> folder/file && rm -f gone && touch gone";
@@ -17,12 +17,12 @@ async fn scratch_is_writable_after_level_change() {
     if !confined_levels().contains(&Level::Strict) {
         return;
     }
-    for place in [Place::Open, Place::Private] {
-        let mut home = home(Level::Standard, place);
+    for access in [HomeAccess::Open, HomeAccess::Private] {
+        let mut home = home(Level::Standard, access);
         for level in [Level::Standard, Level::Strict, Level::Standard, Level::Strict, Level::Off, Level::Standard] {
             home.sandbox = sandbox(level);
             let done = home.bash(WRITE).await;
-            assert_eq!(done.exit, Exit::Code(0), "{place:?} {level:?}: {}", done.stderr.text());
+            assert_eq!(done.exit, Exit::Code(0), "{access:?} {level:?}: {}", done.stderr.text());
         }
     }
 }
@@ -32,11 +32,11 @@ async fn scratch_of_another_user_is_reclaimed() {
     if !is_root() {
         return skipped("a folder of another user", "only root can make one");
     }
-    for place in [Place::Open, Place::Private] {
-        let home = home(Level::Standard, place);
+    for access in [HomeAccess::Open, HomeAccess::Private] {
+        let home = home(Level::Standard, access);
         leave_to(&home, 4242);
         let done = home.bash(WRITE).await;
-        assert_eq!(done.exit, Exit::Code(0), "{place:?}: {}", done.stderr.text());
+        assert_eq!(done.exit, Exit::Code(0), "{access:?}: {}", done.stderr.text());
     }
 }
 
@@ -44,7 +44,7 @@ async fn scratch_of_another_user_is_reclaimed() {
 #[tokio::test]
 #[ignore = "needs to be started as another user"]
 async fn job_runs_in_folder_of_another_user() {
-    let home = home(Level::Standard, Place::Open);
+    let home = home(Level::Standard, HomeAccess::Open);
     let job = Job { cwd: std::env::var_os("FOREIGN").unwrap().into(), ..home.job(&["/bin/true"]) };
     let refused = home.sandbox.run(job, CancellationToken::new()).await;
     let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };

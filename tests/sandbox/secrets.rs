@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use miniclaw::sandbox::{Level, Line};
 
-use crate::kit::{Place, confined_levels, home, marker, pids_with, program, until};
+use crate::kit::{HomeAccess, confined_levels, home, marker, pids_with, program, until};
 
 const CANARY: &str = "canary-8471";
 
@@ -26,7 +26,7 @@ async fn job_inherits_no_environment_or_descriptors() {
     with_a_key();
 
     for level in confined_levels().into_iter().chain([Level::Off]) {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let script = "import os\nopen_fds=[]\nfor fd in range(3,1024):\n try: os.fstat(fd); open_fds.append(fd)\n \
                       except OSError: pass\nprint(open_fds, sorted(os.environ))";
         let done = home.run(home.job(&["python3", "-c", script])).await;
@@ -41,13 +41,13 @@ async fn job_cannot_read_any_process_environment() {
     with_a_key();
     let look = "cat /proc/*/environ /proc/self/environ 2>/dev/null | tr '\\0' '\\n' | grep -c .";
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            let done = home(level, place).bash(look).await;
-            assert_eq!(done.stdout.text().trim(), "0", "{level:?} {place:?}");
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            let done = home(level, access).bash(look).await;
+            assert_eq!(done.stdout.text().trim(), "0", "{level:?} {access:?}");
         }
     }
     // Negative control: without confinement and as the same user, the server's environment is readable in /proc.
-    let off = home(Level::Off, Place::Private);
+    let off = home(Level::Off, HomeAccess::Private);
     assert_ne!(off.bash(look).await.stdout.text().trim(), "0");
 }
 
@@ -56,7 +56,7 @@ async fn job_cannot_read_any_process_environment() {
 async fn helpers_do_not_inherit_server_environment() {
     with_a_key();
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let mark = marker();
         let script = format!("echo ready; exec sleep {mark}");
         let mut process = home.sandbox.open(home.job(&["/bin/bash", "-c", &script])).await.unwrap();

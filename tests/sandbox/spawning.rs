@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use miniclaw::sandbox::{Job, Level, Sandbox, SandboxConfig, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, confined_levels, has, home, is_root, open, program, skipped};
+use crate::kit::{Home, HomeAccess, confined_levels, has, home, is_root, open, program, skipped};
 
 /// Returns the error of a job that must run neither with `run` nor with `open`.
 async fn refused(home: &Home, job: Job) -> SandboxError {
@@ -25,7 +25,7 @@ fn touch(home: &Home) -> Job {
 #[tokio::test]
 async fn oversized_arguments_are_an_error() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let long = "x".repeat(200 << 10);
         let too_long = home.job(&["/bin/bash", "-c", &format!("touch ran # {long}")]);
         let mut too_much = touch(&home);
@@ -64,7 +64,7 @@ async fn missing_folder_is_an_error() {
 #[tokio::test]
 async fn fork_failure_is_the_error() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-    let homes: Vec<Home> = confined_levels().into_iter().map(|level| home(level, Place::Open)).collect();
+    let homes: Vec<Home> = confined_levels().into_iter().map(|level| home(level, HomeAccess::Open)).collect();
     // Only for the thread of this test: the system cannot start another process.
     let none = [libc::SYS_clone, libc::SYS_vfork, libc::SYS_fork].map(|call| (call, Vec::new())).into();
     let full = SeccompAction::Errno(libc::EAGAIN as u32);
@@ -85,7 +85,7 @@ async fn exec_failure_is_the_error() {
         skipped("a supervisor that may start nothing", "needs root, setpriv and prlimit");
         return;
     }
-    let home = home(Level::Standard, Place::Open);
+    let home = home(Level::Standard, HomeAccess::Open);
     let copy = home.path("miniclaw");
     std::fs::copy(program(), &copy).unwrap();
     let wrapper = home.path("supervisor");

@@ -5,12 +5,12 @@ use std::time::Duration;
 use miniclaw::sandbox::{Exit, Level, Line, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, confined_levels, home, marker, open, pids_with, processes_with, until};
+use crate::kit::{Home, HomeAccess, confined_levels, home, marker, open, pids_with, processes_with, until};
 
 #[tokio::test]
 async fn no_process_outlives_its_job() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         for script in [
             "sleep MARK & echo started",
             "setsid nohup sleep MARK >/dev/null 2>&1 & echo started",
@@ -30,7 +30,7 @@ async fn no_process_outlives_its_job() {
 #[tokio::test]
 async fn job_ignoring_term_is_killed_and_output_kept() {
     for level in confined_levels() {
-        ignores_term(&home(level, Place::Open)).await;
+        ignores_term(&home(level, HomeAccess::Open)).await;
     }
 }
 
@@ -46,7 +46,7 @@ async fn ignores_term(home: &Home) {
 #[tokio::test]
 async fn cancel_and_drop_kill_whole_tree() {
     for level in confined_levels() {
-        cancelled_and_dropped(&home(level, Place::Open)).await;
+        cancelled_and_dropped(&home(level, HomeAccess::Open)).await;
     }
 }
 
@@ -96,7 +96,7 @@ async fn killed_supervisor_kills_its_job() {
 #[tokio::test]
 async fn job_outlives_its_starting_thread() {
     for level in confined_levels() {
-        let home = home(level, Place::Open);
+        let home = home(level, HomeAccess::Open);
         let (sandbox, job) = (home.sandbox.clone(), home.job(&["/bin/cat"]));
         let handle = tokio::runtime::Handle::current();
         let thread = std::thread::spawn(move || {
@@ -118,7 +118,7 @@ async fn job_outlives_its_starting_thread() {
 async fn a_server_to_be_killed() {
     let Ok(mark) = std::env::var("SERVER_MARK") else { return };
     let level = if std::env::var("SERVER_LEVEL").as_deref() == Ok("Strict") { Level::Strict } else { Level::Standard };
-    let home = home(level, Place::Open);
+    let home = home(level, HomeAccess::Open);
     let script = format!("setsid sleep {mark} & sleep {mark}");
     home.bash_within(&script, Duration::from_secs(600)).await;
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Home, Place, confined_levels, has, home, is_root, marker, processes_with, until};
+use crate::kit::{Home, HomeAccess, confined_levels, has, home, is_root, marker, processes_with, until};
 
 /// Start of every attack program: the C library, a process outside, and a function that fails on errors.
 const BEGIN: &str = "import ctypes, fcntl, os, resource, sys\n\
@@ -133,13 +133,13 @@ async fn successful(home: &Home) -> Vec<&'static str> {
 }
 
 /// Checks that every attack fails at this level as the current user.
-pub async fn none_succeeds(level: Level, place: Place) {
-    let home = home(level, place);
+pub async fn none_succeeds(level: Level, access: HomeAccess) {
+    let home = home(level, access);
     let before = outside_of(&home);
-    assert_eq!(successful(&home).await, Vec::<&str>::new(), "{level:?} {place:?}");
+    assert_eq!(successful(&home).await, Vec::<&str>::new(), "{level:?} {access:?}");
     // The folder that bubblewrap mounts in place of the parent may change; the real folder must not.
     home.bash("chmod 777 ..; touch -d 2001-01-01 ..").await;
-    assert_eq!(outside_of(&home), before, "{level:?} {place:?}");
+    assert_eq!(outside_of(&home), before, "{level:?} {access:?}");
     for entry in std::fs::read_dir(home.path("scratch")).unwrap().flatten() {
         assert_eq!(entry.metadata().unwrap().mode() & 0o6000, 0, "{:?}", entry.path());
     }
@@ -191,15 +191,15 @@ async fn refused_calls_are_named(home: &Home) {
 #[tokio::test]
 async fn unmediated_calls_are_refused() {
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            none_succeeds(level, place).await;
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            none_succeeds(level, access).await;
         }
     }
 }
 
 #[tokio::test]
 async fn most_attacks_succeed_without_sandbox() {
-    let successful = successful(&home(Level::Off, Place::Open)).await;
+    let successful = successful(&home(Level::Off, HomeAccess::Open)).await;
     // Some systems lack x32, asynchronous I/O, or attributes on temporary files.
     assert!(successful.len() >= ATTACKS.len() - 6, "{} of {}: {successful:?}", successful.len(), ATTACKS.len());
 }
@@ -207,12 +207,12 @@ async fn most_attacks_succeed_without_sandbox() {
 #[tokio::test]
 async fn only_listed_files_of_etc_are_readable() {
     for level in confined_levels() {
-        for place in [Place::Open, Place::Private] {
-            let home = home(level, place);
+        for access in [HomeAccess::Open, HomeAccess::Private] {
+            let home = home(level, access);
             let closed = "for f in shadow environment machine-id crontab fstab apt sudoers; do cat /etc/$f; done 2>/dev/null; ls /etc/apt 2>/dev/null";
-            assert_eq!(home.bash(closed).await.stdout.text(), "", "{level:?} {place:?}");
+            assert_eq!(home.bash(closed).await.stdout.text(), "", "{level:?} {access:?}");
             let open = home.bash("cat /etc/passwd /etc/nsswitch.conf >/dev/null && echo open").await;
-            assert_eq!(open.stdout.text(), "open\n", "{level:?} {place:?}: {}", open.stderr.text());
+            assert_eq!(open.stdout.text(), "open\n", "{level:?} {access:?}: {}", open.stderr.text());
         }
     }
     assert!(std::path::Path::new("/etc/fstab").exists() || std::path::Path::new("/etc/machine-id").exists());
@@ -225,7 +225,7 @@ async fn root_without_usable_user_refuses() {
         crate::kit::skipped("root without CAP_SYS_ADMIN", "needs root and setpriv");
         return;
     }
-    let home = home(Level::Standard, Place::Private);
+    let home = home(Level::Standard, HomeAccess::Private);
     let wrapper = home.path("supervisor");
     let program = crate::kit::program();
     let script = format!("#!/bin/sh\nexec /usr/bin/setpriv --bounding-set -sys_admin {} \"$@\"\n", program.display());
@@ -238,7 +238,7 @@ async fn root_without_usable_user_refuses() {
     assert!(refused.contains("as an ordinary user") && refused.contains("CAP_SYS_ADMIN"), "{refused}");
     assert!(!home.path("scratch/ran").exists());
     // In an open folder the job runs, but without shared memory.
-    let open = crate::kit::home(Level::Standard, Place::Open);
+    let open = crate::kit::home(Level::Standard, HomeAccess::Open);
     let done =
         sandbox.run(open.job(&["/bin/bash", "-c", "id -u; ls /dev/shm"]), tokio_util::sync::CancellationToken::new());
     let done = done.await.unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, Attachment, CallStatus, Chosen, Decision, ErrorFields, Event, Hit, InputProgress, Outcome, Scope,
+    Approval, Attachment, CallStatus, Chosen, Decision, ErrorParams, Event, Hit, InputProgress, Outcome, Scope,
     SessionId, StatusKind, StoppedBy, Taint, message,
 };
 use crate::engine::{Publication, PublishedItem};
@@ -130,9 +130,9 @@ pub enum Frame {
         code: String,
         retryable: bool,
         /// Values that `error` contains, by name.
-        #[serde(skip_serializing_if = "ErrorFields::is_empty")]
+        #[serde(rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
         #[schema(value_type = HashMap<String, String>)]
-        about: ErrorFields,
+        params: ErrorParams,
     },
     Title {
         session_id: String,
@@ -274,14 +274,14 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             cached_tokens: usage.cached_tokens,
             context_window: *context_window,
         },
-        Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable, about }, .. } => {
+        Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable, params }, .. } => {
             Frame::Error {
                 error: error.clone(),
                 session_id: session.to_string(),
                 work_id: work_id.to_string(),
                 code: code.clone(),
                 retryable: *retryable,
-                about: about.clone(),
+                params: params.clone(),
             }
         }
         Event::WorkFinished { work_id, outcome, content } => Frame::Done {

@@ -40,7 +40,7 @@ pub struct ProviderModels {
 }
 
 /// Maximum length of a key and of a model name, in bytes.
-const LONGEST: usize = 500;
+const MAX_LENGTH: usize = 500;
 
 /// Tests an address and a key: asks the provider for its models, for at most ten seconds.
 ///
@@ -54,7 +54,7 @@ pub async fn check(
     request: Result<Json<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
     caller.require_page()?;
-    let Json(ProviderAddress { base_url, api_key }) = request.map_err(unshown)?;
+    let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
     let endpoint = endpoint(&base_url, api_key.as_ref(), "")?;
     let models = list_models(endpoint).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
@@ -73,16 +73,16 @@ pub async fn connect(
     request: Result<Json<ProviderChoice>, JsonRejection>,
 ) -> Result<Json<ModelStatus>, ApiError> {
     caller.require_page()?;
-    let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(unshown)?;
+    let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(redacted_json_error)?;
     let model = model.trim().to_owned();
-    if model.is_empty() || model.len() > LONGEST {
-        return Err(ApiError::bad_request("bad_model", format!("a model's name has 1 to {LONGEST} characters")));
+    if model.is_empty() || model.len() > MAX_LENGTH {
+        return Err(ApiError::bad_request("bad_model", format!("a model's name has 1 to {MAX_LENGTH} characters")));
     }
     let endpoint = endpoint(&base_url, api_key.as_ref(), &model)?;
-    let names = Names::of(&endpoint);
+    let env_vars = ProviderEnvVars::of(&endpoint);
     // An empty variable counts as unset.
     let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
-    let taken = names.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
+    let taken = env_vars.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
     if let Some(name) = taken {
         let message = format!(
             "{name} is set in the environment this server was started with, and that wins over .env. Start it without that \
@@ -97,11 +97,11 @@ pub async fn connect(
         let key = chosen.api_key.as_ref().map(|key| key.expose_secret().to_owned());
         let url = chosen.base_url.to_string();
         let mut variables = vec![
-            (names.key, key.as_deref()),
-            (names.address, Some(url.as_str())),
-            (names.model, Some(chosen.model.as_str())),
+            (env_vars.key, key.as_deref()),
+            (env_vars.address, Some(url.as_str())),
+            (env_vars.model, Some(chosen.model.as_str())),
         ];
-        if names.key != DEEPSEEK.key {
+        if env_vars.key != DEEPSEEK.key {
             // A DeepSeek key in `.env` would take precedence.
             variables.push((DEEPSEEK.key, None));
         }
@@ -126,16 +126,18 @@ pub async fn connect(
 }
 
 /// The environment variables of one provider.
-struct Names {
+struct ProviderEnvVars {
     key: &'static str,
     address: &'static str,
     model: &'static str,
 }
 
-const DEEPSEEK: Names = Names { key: "DEEPSEEK_API_KEY", address: "DEEPSEEK_BASE_URL", model: "DEEPSEEK_MODEL" };
-const OPENAI: Names = Names { key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", model: "OPENAI_MODEL" };
+const DEEPSEEK: ProviderEnvVars =
+    ProviderEnvVars { key: "DEEPSEEK_API_KEY", address: "DEEPSEEK_BASE_URL", model: "DEEPSEEK_MODEL" };
+const OPENAI: ProviderEnvVars =
+    ProviderEnvVars { key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", model: "OPENAI_MODEL" };
 
-impl Names {
+impl ProviderEnvVars {
     fn of(endpoint: &Endpoint) -> Self {
         if endpoint.profile.kind == ProfileKind::DeepSeek && endpoint.api_key.is_some() { DEEPSEEK } else { OPENAI }
     }
@@ -146,7 +148,7 @@ impl Names {
 }
 
 /// Reports a malformed body without quoting it, because it may contain a key.
-fn unshown(_: JsonRejection) -> ApiError {
+fn redacted_json_error(_: JsonRejection) -> ApiError {
     ApiError::bad_request("bad_json", "send base_url, api_key where there is one, and nothing else but the model")
 }
 
@@ -161,7 +163,7 @@ fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Resu
         return Err(bad("the address may hold no user, password or query; the key has a field of its own"));
     }
     let key = api_key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
-    let fits = |key: &str| key.len() <= LONGEST && key.chars().all(|c| c.is_ascii_graphic() && c != '\'');
+    let fits = |key: &str| key.len() <= MAX_LENGTH && key.chars().all(|c| c.is_ascii_graphic() && c != '\'');
     if key.is_some_and(|key| !fits(key)) {
         return Err(ApiError::bad_request(
             "bad_key",

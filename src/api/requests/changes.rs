@@ -11,9 +11,9 @@ use crate::api::requests::sent::{Opened, Origin, Piece};
 use crate::domain::{ChangedBy, SentPart};
 
 /// Time limit of a diff. After it, the diff is still correct, but may be longer than necessary.
-const DIFF_TIME: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum length of one file's diff in the response, in characters.
-const DIFF_MOST: usize = 20_000;
+const MAX_DIFF_CHARACTERS: usize = 20_000;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Difference {
@@ -21,10 +21,13 @@ pub struct Difference {
     before: String,
     /// Length of the common prefix of both requests, in bytes, in the order of the pieces; `kept_tokens` is the same in
     /// tokens.
-    kept_bytes: usize,
-    kept_tokens: usize,
+    #[serde(rename = "kept_bytes")]
+    common_prefix_bytes: usize,
+    #[serde(rename = "kept_tokens")]
+    common_prefix_tokens: usize,
     /// The first difference; null if this request only continues the previous one.
-    parted: Option<FirstDifference>,
+    #[serde(rename = "parted")]
+    first_difference: Option<FirstDifference>,
     changes: Vec<RequestChange>,
 }
 
@@ -74,22 +77,26 @@ pub(in crate::api) fn compare(name: &str, (before, now): (&Opened<'_>, &Opened<'
     let mut changes = settings(before, now);
     // Every model has its own prompt cache.
     let same_model = before.request.model == now.request.model && before.request.provider == now.request.provider;
-    let parted = if same_model { part(&old, pieces) } else { Some(FirstDifference { piece: 0, byte: 0, line: None }) };
-    let (kept_bytes, kept_tokens) = kept(pieces, parted.as_ref(), now);
+    let first_difference = if same_model {
+        find_first_difference(&old, pieces)
+    } else {
+        Some(FirstDifference { piece: 0, byte: 0, line: None })
+    };
+    let (common_prefix_bytes, common_prefix_tokens) = common_prefix(pieces, first_difference.as_ref(), now);
     changes.extend(tools(before, now));
     changes.extend(parts(before, now));
     changes.extend(messages(&old, pieces));
-    Difference { before: name.to_owned(), kept_bytes, kept_tokens, parted, changes }
+    Difference { before: name.to_owned(), common_prefix_bytes, common_prefix_tokens, first_difference, changes }
 }
 
 /// Yields the pieces that have text, with their indexes. A piece without text is not part of what the model reads.
-fn said(pieces: &[Piece]) -> impl Iterator<Item = (usize, &str)> {
+fn with_text(pieces: &[Piece]) -> impl Iterator<Item = (usize, &str)> {
     pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.text.as_deref().filter(|t| !t.is_empty())?)))
 }
 
-fn part(old: &[Piece], new: &[Piece]) -> Option<FirstDifference> {
-    let mut now = said(new);
-    for (_, old) in said(old) {
+fn find_first_difference(old: &[Piece], new: &[Piece]) -> Option<FirstDifference> {
+    let mut now = with_text(new);
+    for (_, old) in with_text(old) {
         let Some((piece, text)) = now.next() else {
             return Some(FirstDifference { piece: new.len(), byte: 0, line: None });
         };
@@ -106,8 +113,8 @@ fn part(old: &[Piece], new: &[Piece]) -> Option<FirstDifference> {
     None
 }
 
-fn kept(pieces: &[Piece], parted: Option<&FirstDifference>, now: &Opened<'_>) -> (usize, usize) {
-    let (end, byte) = parted.map_or((pieces.len(), 0), |parted| (parted.piece, parted.byte));
+fn common_prefix(pieces: &[Piece], first_difference: Option<&FirstDifference>, now: &Opened<'_>) -> (usize, usize) {
+    let (end, byte) = first_difference.map_or((pieces.len(), 0), |first| (first.piece, first.byte));
     let whole = &pieces[..end.min(pieces.len())];
     let begun = pieces.get(end).and_then(|piece| piece.text.as_deref()?.get(..byte)).unwrap_or_default();
     let bytes = whole.iter().map(|piece| piece.bytes).sum::<usize>() + begun.len();
@@ -261,9 +268,9 @@ fn signed(number: usize) -> i64 {
 }
 
 fn diff(old: &str, new: &str) -> String {
-    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+    let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
     let text = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
-    match text.char_indices().nth(DIFF_MOST) {
+    match text.char_indices().nth(MAX_DIFF_CHARACTERS) {
         Some((end, _)) => format!("{}\n…", &text[..end]),
         None => text,
     }

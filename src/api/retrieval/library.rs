@@ -14,10 +14,10 @@ use crate::api::security::caller::Caller;
 use crate::domain::Place;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
-use crate::library::exam::TestReport;
+use crate::library::evaluation::TestReport;
 use crate::library::{IndexState, Library, LibraryError, SearchOptions};
-use crate::retrieval::cases::{Problem, TestCase};
-use crate::retrieval::search::MOST;
+use crate::retrieval::cases::{InvalidTestLine, TestCase};
+use crate::retrieval::search::MAX_HITS;
 
 const HITS: usize = 3;
 const NEAR_MISSES: usize = 3;
@@ -47,11 +47,11 @@ pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<
     if asked.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
         return Err(ApiError::bad_request("bad_weight", "vector_weight must be between 0 and 1"));
     }
-    let k = asked.k.unwrap_or(HITS).clamp(1, MOST);
-    let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MOST).saturating_sub(k));
+    let k = asked.k.unwrap_or(HITS).clamp(1, MAX_HITS);
+    let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MAX_HITS).saturating_sub(k));
     let options = SearchOptions { k, near_misses, vector_weight: asked.vector_weight };
     let found = blocking(move || Ok(library.search(&asked.query, options))).await?;
-    Ok(Json(found.map_err(unsearchable)?))
+    Ok(Json(found.map_err(library_error)?))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -205,7 +205,7 @@ pub async fn chunks(caller: Caller, Query(asked): Query<ChunksQuery>) -> Result<
     let path = Place::parse(&asked.path)?;
     let library = library(&caller, path.root().name())?;
     let name = path.to_string();
-    let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(unsearchable)?;
+    let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(library_error)?;
     let Some((first, _)) = found.first() else {
         let message = format!("{path} has no chunks: it is not there, empty, or could not be read (see the status)");
         return Err(ApiError::new(StatusCode::NOT_FOUND, "no_chunks", message));
@@ -236,7 +236,7 @@ pub struct RetrievalTests {
     /// Path of the file that contains the tests.
     path: String,
     cases: Vec<TestCase>,
-    problems: Vec<Problem>,
+    problems: Vec<InvalidTestLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<TestReport>,
 }
@@ -250,7 +250,7 @@ pub async fn tests(caller: Caller, Query(asked): Query<TestsQuery>) -> Result<Js
         let (folder, path, last) = (library.folder().to_owned(), library.tests_path(), library.last_report());
         Ok(library.cases().map(|(cases, problems)| RetrievalTests { folder, path, cases, problems, last }))
     });
-    Ok(Json(read.await?.map_err(unsearchable)?))
+    Ok(Json(read.await?.map_err(library_error)?))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -270,8 +270,8 @@ pub async fn run_tests(
 ) -> Result<Json<TestReport>, ApiError> {
     let Json(request) = request?;
     let library = library(&caller, &request.folder)?;
-    let k = request.k.unwrap_or(HITS).clamp(1, MOST);
-    Ok(Json(blocking(move || Ok(library.examine(k))).await?.map_err(unsearchable)?))
+    let k = request.k.unwrap_or(HITS).clamp(1, MAX_HITS);
+    Ok(Json(blocking(move || Ok(library.evaluate(k))).await?.map_err(library_error)?))
 }
 
 fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
@@ -281,6 +281,6 @@ fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
     found.cloned().ok_or_else(|| ApiError::bad_request("bad_folder", "folder must be memory or knowledge"))
 }
 
-fn unsearchable(error: LibraryError) -> ApiError {
+fn library_error(error: LibraryError) -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unsearchable", error.to_string())
 }

@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
-use crate::api::error::{ApiError, worded};
+use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::Identity;
 use crate::engine::TenantId;
@@ -25,7 +25,7 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
             }
             let is_api = request.uri().path().starts_with("/api");
             let answer = next.run(request).await;
-            if is_api { worded(answer).await } else { answer }
+            if is_api { normalize_error_response(answer).await } else { answer }
         }
         Err(error) => error.into_response(),
     };

@@ -31,21 +31,21 @@ pub struct CompactedPart {
     /// Whether they were restored to the conversation.
     restored: bool,
     /// Why they cannot be restored, as an English sentence; absent if they can.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stays: Option<String>,
+    #[serde(rename = "stays", skip_serializing_if = "Option::is_none")]
+    not_restorable_reason: Option<String>,
 }
 
 impl CompactedPart {
     fn of(file: CompactedMessages, session: Option<&Session>) -> Self {
         let known = session.and_then(|session| session.compacted.iter().rev().find(|part| part.archive == file.name));
-        let stays = match session {
+        let not_restorable = match session {
             Some(session) => session.restorable(&file.name, file.message_count).err(),
             None => Some(RestoreRefused::NotRecorded),
         };
         Self {
             summary: known.map(|part| part.summary.clone()),
             restored: known.is_some_and(|part| part.restored_at.is_some()),
-            stays: stays.map(|why| why.to_string()),
+            not_restorable_reason: not_restorable.map(|why| why.to_string()),
             file,
         }
     }

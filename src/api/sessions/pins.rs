@@ -8,7 +8,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
 use crate::engine::Notice;
-use crate::store::MarkedSessions;
+use crate::store::SessionListKind;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Pinned {
@@ -23,7 +23,7 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
     // Fails if there is no such session.
     caller.engine.view(&id).await?;
     let tenant = caller.tenant();
-    let pinned = tenant.log.enlist(tenant.claim, &id, MarkedSessions::Pinned).await?;
+    let pinned = tenant.log.add_to_list(tenant.claim, &id, SessionListKind::Pinned).await?;
     changed(&caller, &id);
     Ok(Json(Pinned { pinned }))
 }
@@ -34,7 +34,7 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
 pub async fn unpin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
     let tenant = caller.tenant();
-    let pinned = tenant.log.delist(tenant.claim, &id, MarkedSessions::Pinned).await?;
+    let pinned = tenant.log.remove_from_list(tenant.claim, &id, SessionListKind::Pinned).await?;
     changed(&caller, &id);
     Ok(Json(Pinned { pinned }))
 }

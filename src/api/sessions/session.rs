@@ -185,7 +185,7 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     let log = &caller.tenant().log;
     let (pinned, archived) =
-        (log.listed(store::MarkedSessions::Pinned).await?, log.listed(store::MarkedSessions::Archived).await?);
+        (log.list_ids(store::SessionListKind::Pinned).await?, log.list_ids(store::SessionListKind::Archived).await?);
     Ok(Json(SessionList { sessions, pinned, put_away: archived.clone(), archived }))
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::{ErrorFields, Outcome, Session};
+use crate::domain::{ErrorParams, Outcome, Session};
 
 /// The model that a work was given to.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -22,9 +22,9 @@ pub struct Failure {
     code: String,
     retryable: bool,
     /// Values that the error's sentence contains, by name.
-    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
+    #[serde(rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
-    about: ErrorFields,
+    params: ErrorParams,
 }
 
 pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {
@@ -39,11 +39,11 @@ pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {
 
 pub(in crate::api) fn failures_of(session: &Session) -> Vec<Failure> {
     let failed = session.works.iter().filter_map(|work| match work.outcome.as_ref()? {
-        Outcome::Error { code, retryable, about, .. } => Some(Failure {
+        Outcome::Error { code, retryable, params, .. } => Some(Failure {
             work_id: work.work_id.to_string(),
             code: code.clone(),
             retryable: *retryable,
-            about: about.clone(),
+            params: params.clone(),
         }),
         _ => None,
     });

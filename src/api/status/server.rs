@@ -15,7 +15,7 @@ use crate::store::Quarantined;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Health {
-    status: HealthWord,
+    status: HealthState,
     version: String,
     /// Files that could not be parsed and were quarantined since the start; empty if the server needs a token.
     quarantine: Vec<Quarantined>,
@@ -23,7 +23,8 @@ pub struct Health {
 
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum HealthWord {
+#[schema(as = HealthWord)]
+pub enum HealthState {
     Ok,
     /// A file was quarantined; the rest works.
     Degraded,
@@ -74,7 +75,7 @@ pub struct Models {
 pub async fn health(State(app): State<App>) -> Json<Health> {
     let mut quarantine: Vec<Quarantined> =
         app.tenants.in_memory().iter().flat_map(|engine| engine.tenant().home.quarantined()).collect();
-    let status = if quarantine.is_empty() { HealthWord::Ok } else { HealthWord::Degraded };
+    let status = if quarantine.is_empty() { HealthState::Ok } else { HealthState::Degraded };
     if app.access.needs_token() {
         // Names and reasons are for signed-in clients only: GET /api/status.
         quarantine.clear();

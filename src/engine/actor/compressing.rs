@@ -6,7 +6,7 @@ use super::{Actor, Compression, Reply, SideRequest};
 use crate::agent::compress;
 use crate::clock;
 use crate::domain::{Event, Message, adopted_messages};
-use crate::engine::work::{compact, summary_of};
+use crate::engine::work::{store_compacted, summary_of};
 use crate::engine::{EngineError, Proposal, blocking};
 use crate::store::CompactedFile;
 
@@ -27,7 +27,7 @@ impl Actor {
                     Some(proposal) => proposal.summary,
                     None => summary_of(&tenant, &chosen, &older).await?,
                 };
-                Ok((summary, compact(&tenant, &id, older).await?))
+                Ok((summary, store_compacted(&tenant, &id, older).await?))
             };
             let made = made.await;
             // If the session was closed in the meantime, it is unchanged and the file is a mere copy.

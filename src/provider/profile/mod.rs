@@ -26,7 +26,7 @@ pub enum Thinking {
 
 /// How a request turns thinking on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
+pub enum ThinkingParameter {
     /// There is no such field: the model decides.
     None,
     /// `"thinking": {"type": "enabled"|"disabled"}`
@@ -41,7 +41,7 @@ pub enum Switch {
     ReasoningEnabled,
 }
 
-impl Switch {
+impl ThinkingParameter {
     /// Returns the field and value for a choice; `None` if nothing is sent.
     pub fn field(self, choice: Thinking) -> Option<(&'static str, Value)> {
         let on = match choice {
@@ -62,7 +62,7 @@ impl Switch {
 
 /// Which earlier thoughts are sent back with the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
+pub enum ThinkingReplay {
     Never,
     /// Those of every exchange with tool calls, under this field name. A message with calls always has the field, even
     /// if it is empty: DeepSeek and Moonshot refuse such a message without it.
@@ -75,7 +75,7 @@ pub struct Profile {
     pub kind: ProfileKind,
     /// The person's choice; may be changed after the profile is created.
     pub thinking: Thinking,
-    pub switch: Switch,
+    pub thinking_parameter: ThinkingParameter,
     /// `max_tokens` or `max_completion_tokens`.
     pub max_tokens_field: &'static str,
     /// Maximum output tokens of the model; a larger requested limit is lowered to it.
@@ -83,13 +83,13 @@ pub struct Profile {
     /// Whether `stream_options: {"include_usage": true}` is accepted. If not, the provider sends usage anyway.
     pub stream_options: bool,
     /// Sampling parameters that are refused or fixed, whether or not the model thinks.
-    pub refused: &'static [&'static str],
+    pub unsupported_params: &'static [&'static str],
     /// Sampling parameters that have no effect while the model thinks.
-    pub refused_thinking: &'static [&'static str],
+    pub unsupported_while_thinking: &'static [&'static str],
     pub temperature_ceiling: f32,
     /// Value of `parallel_tool_calls`, sent with tools if the server's own default is not `true`.
     pub parallel_tool_calls: Option<bool>,
-    pub echo: Echo,
+    pub thinking_replay: ThinkingReplay,
     /// Fields sent with every request.
     pub extra: &'static [(&'static str, bool)],
     /// Fields sent with every request that has tools.
@@ -119,15 +119,15 @@ impl Profile {
         let base = Self {
             kind,
             thinking: Thinking::Auto,
-            switch: Switch::None,
+            thinking_parameter: ThinkingParameter::None,
             max_tokens_field: "max_tokens",
             output_ceiling: models::output_ceiling(&model),
             stream_options: true,
-            refused: &[],
-            refused_thinking: &[],
+            unsupported_params: &[],
+            unsupported_while_thinking: &[],
             temperature_ceiling: 2.0,
             parallel_tool_calls: None,
-            echo: Echo::Never,
+            thinking_replay: ThinkingReplay::Never,
             extra: &[],
             extra_with_tools: &[],
             effort_with_tools: None,
@@ -141,24 +141,32 @@ impl Profile {
             ProfileKind::OpenAi => openai(base, &model),
             ProfileKind::Glm => glm(base, &model),
             ProfileKind::Moonshot => moonshot(base, &model),
-            ProfileKind::Qwen => {
-                Self { switch: Switch::EnableThinking, parallel_tool_calls: Some(true), think_tags: true, ..base }
-            }
-            ProfileKind::OpenRouter => {
-                Self { switch: Switch::ReasoningEnabled, echo: Echo::WithCalls("reasoning"), ..base }
-            }
-            ProfileKind::Ollama => Self { switch: Switch::Effort { on: "medium", off: "none" }, ..self_hosted(base) },
+            ProfileKind::Qwen => Self {
+                thinking_parameter: ThinkingParameter::EnableThinking,
+                parallel_tool_calls: Some(true),
+                think_tags: true,
+                ..base
+            },
+            ProfileKind::OpenRouter => Self {
+                thinking_parameter: ThinkingParameter::ReasoningEnabled,
+                thinking_replay: ThinkingReplay::WithCalls("reasoning"),
+                ..base
+            },
+            ProfileKind::Ollama => Self {
+                thinking_parameter: ThinkingParameter::Effort { on: "medium", off: "none" },
+                ..self_hosted(base)
+            },
             ProfileKind::LmStudio => self_hosted(base),
             ProfileKind::LlamaCpp => Self {
-                switch: Switch::TemplateArgument,
+                thinking_parameter: ThinkingParameter::TemplateArgument,
                 parallel_tool_calls: Some(true),
-                echo: Echo::WithCalls("reasoning_content"),
+                thinking_replay: ThinkingReplay::WithCalls("reasoning_content"),
                 extra: &[("return_progress", true)],
                 ..self_hosted(base)
             },
-            ProfileKind::Vllm => Self { switch: Switch::TemplateArgument, ..self_hosted(base) },
+            ProfileKind::Vllm => Self { thinking_parameter: ThinkingParameter::TemplateArgument, ..self_hosted(base) },
             ProfileKind::Local => Self {
-                switch: Switch::TemplateArgument,
+                thinking_parameter: ThinkingParameter::TemplateArgument,
                 extra: &[("return_progress", true)],
                 // The server reports progress while it reads, and counts as idle only if that progress stops.
                 idle: Duration::from_secs(90),
@@ -189,14 +197,15 @@ impl Profile {
     }
 
     /// Whether requests can turn the model's thinking on or off.
-    pub fn has_switch(&self) -> bool {
-        self.switch != Switch::None
+    pub fn can_switch_thinking(&self) -> bool {
+        self.thinking_parameter != ThinkingParameter::None
     }
 
     /// Whether the sampling parameter may be sent with the current choice of thinking.
     pub fn accepts(&self, parameter: &str) -> bool {
         let thinks = self.thinking != Thinking::Off;
-        !(self.refused.contains(&parameter) || thinks && self.refused_thinking.contains(&parameter))
+        !(self.unsupported_params.contains(&parameter)
+            || thinks && self.unsupported_while_thinking.contains(&parameter))
     }
 }
 
@@ -217,11 +226,11 @@ fn self_hosted(base: Profile) -> Profile {
 fn deepseek(base: Profile, model: &str) -> Profile {
     let reasoner = model.contains("reasoner");
     Profile {
-        switch: if reasoner { Switch::None } else { Switch::ThinkingType },
-        refused: if reasoner { SAMPLING } else { &[] },
+        thinking_parameter: if reasoner { ThinkingParameter::None } else { ThinkingParameter::ThinkingType },
+        unsupported_params: if reasoner { SAMPLING } else { &[] },
         // deepseek-chat does not think unless told to; the v4 models do.
-        refused_thinking: if model.starts_with("deepseek-chat") { &[] } else { SAMPLING },
-        echo: Echo::WithCalls("reasoning_content"),
+        unsupported_while_thinking: if model.starts_with("deepseek-chat") { &[] } else { SAMPLING },
+        thinking_replay: ThinkingReplay::WithCalls("reasoning_content"),
         ..base
     }
 }
@@ -232,22 +241,22 @@ fn deepseek(base: Profile, model: &str) -> Profile {
 fn openai(base: Profile, model: &str) -> Profile {
     let o_series = ["o1", "o3", "o4"].iter().any(|prefix| model.starts_with(prefix));
     let gpt5 = model.starts_with("gpt-5") && !model.contains("chat");
-    let switch = if o_series {
-        Switch::Effort { on: "medium", off: "low" }
+    let thinking_parameter = if o_series {
+        ThinkingParameter::Effort { on: "medium", off: "low" }
     } else if gpt5 && model.starts_with("gpt-5.") {
-        Switch::Effort { on: "medium", off: "none" }
+        ThinkingParameter::Effort { on: "medium", off: "none" }
     } else if gpt5 {
-        Switch::Effort { on: "medium", off: "minimal" }
+        ThinkingParameter::Effort { on: "medium", off: "minimal" }
     } else {
-        Switch::None
+        ThinkingParameter::None
     };
     let thinks = o_series || gpt5;
     let tools_or_thinking = gpt5 && model.starts_with("gpt-5.") && !model.starts_with("gpt-5.1");
     Profile {
-        switch,
+        thinking_parameter,
         effort_with_tools: tools_or_thinking.then_some("none"),
         max_tokens_field: "max_completion_tokens",
-        refused: if thinks { SAMPLING } else { &[] },
+        unsupported_params: if thinks { SAMPLING } else { &[] },
         first_byte: if thinks { Duration::from_secs(300) } else { base.first_byte },
         idle: if thinks { Duration::from_secs(300) } else { base.idle },
         ..base
@@ -262,10 +271,10 @@ fn glm(base: Profile, model: &str) -> Profile {
     // glm-5.3 always thinks, and refuses a request to turn thinking off.
     let switchable = thinks && !model.starts_with("glm-5.3");
     Profile {
-        switch: if switchable { Switch::ThinkingType } else { Switch::None },
+        thinking_parameter: if switchable { ThinkingParameter::ThinkingType } else { ThinkingParameter::None },
         stream_options: false,
         temperature_ceiling: 1.0,
-        echo: if thinks { Echo::WithCalls("reasoning_content") } else { Echo::Never },
+        thinking_replay: if thinks { ThinkingReplay::WithCalls("reasoning_content") } else { ThinkingReplay::Never },
         extra_with_tools: if streams_calls { &[("tool_stream", true)] } else { &[] },
         ..base
     }
@@ -277,19 +286,19 @@ fn moonshot(base: Profile, model: &str) -> Profile {
     let kimi = model.starts_with("kimi");
     let fixed = kimi && !model.starts_with("kimi-k2-") && !model.starts_with("kimi-latest");
     let switchable = ["kimi-k2.5", "kimi-k2.6"].iter().any(|prefix| model.starts_with(prefix));
-    let switch = if switchable {
-        Switch::ThinkingType
+    let thinking_parameter = if switchable {
+        ThinkingParameter::ThinkingType
     } else if model.starts_with("kimi-k3") {
-        Switch::Effort { on: "high", off: "low" }
+        ThinkingParameter::Effort { on: "high", off: "low" }
     } else {
-        Switch::None
+        ThinkingParameter::None
     };
     Profile {
-        switch,
+        thinking_parameter,
         max_tokens_field: "max_completion_tokens",
-        refused: if fixed { SAMPLING } else { &[] },
+        unsupported_params: if fixed { SAMPLING } else { &[] },
         temperature_ceiling: 1.0,
-        echo: if kimi { Echo::WithCalls("reasoning_content") } else { Echo::Never },
+        thinking_replay: if kimi { ThinkingReplay::WithCalls("reasoning_content") } else { ThinkingReplay::Never },
         ..base
     }
 }

@@ -28,7 +28,7 @@ pub use script::{Script, ScriptError};
 
 /// Serves the script until the listener fails. Meant for loopback: there is no authentication.
 pub async fn serve(script: Script, listener: TcpListener) -> std::io::Result<()> {
-    run(Arc::new(Stage::new(script)), listener).await
+    run(Arc::new(ServerState::new(script)), listener).await
 }
 
 /// Serves the script on a free port of 127.0.0.1, in a task of the current runtime.
@@ -36,33 +36,33 @@ pub async fn start(script: Script) -> std::io::Result<Running> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let base_url = Url::parse(&format!("http://{address}/v1")).map_err(std::io::Error::other)?;
-    let stage = Arc::new(Stage::new(script));
-    let task = tokio::spawn(run(stage.clone(), listener)).abort_handle();
-    Ok(Running { base_url, stage, task })
+    let state = Arc::new(ServerState::new(script));
+    let task = tokio::spawn(run(state.clone(), listener)).abort_handle();
+    Ok(Running { base_url, state, task })
 }
 
 /// A running mock provider; dropping it stops the server.
 pub struct Running {
     /// Ends in `/v1`.
     pub base_url: Url,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
     task: tokio::task::AbortHandle,
 }
 
 impl Running {
     /// Returns the bodies of all chat requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Value> {
-        self.stage.scene().requests.clone()
+        self.state.lock().requests.clone()
     }
 
     /// Opens the gate of this name for every reply that waits at it, now or later.
     pub fn open_gate(&self, name: &str) {
-        self.stage.open_gate(name);
+        self.state.open_gate(name);
     }
 
     /// Returns how many TCP connections were made so far.
     pub fn connections(&self) -> usize {
-        self.stage.scene().connections
+        self.state.lock().connections
     }
 }
 
@@ -73,11 +73,11 @@ impl Drop for Running {
 }
 
 /// State shared by all connections.
-struct Stage {
-    scene: Mutex<Scene>,
+struct ServerState {
+    inner: Mutex<Inner>,
 }
 
-struct Scene {
+struct Inner {
     replies: Vec<(Arc<Reply>, Use)>,
     requests: Vec<Value>,
     gates: HashMap<String, watch::Sender<bool>>,
@@ -90,22 +90,23 @@ enum Use {
     Played,
 }
 
-impl Stage {
+impl ServerState {
     fn new(script: Script) -> Self {
         let replies = script.replies.into_iter().map(|reply| (Arc::new(reply), Use::Fresh)).collect();
-        Self { scene: Mutex::new(Scene { replies, requests: Vec::new(), gates: HashMap::new(), connections: 0 }) }
+        Self { inner: Mutex::new(Inner { replies, requests: Vec::new(), gates: HashMap::new(), connections: 0 }) }
     }
 
-    fn scene(&self) -> MutexGuard<'_, Scene> {
-        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the request and takes the next reply that matches it.
     fn next_reply(&self, request: Value) -> Option<Arc<Reply>> {
-        let said = last_user_text(&request);
-        let mut scene = self.scene();
-        scene.requests.push(request);
-        let (reply, used) = scene.replies.iter_mut().find(|(reply, used)| *used == Use::Fresh && reply.fits(&said))?;
+        let user_text = last_user_text(&request);
+        let mut inner = self.lock();
+        inner.requests.push(request);
+        let (reply, used) =
+            inner.replies.iter_mut().find(|(reply, used)| *used == Use::Fresh && reply.fits(&user_text))?;
         if !reply.repeat {
             *used = Use::Played;
         }
@@ -113,18 +114,18 @@ impl Stage {
     }
 
     fn gate(&self, name: &str) -> watch::Receiver<bool> {
-        self.scene().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).subscribe()
+        self.lock().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).subscribe()
     }
 
     fn open_gate(&self, name: &str) {
-        self.scene().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).send_replace(true);
+        self.lock().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).send_replace(true);
     }
 }
 
-async fn run(stage: Arc<Stage>, listener: TcpListener) -> std::io::Result<()> {
-    let counter = stage.clone();
+async fn run(state: Arc<ServerState>, listener: TcpListener) -> std::io::Result<()> {
+    let counter = state.clone();
     let listener = listener.tap_io(move |connection| {
-        counter.scene().connections += 1;
+        counter.lock().connections += 1;
         // Without TCP_NODELAY, a small step would wait for the acknowledgement of the previous one.
         let _ = connection.set_nodelay(true);
     });
@@ -135,18 +136,18 @@ async fn run(stage: Arc<Stage>, listener: TcpListener) -> std::io::Result<()> {
         .route("/requests", get(requests))
         .route("/gates/{name}", post(open_gate))
         .layer(axum::extract::DefaultBodyLimit::disable())
-        .with_state(stage);
+        .with_state(state);
     axum::serve(listener, router).await
 }
 
-async fn chat(State(stage): State<Arc<Stage>>, body: Bytes) -> Response {
+async fn chat(State(state): State<Arc<ServerState>>, body: Bytes) -> Response {
     let request = serde_json::from_slice(&body)
         .unwrap_or_else(|_| json!({"not_json": String::from_utf8_lossy(&body).into_owned()}));
-    let said = last_user_text(&request);
-    match stage.next_reply(request) {
-        Some(reply) => play::play(reply, stage).await,
+    let user_text = last_user_text(&request);
+    match state.next_reply(request) {
+        Some(reply) => play::play(reply, state).await,
         None => {
-            let message = format!("the script has no reply left for the user message {said:?}");
+            let message = format!("the script has no reply left for the user message {user_text:?}");
             answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({"error": {"message": message, "type": "script"}}))
         }
     }
@@ -156,13 +157,13 @@ async fn models() -> Response {
     answer(StatusCode::OK, &json!({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
 }
 
-async fn requests(State(stage): State<Arc<Stage>>) -> Response {
-    let requests = Value::Array(stage.scene().requests.clone());
+async fn requests(State(state): State<Arc<ServerState>>) -> Response {
+    let requests = Value::Array(state.lock().requests.clone());
     answer(StatusCode::OK, &requests)
 }
 
-async fn open_gate(State(stage): State<Arc<Stage>>, Path(name): Path<String>) -> Response {
-    stage.open_gate(&name);
+async fn open_gate(State(state): State<Arc<ServerState>>, Path(name): Path<String>) -> Response {
+    state.open_gate(&name);
     answer(StatusCode::OK, &json!({"open": name}))
 }
 

@@ -10,11 +10,11 @@ use futures_util::stream::{self, Stream};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::Stage;
+use super::ServerState;
 use super::script::{Reply, ScriptedCall, Step, Tokens};
 
 /// Plays the steps before the body, then returns a response whose body plays the rest.
-pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
+pub(super) async fn play(reply: Arc<Reply>, state: Arc<ServerState>) -> Response {
     let mut status = StatusCode::OK;
     let mut headers = Vec::new();
     let mut usage = None;
@@ -26,7 +26,7 @@ pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
                 Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(value.as_str()).ok()?))
             })),
             Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
-            Step::Gate(name) => pass_gate(&stage, name).await,
+            Step::Gate(name) => pass_gate(&state, name).await,
             Step::Usage(value) => usage = Some(value.clone()),
             Step::Text(_)
             | Step::Thinking(_)
@@ -43,7 +43,7 @@ pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
         let message = format!("scripted status {}", status.as_u16());
         Response::new(Body::from(json!({"error": {"message": message, "type": "script"}}).to_string()))
     } else {
-        let player = Player { reply, stage, at, usage, calls: 0, tokens: None };
+        let player = Player { reply, state, at, usage, calls: 0, tokens: None };
         Response::new(Body::from_stream(body(player)))
     };
     *response.status_mut() = status;
@@ -53,16 +53,16 @@ pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
     response
 }
 
-async fn pass_gate(stage: &Stage, name: &str) {
-    let mut gate = stage.gate(name);
-    // The sender lives in the stage, which outlives the reply.
+async fn pass_gate(state: &ServerState, name: &str) {
+    let mut gate = state.gate(name);
+    // The sender lives in the state, which outlives the reply.
     let _ = gate.wait_for(|open| *open).await;
 }
 
 /// The position of a response body in its reply.
 struct Player {
     reply: Arc<Reply>,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
     at: usize,
     usage: Option<Value>,
     /// Number of tool calls sent, which is the index of the next.
@@ -103,7 +103,7 @@ impl Player {
                 Step::Bytes(raw) => return Some(Ok(Bytes::from(raw.clone()))),
                 Step::Usage(usage) => self.usage = Some(usage.clone()),
                 Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
-                Step::Gate(name) => pass_gate(&self.stage, name).await,
+                Step::Gate(name) => pass_gate(&self.state, name).await,
                 Step::Close(true) => {
                     // Lets the server send what it has buffered.
                     tokio::task::yield_now().await;

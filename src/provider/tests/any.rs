@@ -61,7 +61,7 @@ proptest! {
     ) {
         let base_url = Url::parse("http://127.0.0.1:9/v1").unwrap();
         let client = Client::new(endpoint(ProfileKind::Other, &base_url)).unwrap();
-        let mut assembler = Assembler::new(client.shared().subject.clone(), thinks.then(Splitter::default));
+        let mut assembler = Assembler::new(client.shared().error_context.clone(), thinks.then(Splitter::default));
         let stream = events.concat().into_bytes();
         let end = if whole { stream.len() } else { cut.index(stream.len() + 1) };
         let (mut decoder, mut decoded) = (Decoder::default(), Vec::new());

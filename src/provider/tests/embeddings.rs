@@ -29,7 +29,7 @@ enum Reply {
 }
 
 #[derive(Default)]
-struct Stage {
+struct ServerState {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<(HeaderMap, Value)>>,
 }
@@ -37,22 +37,23 @@ struct Stage {
 /// A server that plays the replies in order, and then answers with vectors.
 struct Played {
     url: Url,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
 }
 
 async fn played(replies: impl IntoIterator<Item = Reply>) -> Played {
-    let stage = Arc::new(Stage { replies: Mutex::new(replies.into_iter().collect()), requests: Mutex::default() });
+    let state =
+        Arc::new(ServerState { replies: Mutex::new(replies.into_iter().collect()), requests: Mutex::default() });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
-    let router = axum::Router::new().route("/v1/embeddings", axum::routing::post(answer)).with_state(stage.clone());
+    let router = axum::Router::new().route("/v1/embeddings", axum::routing::post(answer)).with_state(state.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    Played { url, stage }
+    Played { url, state }
 }
 
-async fn answer(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: String) -> Response<Body> {
+async fn answer(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: String) -> Response<Body> {
     let request: Value = serde_json::from_str(&body).unwrap();
-    stage.requests.lock().unwrap().push((headers, request.clone()));
-    let reply = stage.replies.lock().unwrap().pop_front().unwrap_or(Reply::Vectors);
+    state.requests.lock().unwrap().push((headers, request.clone()));
+    let reply = state.replies.lock().unwrap().pop_front().unwrap_or(Reply::Vectors);
     let respond = |status: u16, text: String| {
         Response::builder().status(StatusCode::from_u16(status).unwrap()).body(Body::from(text)).unwrap()
     };
@@ -104,7 +105,7 @@ impl Played {
     }
 
     fn requests(&self) -> Vec<Value> {
-        self.stage.requests.lock().unwrap().iter().map(|(_, request)| request.clone()).collect()
+        self.state.requests.lock().unwrap().iter().map(|(_, request)| request.clone()).collect()
     }
 }
 
@@ -137,7 +138,7 @@ async fn vectors_keep_text_order_and_unit_length() {
     assert_eq!(embed(&service, EmbeddingInput::Query, []).await, Ok(vec![]));
     let request = json!({"model": "scripted", "input": ["xxx", "x", "xx"], "encoding_format": "base64"});
     assert_eq!(server.requests(), [request]);
-    assert_eq!(server.stage.requests.lock().unwrap()[0].0["authorization"], format!("Bearer {CANARY}"));
+    assert_eq!(server.state.requests.lock().unwrap()[0].0["authorization"], format!("Bearer {CANARY}"));
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<StreamChunk
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.into_iter().map(std::io::Result::Ok)));
     let response = reqwest::Response::from(axum::http::Response::new(body));
     let splitter = shared.endpoint.profile.think_tags.then(Splitter::default);
-    let mut assembler = Assembler::new(shared.subject.clone(), splitter);
+    let mut assembler = Assembler::new(shared.error_context.clone(), splitter);
     let (out, mut chunks) = mpsc::channel(1_000);
     let error = receive(shared, response, &mut assembler, &out).await.err();
     drop(out);

@@ -10,7 +10,7 @@ mod store;
 
 use std::sync::{PoisonError, RwLock};
 
-use super::lexical::{Snapshot, idf};
+use super::lexical::{IndexSnapshot, idf};
 use super::span::{Kernel, Span, WindowLimit};
 use super::windows::ScoredWindows;
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
@@ -19,7 +19,7 @@ pub use store::TokenVectors;
 /// Standard deviation of the kernel, as a fraction of the window's length.
 const SPREAD: f64 = 0.625;
 /// Number of chunks whose pieces are sampled to compute the mean. They are all held in memory for that: 80 MB.
-const SAMPLE: usize = 200;
+const SAMPLED_CHUNKS: usize = 200;
 
 /// A piece of the question, prepared for comparison.
 struct QueryPiece {
@@ -37,7 +37,7 @@ impl QueryPiece {
 /// Compares the candidates with the question.
 pub(super) struct LateInteraction<'a> {
     pub tokens: &'a TokenVectors,
-    pub snapshot: &'a Snapshot,
+    pub snapshot: &'a IndexSnapshot,
     pub window: WindowLimit,
 }
 
@@ -46,43 +46,43 @@ impl LateInteraction<'_> {
     /// vectors yet: scores for only some windows would not be comparable.
     pub fn scores(&self, question: &[&TokenVector], scored: &ScoredWindows<'_>) -> Option<Vec<f64>> {
         let mean = self.tokens.mean()?;
-        let asked: Vec<QueryPiece> = question
+        let query_pieces: Vec<QueryPiece> = question
             .iter()
             .map(|token| QueryPiece { idf: self.idf(token.piece), tables: tables(&centred(&token.vector, mean)) })
             .collect();
-        let all: f64 = asked.iter().map(|piece| piece.idf).sum();
+        let all: f64 = query_pieces.iter().map(|piece| piece.idf).sum();
         (all > 0.0).then_some(())?;
-        let spans = scored.spans.iter().map(|span| self.closeness(&asked, span));
+        let spans = scored.spans.iter().map(|span| self.closeness(&query_pieces, span));
         let closeness = spans.collect::<Option<Vec<_>>>()?;
         let kernel = Kernel::of(self.window, SPREAD);
         let score = |window: &super::windows::Window| {
             let (span, closeness) = (&scored.spans[window.span], &closeness[window.span]);
-            let mut best = vec![0.0f64; asked.len()];
+            let mut best = vec![0.0f64; query_pieces.len()];
             for unit in window.around.clone() {
-                let near = kernel.at(span.offsets.twice(unit, window.centre));
-                for (best, found) in best.iter_mut().zip(&closeness[unit * asked.len()..]) {
+                let near = kernel.at(span.offsets.doubled_distance(unit, window.centre));
+                for (best, found) in best.iter_mut().zip(&closeness[unit * query_pieces.len()..]) {
                     *best = best.max(near * f64::from(*found));
                 }
             }
-            best.iter().zip(&asked).map(|(best, piece)| best * piece.idf).sum::<f64>() / all
+            best.iter().zip(&query_pieces).map(|(best, piece)| best * piece.idf).sum::<f64>() / all
         };
         Some(scored.windows.iter().map(score).collect())
     }
 
     fn idf(&self, piece: u32) -> f64 {
-        let texts = self.snapshot.keys().filter(|(_, key)| self.tokens.holds(*key, piece)).count();
-        idf(self.snapshot.len(), texts as u32)
+        let document_frequency = self.snapshot.keys().filter(|(_, key)| self.tokens.holds(*key, piece)).count();
+        idf(self.snapshot.len(), document_frequency as u32)
     }
 
     /// Returns, for each unit of a span and each piece of the question, the largest dot product, or 0 if none is positive.
-    fn closeness(&self, asked: &[QueryPiece], span: &Span) -> Option<Vec<f32>> {
-        let mut closeness = vec![0.0f32; span.offsets.units() * asked.len()];
-        for (place, part) in span.parts.iter().enumerate() {
+    fn closeness(&self, query_pieces: &[QueryPiece], span: &Span) -> Option<Vec<f32>> {
+        let mut closeness = vec![0.0f32; span.offsets.units() * query_pieces.len()];
+        for (part_index, part) in span.parts.iter().enumerate() {
             let signs = self.tokens.read(self.snapshot.key(part.chunk))?;
             for (start, bits) in signs.each() {
-                let Some(unit) = span.fresh_unit(place, start) else { continue };
-                let own = &mut closeness[unit * asked.len()..];
-                own.iter_mut().zip(asked).for_each(|(most, piece)| *most = most.max(piece.product(bits)));
+                let Some(unit) = span.fresh_unit(part_index, start) else { continue };
+                let own = &mut closeness[unit * query_pieces.len()..];
+                own.iter_mut().zip(query_pieces).for_each(|(most, piece)| *most = most.max(piece.product(bits)));
             }
         }
         Some(closeness)
@@ -111,7 +111,7 @@ fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
     vector.chunks(8).map(table).collect()
 }
 
-/// Computes and stores the missing vectors of the chunks of `snapshot`. After each chunk, calls `told` with the number of
+/// Computes and stores the missing vectors of the chunks of `snapshot`. After each chunk, calls `on_progress` with the number of
 /// chunks done.
 ///
 /// # Errors
@@ -119,8 +119,8 @@ fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
 pub fn fill(
     tokens: &RwLock<TokenVectors>,
     embedder: &dyn TokenEmbedder,
-    snapshot: &Snapshot,
-    told: &mut dyn FnMut(usize),
+    snapshot: &IndexSnapshot,
+    on_progress: &mut dyn FnMut(usize),
 ) -> Result<(), EmbedError> {
     if snapshot.is_empty() {
         return Ok(());
@@ -132,25 +132,27 @@ pub fn fill(
         let indexed = chunk.indexed();
         Ok((embedder.tokens(EmbeddingInput::Passage, &indexed)?, indexed.len() - chunk.text.len()))
     };
-    if read().wants_mean(snapshot.len()) {
+    if read().needs_new_mean(snapshot.len()) {
         let mut sample = Vec::new();
-        for (address, key) in snapshot.keys().step_by(snapshot.len().div_ceil(SAMPLE)) {
+        for (address, key) in snapshot.keys().step_by(snapshot.len().div_ceil(SAMPLED_CHUNKS)) {
             sample.push((key, made(address)?));
-            told(sample.len());
+            on_progress(sample.len());
         }
-        let own = sample.iter().flat_map(|(_, (made, head))| made.iter().filter(|token| token.start >= *head));
+        let own = sample
+            .iter()
+            .flat_map(|(_, (made, heading_bytes))| made.iter().filter(|token| token.start >= *heading_bytes));
         let mean = mean(own.map(|token| token.vector.as_slice()), embedder.dimension());
         let mut tokens = write();
-        tokens.begin(mean, snapshot.len()).map_err(|error| failed(&error))?;
-        for (key, (made, head)) in &sample {
-            tokens.add(*key, made, *head).map_err(|error| failed(&error))?;
+        tokens.reset(mean, snapshot.len()).map_err(|error| failed(&error))?;
+        for (key, (made, heading_bytes)) in &sample {
+            tokens.add(*key, made, *heading_bytes).map_err(|error| failed(&error))?;
         }
     }
     let missing: Vec<_> = snapshot.keys().filter(|(_, key)| !read().has(*key)).collect();
     for (number, (address, key)) in missing.iter().enumerate() {
-        let (made, head) = made(*address)?;
-        write().add(*key, &made, head).map_err(|error| failed(&error))?;
-        told(snapshot.len() - missing.len() + number + 1);
+        let (made, heading_bytes) = made(*address)?;
+        write().add(*key, &made, heading_bytes).map_err(|error| failed(&error))?;
+        on_progress(snapshot.len() - missing.len() + number + 1);
     }
     Ok(())
 }

@@ -17,10 +17,10 @@ use crate::domain::TokenVector;
 
 const HEADER: usize = 256;
 /// Bytes of a record's header: the key and two counts.
-const BEGIN: usize = 16;
-/// A mean computed for an index of fewer chunks than this is recomputed when the index has more than [`GROWN`] times as many.
-const FEW: usize = 64;
-const GROWN: usize = 4;
+const RECORD_HEADER: usize = 16;
+/// A mean computed for an index of fewer chunks than this is recomputed when the index has more than [`GROWTH_FACTOR`] times as many.
+const SMALL_INDEX: usize = 64;
+const GROWTH_FACTOR: usize = 4;
 
 pub struct TokenVectors {
     file: File,
@@ -109,15 +109,15 @@ impl TokenVectors {
     }
 
     /// Returns whether there is no mean yet, or only one computed for an index of far fewer chunks.
-    pub fn wants_mean(&self, chunks: usize) -> bool {
-        self.mean.as_ref().is_none_or(|mean| mean.chunks < FEW && chunks > GROWN * mean.chunks)
+    pub fn needs_new_mean(&self, chunks: usize) -> bool {
+        self.mean.as_ref().is_none_or(|mean| mean.chunks < SMALL_INDEX && chunks > GROWTH_FACTOR * mean.chunks)
     }
 
     /// Drops all records and sets the mean. `chunks` is the number of chunks in the index.
     ///
     /// # Errors
     /// Returns an error if the mean has another dimension, or if the file cannot be written; the store is then empty.
-    pub fn begin(&mut self, values: Vec<f32>, chunks: usize) -> io::Result<()> {
+    pub fn reset(&mut self, values: Vec<f32>, chunks: usize) -> io::Result<()> {
         if values.len() != self.dimension {
             return Err(wrong(values.len(), self.dimension));
         }
@@ -132,13 +132,13 @@ impl TokenVectors {
         Ok(())
     }
 
-    /// Adds the pieces of an indexed text whose first `head` bytes are the headings above the chunk. Does nothing if the key is
+    /// Adds the pieces of an indexed text whose first `heading_bytes` bytes are the headings above the chunk. Does nothing if the key is
     /// already stored.
     ///
     /// # Errors
     /// Returns an error if there is no mean yet, a vector has another dimension, or the file cannot be written; the text is
     /// then not stored.
-    pub fn add(&mut self, key: u64, tokens: &[TokenVector], head: usize) -> io::Result<()> {
+    pub fn add(&mut self, key: u64, tokens: &[TokenVector], heading_bytes: usize) -> io::Result<()> {
         let Some(mean) = &self.mean else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no mean yet"));
         };
@@ -149,9 +149,9 @@ impl TokenVectors {
             return Ok(());
         }
         let pieces: Vec<u32> = tokens.iter().map(|token| token.piece).collect::<BTreeSet<_>>().into_iter().collect();
-        let own: Vec<&TokenVector> = tokens.iter().filter(|token| token.start >= head).collect();
+        let own: Vec<&TokenVector> = tokens.iter().filter(|token| token.start >= heading_bytes).collect();
         let mut record = key.to_le_bytes().to_vec();
-        let starts = own.iter().map(|token| (token.start - head) as u32);
+        let starts = own.iter().map(|token| (token.start - heading_bytes) as u32);
         let words = [own.len() as u32, pieces.len() as u32].into_iter().chain(pieces.iter().copied()).chain(starts);
         record.extend(words.flat_map(u32::to_le_bytes));
         own.iter().for_each(|token| record.extend(signs(&token.vector, &mean.values)));
@@ -165,7 +165,7 @@ impl TokenVectors {
         let bytes = self.bytes(record).ok()?;
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         (crc32fast::hash(body) == u32::from_le_bytes(*crc)).then_some(())?;
-        let (begin, rest) = body.split_first_chunk::<BEGIN>()?;
+        let (begin, rest) = body.split_first_chunk::<RECORD_HEADER>()?;
         let (count, different) = counts(begin);
         let (_, rest) = rest.split_at_checked(4 * different)?;
         let (starts, bits) = rest.split_at_checked(4 * count)?;
@@ -181,7 +181,7 @@ impl TokenVectors {
         file.set_len(0)?;
         let mut kept = Self::open(file, model, self.dimension)?;
         let Some(mean) = &self.mean else { return Ok(kept) };
-        kept.begin(mean.values.clone(), mean.chunks)?;
+        kept.reset(mean.values.clone(), mean.chunks)?;
         for key in keys {
             if let Some(record) = self.records.get(&key)
                 && !kept.has(key)
@@ -207,19 +207,19 @@ impl TokenVectors {
 
     /// Reads the next record of a file of this length. Returns `None` if it is incomplete or damaged.
     fn next(&self, reader: &mut impl Read, length: u64) -> Option<(u64, Record)> {
-        let mut record = vec![0; BEGIN];
+        let mut record = vec![0; RECORD_HEADER];
         reader.read_exact(&mut record).ok()?;
-        let (begin, _) = record.split_first_chunk::<BEGIN>()?;
+        let (begin, _) = record.split_first_chunk::<RECORD_HEADER>()?;
         let (count, different) = counts(begin);
         let key = u64::from_le_bytes(*begin.first_chunk()?);
-        let bytes = BEGIN + 4 * different + (4 + self.width()) * count + 4;
+        let bytes = RECORD_HEADER + 4 * different + (4 + self.width()) * count + 4;
         // A damaged count could otherwise allocate any amount of memory.
         (self.end + bytes as u64 <= length).then_some(())?;
         record.resize(bytes, 0);
-        reader.read_exact(&mut record[BEGIN..]).ok()?;
+        reader.read_exact(&mut record[RECORD_HEADER..]).ok()?;
         let (body, crc) = record.split_last_chunk::<4>()?;
         (crc32fast::hash(body) == u32::from_le_bytes(*crc)).then_some(())?;
-        let pieces = body.get(BEGIN..BEGIN + 4 * different)?.as_chunks().0.iter();
+        let pieces = body.get(RECORD_HEADER..RECORD_HEADER + 4 * different)?.as_chunks().0.iter();
         let pieces = pieces.map(|piece| u32::from_le_bytes(*piece)).collect();
         Some((key, Record { at: self.end, bytes, pieces }))
     }
@@ -264,7 +264,7 @@ fn read_mean(reader: &mut impl Read, dimension: usize) -> Option<Mean> {
 }
 
 /// Returns how many pieces a record has, and how many distinct piece ids its text has.
-fn counts(begin: &[u8; BEGIN]) -> (usize, usize) {
+fn counts(begin: &[u8; RECORD_HEADER]) -> (usize, usize) {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| begin[at + byte])) as usize;
     (number(8), number(12))
 }
@@ -293,7 +293,7 @@ mod tests {
 
     fn filled(file: &File) -> TokenVectors {
         let mut tokens = open(file);
-        tokens.begin(vec![0.5; DIMENSION], 20).unwrap();
+        tokens.reset(vec![0.5; DIMENSION], 20).unwrap();
         for number in 0..20 {
             tokens.add(number as u64, &some(number), 5).unwrap();
         }
@@ -325,7 +325,7 @@ mod tests {
             filled(&file);
             file.write_all_at(&[0xff], damage as u64).unwrap();
             let tokens = open(&file);
-            assert!(tokens.is_empty() && tokens.mean().is_none() && tokens.wants_mean(1));
+            assert!(tokens.is_empty() && tokens.mean().is_none() && tokens.needs_new_mean(1));
             assert_eq!(file.metadata().unwrap().len(), HEADER as u64);
         }
     }
@@ -349,9 +349,9 @@ mod tests {
     #[test]
     fn mean_is_recomputed_when_corpus_grows() {
         let mut tokens = filled(&tempfile::tempfile().unwrap());
-        assert!(!tokens.wants_mean(80) && tokens.wants_mean(81));
-        tokens.begin(vec![0.0; DIMENSION], 64).unwrap();
-        assert!(tokens.is_empty() && !tokens.wants_mean(10_000));
+        assert!(!tokens.needs_new_mean(80) && tokens.needs_new_mean(81));
+        tokens.reset(vec![0.0; DIMENSION], 64).unwrap();
+        assert!(tokens.is_empty() && !tokens.needs_new_mean(10_000));
     }
 
     #[test]
@@ -361,15 +361,15 @@ mod tests {
         tokens.copy([3, 77, 5, 3].into_iter(), file.try_clone().unwrap(), "m").unwrap();
         let kept = open(&file);
         assert_eq!((kept.len(), shown(&kept, 5), kept.mean()), (2, shown(&tokens, 5), tokens.mean()));
-        assert!(!kept.wants_mean(80) && kept.wants_mean(81));
+        assert!(!kept.needs_new_mean(80) && kept.needs_new_mean(81));
     }
 
     #[test]
     fn mismatched_vectors_are_refused() {
         let mut tokens = open(&tempfile::tempfile().unwrap());
         assert!(tokens.add(1, &some(1), 0).is_err(), "no mean yet");
-        assert!(tokens.begin(vec![0.0; 3], 1).is_err());
-        tokens.begin(vec![0.0; DIMENSION], 1).unwrap();
+        assert!(tokens.reset(vec![0.0; 3], 1).is_err());
+        tokens.reset(vec![0.0; DIMENSION], 1).unwrap();
         let short = TokenVector { piece: 0, start: 0, vector: vec![1.0; 3] };
         assert!(tokens.add(1, &[short], 0).is_err() && tokens.is_empty());
     }

@@ -51,7 +51,8 @@ fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<TokenVectors>>) 
     };
     let pieces = Some(Words.tokens(EmbeddingInput::Query, query).unwrap());
     let words_only = crate::retrieval::wants_words_only(query);
-    let asked = SearchRequest { query, k: 10, near_misses: 3, meaning: None, pieces, words_only, vector_weight: None };
+    let asked =
+        SearchRequest { query, k: 10, near_misses: 3, query_vector: None, pieces, words_only, vector_weight: None };
     searchable.search(&asked).unwrap()
 }
 
@@ -109,11 +110,11 @@ fn grown_index_restarts_and_changed_one_adds() {
         index(&files).snapshot().unwrap()
     };
     let tokens = RwLock::new(TokenVectors::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
-    let mut told = Vec::new();
+    let mut progress = Vec::new();
     for (count, made) in [(3, 3), (12, 9), (12, 0), (13, 13)] {
-        told.clear();
-        fill(&tokens, &Words, &some(count), &mut |done| told.push(done)).unwrap();
-        assert_eq!((told.len(), tokens.read().unwrap().len()), (made, count), "{count}");
+        progress.clear();
+        fill(&tokens, &Words, &some(count), &mut |done| progress.push(done)).unwrap();
+        assert_eq!((progress.len(), tokens.read().unwrap().len()), (made, count), "{count}");
     }
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
 }
@@ -137,14 +138,14 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
         let span = &scored.spans[window.span];
         let mut best = vec![0.0f64; question.len()];
         for unit in window.around.clone() {
-            let distance = f64::from(span.offsets.twice(unit, window.centre)) / 2.0;
+            let distance = f64::from(span.offsets.doubled_distance(unit, window.centre)) / 2.0;
             let near = (-0.5 * (distance / 160.0).powi(2)).exp();
-            for (place, part) in span.parts.iter().enumerate() {
+            for (part_index, part) in span.parts.iter().enumerate() {
                 let chunk = late.snapshot.chunk(part.chunk).unwrap();
-                let head = chunk.indexed().len() - chunk.text.len();
+                let heading_bytes = chunk.indexed().len() - chunk.text.len();
                 for token in Words.tokens(EmbeddingInput::Passage, &chunk.indexed()).unwrap() {
-                    let start = token.start.checked_sub(head).map(|start| start as u32);
-                    if start.and_then(|start| span.fresh_unit(place, start)) != Some(unit) {
+                    let start = token.start.checked_sub(heading_bytes).map(|start| start as u32);
+                    if start.and_then(|start| span.fresh_unit(part_index, start)) != Some(unit) {
                         continue;
                     }
                     for (best, asked) in best.iter_mut().zip(question) {
@@ -175,7 +176,7 @@ proptest! {
         let analysed = Analyser::default().query(&query);
         let matches = snapshot.matches(analysed.terms, analysed.characters).unwrap();
         let all: Vec<_> = snapshot.keys().map(|(address, _)| address).collect();
-        let candidates = crate::retrieval::windows::Candidates { by_words: &all, by_meaning: &[] };
+        let candidates = crate::retrieval::windows::Candidates { lexical: &all, vector: &[] };
         let scored = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
         let late = LateInteraction { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
         let question = Words.tokens(EmbeddingInput::Query, &query).unwrap();

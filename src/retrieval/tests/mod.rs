@@ -83,9 +83,18 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
         window: WindowLimit(ChunkLimits::default().tokens),
     };
     let words_only = wants_words_only(query);
-    let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| QueryVector::new(meanings.vector(query)));
+    let query_vector =
+        meanings.filter(|_| words_only.is_none()).map(|meanings| QueryVector::new(meanings.vector(query)));
     searchable
-        .search(&SearchRequest { query, k, near_misses: 3, meaning, pieces: None, words_only, vector_weight: None })
+        .search(&SearchRequest {
+            query,
+            k,
+            near_misses: 3,
+            query_vector,
+            pieces: None,
+            words_only,
+            vector_weight: None,
+        })
         .unwrap()
 }
 

@@ -84,7 +84,7 @@ fn chunk_without_vector_is_scored_by_words() {
         query: "automobile apple",
         k: 3,
         near_misses: 0,
-        meaning: Some(QueryVector::new(meanings().vector("automobile"))),
+        query_vector: Some(QueryVector::new(meanings().vector("automobile"))),
         pieces: None,
         words_only: None,
         vector_weight: None,
@@ -115,12 +115,12 @@ fn weight_can_be_overridden() {
             ranking: Ranking::default(),
             window: WindowLimit(256),
         };
-        let meaning = Some(QueryVector::new(meanings.vector("vehicle")));
+        let query_vector = Some(QueryVector::new(meanings.vector("vehicle")));
         let asked = SearchRequest {
             query: "apple",
             k: 1,
             near_misses: 0,
-            meaning,
+            query_vector,
             pieces: None,
             words_only: None,
             vector_weight: Some(weight),

@@ -29,7 +29,7 @@ pub struct Filters {
     /// Makes all calls except the allowed ones fail with EPERM.
     pub allowed: BpfProgram,
     /// Like `allowed`, but a refused call waits until the supervisor has recorded its name, and then fails.
-    pub noted: BpfProgram,
+    pub notifying: BpfProgram,
 }
 
 /// Compiles the filters.
@@ -55,8 +55,8 @@ pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
     }
     // The crate has no action "notify the supervisor": it compiles the trace action, which is then replaced.
     let traced = SeccompAction::Trace(0);
-    let noted: BpfProgram = SeccompFilter::new(rules.clone(), traced, SeccompAction::Allow, arch)?.try_into()?;
-    let noted = noted.into_iter().map(|instruction| match (instruction.code, instruction.k) {
+    let notifying: BpfProgram = SeccompFilter::new(rules.clone(), traced, SeccompAction::Allow, arch)?.try_into()?;
+    let notifying = notifying.into_iter().map(|instruction| match (instruction.code, instruction.k) {
         (RETURN, libc::SECCOMP_RET_TRACE) => sock_filter { k: libc::SECCOMP_RET_USER_NOTIF, ..instruction },
         _ => instruction,
     });
@@ -64,7 +64,7 @@ pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
     Ok(Filters {
         absent: absent(),
         allowed: SeccompFilter::new(rules, refused, SeccompAction::Allow, arch)?.try_into()?,
-        noted: noted.collect(),
+        notifying: notifying.collect(),
     })
 }
 
@@ -100,13 +100,13 @@ mod tests {
     fn filters_compile_and_fit_the_kernel() {
         for reach in [NetworkAccess::Nothing, NetworkAccess::Tcp] {
             let filters = filters(reach).unwrap();
-            for program in [&filters.absent, &filters.allowed, &filters.noted] {
+            for program in [&filters.absent, &filters.allowed, &filters.notifying] {
                 assert!(program.len() > 4 && program.len() < 4096, "{}", program.len());
             }
             let asks = |program: &BpfProgram| {
                 program.iter().filter(|step| step.code == RETURN && step.k == libc::SECCOMP_RET_USER_NOTIF).count()
             };
-            assert!(asks(&filters.noted) > 0 && asks(&filters.allowed) == 0);
+            assert!(asks(&filters.notifying) > 0 && asks(&filters.allowed) == 0);
         }
     }
 }

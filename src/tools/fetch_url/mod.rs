@@ -147,7 +147,7 @@ impl PreparedCall for PageRequest {
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let Self { fetcher, url, offset } = self;
         Box::pin(async move {
-            let cancelled = EndRun::Cancelled { text: String::new(), contacts: EgressAttempts::default() };
+            let cancelled = EndRun::Cancelled { text: String::new(), egress_attempts: EgressAttempts::default() };
             tokio::select! {
                 answer = fetcher.fetch(url, *offset) => Ok(answer.with_code(format!("GET {url}"))),
                 () = options.cancel.cancelled() => Err(cancelled),

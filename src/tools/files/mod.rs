@@ -55,7 +55,7 @@ pub enum UndoError {
 impl From<StoreError> for UndoError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Changed { path, .. } | StoreError::NotFound { what: path } => Self::Changed(path),
+            StoreError::Conflict { path, .. } | StoreError::NotFound { what: path } => Self::Changed(path),
             other => Self::Store(other),
         }
     }
@@ -78,7 +78,7 @@ impl Editor {
         let (announce, paths) = (self.announce.clone(), files.iter().map(|file| file.path.clone()));
         let paths: Vec<Place> = paths.collect();
         let told = move || paths.iter().for_each(|path| announce(path, ChangeStage::Made));
-        tokio::task::spawn_blocking(told).await.map_err(|_| StoreError::CutOff)
+        tokio::task::spawn_blocking(told).await.map_err(|_| StoreError::ShutDown)
     }
 
     /// Marks the changed file as trusted if it is new or its previous version was trusted: a person who approves a change has
@@ -110,7 +110,7 @@ impl Editor {
     pub async fn undo(&self, session: &SessionId, call_id: &str, is_undone: bool) -> Result<Undone, UndoError> {
         let (files, call_id) = (self.store.home.session_files(session), call_id.to_owned());
         let kept = tokio::task::spawn_blocking(move || files.kept_change(&call_id)).await;
-        let ChangeSet(files) = kept.map_err(|_| StoreError::CutOff)??.ok_or(UndoError::Unknown)?;
+        let ChangeSet(files) = kept.map_err(|_| StoreError::ShutDown)??.ok_or(UndoError::Unknown)?;
         let path = files.first().ok_or(UndoError::Unknown)?.path.clone();
         let changes = match is_undone {
             true => ChangeSet(files),
@@ -118,7 +118,7 @@ impl Editor {
         };
         let editor = self.clone();
         let written = tokio::spawn(async move { editor.write(&changes).await }).await;
-        written.map_err(|_| StoreError::CutOff)??;
+        written.map_err(|_| StoreError::ShutDown)??;
         Ok(Undone { path, undone: !is_undone })
     }
 }
@@ -254,7 +254,9 @@ impl FileCall {
         let made = made.await;
         Ok(match made.map_err(|_| EndRun::Broken("a file's change was cut off".to_owned()))? {
             Ok(()) => done(&change),
-            Err(StoreError::Changed { .. } | StoreError::NotFound { .. }) => ToolAnswer::failed(outdated(&change.path)),
+            Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) => {
+                ToolAnswer::failed(outdated(&change.path))
+            }
             Err(error) => ToolAnswer::failed(format!("{error}. Nothing was changed.")),
         })
     }

@@ -46,7 +46,7 @@ impl Editor {
             Ok(PlannedUndo { path, calls, effect })
         });
         let mut files = files.collect::<Result<Vec<PlannedUndo>, StoreError>>()?;
-        hold_back_sets(&mut files);
+        refuse_dependent_sets(&mut files);
         Ok(files)
     }
 
@@ -74,7 +74,7 @@ impl Editor {
 }
 
 /// Refuses a file if another file of one of its calls is refused, because the undo of a call is refused as a whole.
-fn hold_back_sets(files: &mut [PlannedUndo]) {
+fn refuse_dependent_sets(files: &mut [PlannedUndo]) {
     loop {
         let stays = |file: &&PlannedUndo| file.effect == UndoEffect::Refuse;
         let refused: Vec<String> = files.iter().filter(stays).flat_map(|file| file.calls.clone()).collect();

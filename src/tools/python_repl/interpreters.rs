@@ -46,20 +46,20 @@ pub struct Slot {
     /// The permissions of the process beyond those that every command has.
     rights: Permissions,
     /// Whether the process has received, or could read, text that strangers may have written.
-    outside: Arc<AtomicBool>,
+    tainted: Arc<AtomicBool>,
     last_used: Option<Instant>,
     idle_watch: Option<AbortHandle>,
     me: Weak<AsyncMutex<Slot>>,
 }
 
 impl Slot {
-    fn new(me: &Weak<AsyncMutex<Slot>>, outside: Arc<AtomicBool>) -> AsyncMutex<Self> {
+    fn new(me: &Weak<AsyncMutex<Slot>>, tainted: Arc<AtomicBool>) -> AsyncMutex<Self> {
         AsyncMutex::new(Self {
             process: None,
             lost: None,
             calls: 0,
             rights: Permissions::default(),
-            outside,
+            tainted,
             last_used: None,
             idle_watch: None,
             me: me.clone(),
@@ -69,7 +69,7 @@ impl Slot {
     /// Ends a process that does not fit the next call: one with network for a call without it or the reverse, or one that
     /// cannot read the documents that the call reads. A process that could read documents is kept even if the call reads
     /// none: it may already know their content.
-    pub fn fit(&mut self, permissions: Permissions) {
+    pub fn close_if_incompatible(&mut self, permissions: Permissions) {
         if self.rights.network != permissions.network {
             self.close(InterpreterLost::Network);
         } else if permissions.knowledge && !self.rights.knowledge {
@@ -77,18 +77,18 @@ impl Slot {
         }
         if self.process.is_none() {
             self.rights = permissions;
-            self.outside.store(false, Ordering::Relaxed);
+            self.tainted.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Makes the output of the process count as text from outside for the rest of its life.
-    pub fn has_read_outside(&self) {
-        self.outside.store(true, Ordering::Relaxed);
+    /// Makes the output of the process count as tainted for the rest of its life.
+    pub fn mark_tainted(&self) {
+        self.tainted.store(true, Ordering::Relaxed);
     }
 
     fn close(&mut self, why: InterpreterLost) {
         if self.process.take().is_some() {
-            self.outside.store(false, Ordering::Relaxed);
+            self.tainted.store(false, Ordering::Relaxed);
             self.lost = Some(why);
         }
     }
@@ -111,13 +111,13 @@ pub struct Interpreters {
 struct Kept {
     slot: Arc<AsyncMutex<Slot>>,
     /// The flag of the slot, readable while a call has locked the slot.
-    outside: Arc<AtomicBool>,
+    tainted: Arc<AtomicBool>,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        let outside = Arc::<AtomicBool>::default();
-        Self { slot: Arc::new_cyclic(|me| Slot::new(me, outside.clone())), outside }
+        let tainted = Arc::<AtomicBool>::default();
+        Self { slot: Arc::new_cyclic(|me| Slot::new(me, tainted.clone())), tainted }
     }
 }
 
@@ -136,8 +136,8 @@ impl Interpreters {
     }
 
     /// Returns whether the session's interpreter has received text that strangers may have written.
-    pub fn holds_outside(&self, session: &SessionId) -> bool {
-        self.slots().get(session).is_some_and(|kept| kept.outside.load(Ordering::Relaxed))
+    pub fn is_tainted(&self, session: &SessionId) -> bool {
+        self.slots().get(session).is_some_and(|kept| kept.tainted.load(Ordering::Relaxed))
     }
 
     /// Makes room for one more interpreter by closing the least recently used one. Returns false if all are busy.

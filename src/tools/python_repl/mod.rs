@@ -61,7 +61,7 @@ struct PythonHost {
 }
 
 #[derive(Serialize)]
-struct Order<'a> {
+struct EvalRequest<'a> {
     id: u64,
     code: &'a str,
     /// Maximum bytes of output to return.
@@ -69,7 +69,7 @@ struct Order<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EvalResponse {
     id: u64,
     error: Option<String>,
     head: String,
@@ -79,9 +79,9 @@ struct Answer {
 
 /// How a call in an interpreter ended.
 enum Ended {
-    Answered(Answer),
+    Answered(EvalResponse),
     /// It did not end in time and was interrupted; the interpreter is still alive.
-    Interrupted(Answer),
+    Interrupted(EvalResponse),
     /// It did not stop even when interrupted.
     Stuck,
     Crashed,
@@ -138,7 +138,7 @@ impl PythonHost {
             () = cancel.cancelled() => return Err(cancelled(String::new(), EgressAttempts::default())),
         };
         let started = Instant::now();
-        slot.fit(permissions);
+        slot.close_if_incompatible(permissions);
         let lost = slot.lost.take();
         // Removed from the slot during the call: if this future is dropped, the interpreter dies with it, and the next call
         // knows.
@@ -161,25 +161,26 @@ impl PythonHost {
             }
         };
         if self.environment.reaches_outside(permissions) {
-            slot.has_read_outside();
+            slot.mark_tainted();
         }
         slot.lost = Some(InterpreterLost::Stopped);
         slot.calls += 1;
-        let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, cancel).await;
+        let ended =
+            self.evaluate(&mut process, EvalRequest { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, cancel).await;
         // The network was granted for this call only: later attempts by its threads and children are refused.
         process.suspend_network();
-        let contacts = process.take_attempts();
-        let report = Report { code, lost, permissions, contacts: &contacts, took: started.elapsed() };
+        let egress_attempts = process.take_attempts();
+        let report = Report { code, lost, permissions, egress_attempts: &egress_attempts, took: started.elapsed() };
         let answer = match ended {
-            Ended::Answered(answer) => {
+            Ended::Answered(response) => {
                 self.keep(&mut slot, process);
-                self.answered(report, answer)
+                self.answered(report, response)
             }
-            Ended::Interrupted(answer) => {
+            Ended::Interrupted(response) => {
                 self.keep(&mut slot, process);
-                let text = output(&answer).0;
+                let text = output(&response).0;
                 if cancel.is_cancelled() {
-                    return Err(cancelled(text, contacts));
+                    return Err(cancelled(text, egress_attempts));
                 }
                 let message = format!("interrupted after {} s; the variables are kept", self.limits.wall.as_secs());
                 report.failed(&message, &text)
@@ -187,7 +188,7 @@ impl PythonHost {
             Ended::Stuck => {
                 process.kill().await;
                 if cancel.is_cancelled() {
-                    return Err(cancelled(String::new(), contacts));
+                    return Err(cancelled(String::new(), egress_attempts));
                 }
                 slot.lost = None;
                 let message = format!(
@@ -223,12 +224,12 @@ impl PythonHost {
         self.environment.sandbox.open(job).await
     }
 
-    async fn ask(&self, process: &mut Process, order: Order<'_>, cancel: &CancellationToken) -> Ended {
-        let id = order.id;
-        let order = serde_json::to_string(&order).expect("numbers and a string");
+    async fn evaluate(&self, process: &mut Process, request: EvalRequest<'_>, cancel: &CancellationToken) -> Ended {
+        let id = request.id;
+        let request = serde_json::to_string(&request).expect("numbers and a string");
         let deadline = Instant::now() + self.limits.wall;
-        // If the process is gone, its answer is missing below; if it does not read its input, the deadline applies.
-        let sent = tokio::time::timeout(self.limits.wall, process.send(&order)).await;
+        // If the process is gone, its response is missing below; if it does not read its input, the deadline applies.
+        let sent = tokio::time::timeout(self.limits.wall, process.send(&request)).await;
         if sent.is_err() {
             return Ended::Stuck;
         }
@@ -237,12 +238,12 @@ impl PythonHost {
             () = cancel.cancelled() => Reply::Late,
         };
         match first {
-            Reply::Answer(answer) => Ended::Answered(answer),
+            Reply::Response(response) => Ended::Answered(response),
             Reply::Ended => Ended::Crashed,
             Reply::Late => {
                 process.interrupt().await;
                 match reply(process, id, Instant::now() + self.limits.interrupt).await {
-                    Reply::Answer(answer) => Ended::Interrupted(answer),
+                    Reply::Response(response) => Ended::Interrupted(response),
                     Reply::Ended => Ended::Crashed,
                     Reply::Late => Ended::Stuck,
                 }
@@ -256,12 +257,12 @@ impl PythonHost {
         self.interpreters.used(slot);
     }
 
-    fn answered(&self, report: Report<'_>, answer: Answer) -> ToolAnswer {
-        let (mut text, truncated) = output(&answer);
+    fn answered(&self, report: Report<'_>, response: EvalResponse) -> ToolAnswer {
+        let (mut text, truncated) = output(&response);
         if truncated {
-            text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(answer.bytes)));
+            text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(response.bytes)));
         }
-        if answer.error.is_some()
+        if response.error.is_some()
             && let Some(hint) = self.environment.hint(&text, report.permissions)
         {
             text.push_str(&format!("\n[{hint}]"));
@@ -269,16 +270,16 @@ impl PythonHost {
         if text.is_empty() {
             text = "[no output]".to_owned();
         }
-        let message = answer.error.clone().unwrap_or_else(|| "ran".to_owned());
+        let message = response.error.clone().unwrap_or_else(|| "ran".to_owned());
         let mut done = ToolAnswer::done(message, report.with_note(&text));
-        done.ok = answer.error.is_none();
+        done.ok = response.error.is_none();
         let mut data = json!({
             "duration_ms": report.took.as_millis() as u64,
-            "output_bytes": answer.bytes,
+            "output_bytes": response.bytes,
             "truncated": truncated,
             "new_interpreter": report.lost.is_some(),
         });
-        report.contacts.add_to(&mut data);
+        report.egress_attempts.add_to(&mut data);
         done.with_code(report.code).with_data(data)
     }
 }
@@ -309,7 +310,7 @@ impl PreparedCall for Code {
     }
 
     fn holds_outside_text(&self) -> bool {
-        self.pythons.interpreters.holds_outside(&self.session)
+        self.pythons.interpreters.is_tainted(&self.session)
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -322,7 +323,7 @@ struct Report<'a> {
     code: &'a str,
     lost: Option<InterpreterLost>,
     permissions: Permissions,
-    contacts: &'a EgressAttempts,
+    egress_attempts: &'a EgressAttempts,
     took: Duration,
 }
 
@@ -333,7 +334,7 @@ impl Report<'_> {
             self.lost.map(|lost| format!("[new Python: {}; earlier variables and imports are gone]", lost.reason())),
         );
         lines.push(text.to_owned());
-        lines.extend(self.contacts.line());
+        lines.extend(self.egress_attempts.line());
         lines.join("\n")
     }
 
@@ -342,17 +343,17 @@ impl Report<'_> {
         let mut answer = ToolAnswer::failed(message).with_code(self.code);
         answer.text = self.with_note(text.trim_start());
         let mut data = json!({"duration_ms": self.took.as_millis() as u64, "new_interpreter": self.lost.is_some()});
-        self.contacts.add_to(&mut data);
+        self.egress_attempts.add_to(&mut data);
         answer.with_data(data)
     }
 }
 
-fn cancelled(text: String, contacts: EgressAttempts) -> EndRun {
-    EndRun::Cancelled { text, contacts }
+fn cancelled(text: String, egress_attempts: EgressAttempts) -> EndRun {
+    EndRun::Cancelled { text, egress_attempts }
 }
 
 enum Reply {
-    Answer(Answer),
+    Response(EvalResponse),
     Ended,
     Late,
 }
@@ -361,8 +362,8 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
     loop {
         match process.line(deadline.saturating_duration_since(Instant::now())).await {
             // Skips other lines: the code wrote them to a descriptor that it was not given.
-            Line::Text(line) => match serde_json::from_str::<Answer>(&line) {
-                Ok(answer) if answer.id == id => return Reply::Answer(answer),
+            Line::Text(line) => match serde_json::from_str::<EvalResponse>(&line) {
+                Ok(response) if response.id == id => return Reply::Response(response),
                 Ok(_) | Err(_) => {}
             },
             Line::Ended => return Reply::Ended,
@@ -372,8 +373,8 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
 }
 
 /// Returns the text and whether anything was left out.
-fn output(answer: &Answer) -> (String, bool) {
-    let captured = Captured { head: bytes(&answer.head), tail: bytes(&answer.tail), total_bytes: answer.bytes };
+fn output(response: &EvalResponse) -> (String, bool) {
+    let captured = Captured { head: bytes(&response.head), tail: bytes(&response.tail), total_bytes: response.bytes };
     let (text, truncated) = captured.clip(OUTPUT_LIMIT);
     (trimmed(&plain(&text)).unwrap_or_default().to_owned(), truncated)
 }

@@ -93,7 +93,9 @@ impl Command {
         };
         match shell.environment.sandbox.run(job, options.cancel).await {
             Ok(done) => match done.exit {
-                Exit::Cancelled => Err(EndRun::Cancelled { text: output(&done).0, contacts: done.contacts }),
+                Exit::Cancelled => {
+                    Err(EndRun::Cancelled { text: output(&done).0, egress_attempts: done.egress_attempts })
+                }
                 Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(&done)),
             },
             Err(error) => Ok(CommandEnvironment::refusal(&error).with_code(command)),
@@ -118,7 +120,7 @@ impl Command {
         if let Some(advice) = self.advice(done) {
             text.push_str(&format!("\n[{advice}]"));
         }
-        if let Some(line) = done.contacts.line() {
+        if let Some(line) = done.egress_attempts.line() {
             text.push_str(&format!("\n{line}"));
         }
         let text = match text.trim_start_matches('\n') {
@@ -136,7 +138,7 @@ impl Command {
             "stderr_bytes": done.stderr.total_bytes,
             "truncated": truncated,
         });
-        done.contacts.add_to(&mut data);
+        done.egress_attempts.add_to(&mut data);
         let mut answer = ToolAnswer::done(message, text).with_code(&self.command).with_data(data);
         answer.ok = done.exit == Exit::Code(0);
         answer

@@ -13,8 +13,11 @@ async fn silence_before_first_byte_is_retried_once() {
 
     let (server, client) = scripted([hang(), hang(), ok("never")]).await;
     let (_, error, _) = timed(&client).await;
-    let expected =
-        ProviderError::Timeout { provider: "Test".into(), phase: Phase::FirstByte, waited: Duration::from_secs(60) };
+    let expected = ProviderError::Timeout {
+        provider: "Test".into(),
+        phase: TimeoutPhase::FirstByte,
+        waited: Duration::from_secs(60),
+    };
     assert_eq!((error, server.requests().len()), (Some(expected), 2));
 }
 

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use crate::world::Server;
 
 /// Keeps the injection active until it is dropped.
-pub struct Tampered(Child);
+pub struct SyscallFaultInjection(Child);
 
-impl Tampered {
-    /// Starts the injection. `calls` are names separated by commas, `how` is the specification for `inject=`. If
+impl SyscallFaultInjection {
+    /// Starts the injection. `calls` are names separated by commas, `fault` is the specification for `inject=`. If
     /// folders or files are given, only calls on them are affected. Returns `None` and prints why if the process
     /// cannot be traced.
-    pub fn start(server: &Server<'_>, (calls, how): (&str, &str), on: &[&Path]) -> Option<Self> {
+    pub fn start(server: &Server<'_>, (calls, fault): (&str, &str), paths: &[&Path]) -> Option<Self> {
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{how}")]);
-        on.iter().for_each(|path| {
+        strace.args(["-f", "-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{fault}")]);
+        paths.iter().for_each(|path| {
             strace.arg("-P").arg(path);
         });
         strace.args(["-p", &server.pid().to_string()]);
@@ -42,7 +42,7 @@ impl Tampered {
     }
 }
 
-impl Drop for Tampered {
+impl Drop for SyscallFaultInjection {
     fn drop(&mut self) {
         let pid = i32::try_from(self.0.id()).expect("a process id");
         // SAFETY: signals our own child, not waited for yet. On SIGINT strace detaches from the server.

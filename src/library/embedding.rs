@@ -12,18 +12,18 @@ use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::heap;
 use crate::retrieval::chunk_index::key;
 use crate::retrieval::vectors::QueryVector;
-use crate::retrieval::{Snapshot, Vectors};
+use crate::retrieval::{IndexSnapshot, Vectors};
 
 /// Number of texts per call of the embedder; progress is reported between calls.
-const BATCH: usize = 16;
+const BATCH_TEXTS: usize = 16;
 /// Minimum interval between progress reports.
-pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(300);
 /// How long a search waits for the model to load.
-const SOON: Duration = Duration::from_millis(700);
+const LOAD_WAIT: Duration = Duration::from_millis(700);
 /// Share of embedded chunks below which the vector retriever is not used.
-const ENOUGH: f64 = 0.9;
+const MIN_EMBEDDED_SHARE: f64 = 0.9;
 /// Stale vectors are dropped if the cache has more than twice as many vectors as there are chunks, plus this number.
-pub(super) const GARBAGE: usize = 256;
+pub(super) const MAX_STALE_VECTORS: usize = 256;
 
 /// An embedding model and its vectors.
 pub struct Store {
@@ -37,7 +37,7 @@ impl Store {
         self.read().row(key(indexed)).is_some()
     }
 
-    pub fn rows(&self, snapshot: &Snapshot) -> Vec<(Address, u32)> {
+    pub fn rows(&self, snapshot: &IndexSnapshot) -> Vec<(Address, u32)> {
         let vectors = self.read();
         snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))).collect()
     }
@@ -54,7 +54,7 @@ impl Store {
 impl Library {
     /// Loads the model and computes the missing vectors, so that they are ready for the first search.
     pub fn warm(self: &Arc<Self>) {
-        if let Err(error) = self.follow() {
+        if let Err(error) = self.refresh() {
             tracing::warn!(folder = self.folder(), %error, "the folder cannot be indexed");
         }
         self.prepare();
@@ -70,14 +70,14 @@ impl Library {
     }
 
     /// Returns the question as a vector, or the reason why the search goes by words alone.
-    pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<QueryVector, WeightReason> {
+    pub(super) fn embed_query(self: &Arc<Self>, query: &str) -> Result<QueryVector, WeightReason> {
         let store = self.loaded()?;
         self.embed_missing();
         if !store.embedder.knows(query) {
             return Err(WeightReason::UnknownLanguage);
         }
         let embedded = self.view().embedded();
-        if f64::from(embedded.done) < f64::from(embedded.total) * ENOUGH {
+        if f64::from(embedded.done) < f64::from(embedded.total) * MIN_EMBEDDED_SHARE {
             return Err(WeightReason::Embedding);
         }
         let vector = store.embedder.embed(EmbeddingInput::Query, &[query]).map_err(|error| {
@@ -100,15 +100,15 @@ impl Library {
         if let Some(error) = self.background.recent_failure() {
             return Err(reason(&error));
         }
-        let begun = self.beside(Task::LoadModel, |library, running| {
+        let begun = self.spawn_background(Task::LoadModel, |library, running| {
             let _ = library.store();
-            heap::give_back();
+            heap::trim_heap();
             drop(running);
         });
         if !begun {
             return Err(WeightReason::EmbeddingFailed);
         }
-        if !self.background.wait(Task::LoadModel, SOON) {
+        if !self.background.wait(Task::LoadModel, LOAD_WAIT) {
             return Err(WeightReason::Embedding);
         }
         let failed = || self.background.recent_failure().map_or(WeightReason::EmbeddingFailed, |error| reason(&error));
@@ -169,12 +169,12 @@ impl Library {
         if !(wanted || self.lacks_pieces()) {
             return;
         }
-        self.beside(Task::MakeVectors, move |library, running| {
+        self.spawn_background(Task::MakeVectors, move |library, running| {
             if let Some(store) = library.view().store.clone().filter(|_| wanted) {
                 library.embed(&store);
             }
             library.make_pieces();
-            heap::give_back();
+            heap::trim_heap();
             drop(running);
             let view = library.view();
             library.show(view.snapshot.clone(), view.store.clone());
@@ -203,10 +203,10 @@ impl Library {
         }
     }
 
-    fn embed_all(&self, store: &Store, snapshot: &Snapshot, missing: &[(Address, u64)]) -> Result<(), EmbedError> {
+    fn embed_all(&self, store: &Store, snapshot: &IndexSnapshot, missing: &[(Address, u64)]) -> Result<(), EmbedError> {
         let total = snapshot.len() as u32;
         let mut shown = Instant::now();
-        for (batch, chunks) in missing.chunks(BATCH).enumerate() {
+        for (batch, chunks) in missing.chunks(BATCH_TEXTS).enumerate() {
             let mut texts = Vec::with_capacity(chunks.len());
             for (address, _) in chunks {
                 let chunk = snapshot.chunk(*address).map_err(|error| EmbedError::Unavailable(error.to_string()))?;
@@ -219,9 +219,9 @@ impl Library {
                 vectors.add(*key, vector).map_err(|error| EmbedError::Unavailable(error.to_string()))?;
             }
             drop(vectors);
-            if shown.elapsed() > SHOWN_EVERY {
+            if shown.elapsed() > PROGRESS_INTERVAL {
                 shown = Instant::now();
-                let done = total - missing.len() as u32 + (batch * BATCH + chunks.len()) as u32;
+                let done = total - missing.len() as u32 + (batch * BATCH_TEXTS + chunks.len()) as u32;
                 self.report(IndexProgress { state: IndexState::Embedding, done, total });
             }
         }
@@ -233,7 +233,7 @@ impl Library {
     fn drop_garbage(&self, store: &Arc<Store>) -> Result<(), Box<dyn std::error::Error>> {
         let Some(snapshot) = self.view().snapshot.clone() else { return Ok(()) };
         let kept = store.read().len();
-        if kept <= 2 * snapshot.len() + GARBAGE {
+        if kept <= 2 * snapshot.len() + MAX_STALE_VECTORS {
             return Ok(());
         }
         let name = self.cache_name(&*store.embedder);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Library, LibraryError, SearchOptions, TESTS};
 use crate::clock;
 use crate::domain::{Hit, Place};
-use crate::retrieval::cases::{Problem, TestCase, parse};
+use crate::retrieval::cases::{InvalidTestLine, TestCase, parse};
 use crate::store::StoreError;
 
 /// Number of hits searched for the right one; a test whose right hit ranks lower counts as not found.
@@ -84,7 +84,7 @@ impl Library {
     ///
     /// # Errors
     /// Returns an error if the file exists and cannot be read.
-    pub fn cases(&self) -> Result<(Vec<TestCase>, Vec<Problem>), LibraryError> {
+    pub fn cases(&self) -> Result<(Vec<TestCase>, Vec<InvalidTestLine>), LibraryError> {
         let Ok(path) = Place::parse(&self.tests_path()) else { return Ok(Default::default()) };
         match self.home.read_text(&path) {
             Ok(text) => Ok(parse(&text.content)),
@@ -101,13 +101,13 @@ impl Library {
     ///
     /// # Errors
     /// Returns an error if the tests or the folder cannot be read.
-    pub fn examine(self: &Arc<Self>, k: usize) -> Result<TestReport, LibraryError> {
+    pub fn evaluate(self: &Arc<Self>, k: usize) -> Result<TestReport, LibraryError> {
         let (cases, _) = self.cases()?;
         let before = self.last_report();
         let mut results = Vec::with_capacity(cases.len());
         let mut took = Vec::with_capacity(cases.len());
         let mut mode = "lexical".to_owned();
-        self.settle()?;
+        self.wait_until_ready()?;
         for case in &cases {
             let started = Instant::now();
             let found = self.search(&case.query, SearchOptions { k: DEPTH, near_misses: 0, vector_weight: None })?;

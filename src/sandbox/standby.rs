@@ -12,19 +12,19 @@ use super::wire::JobRequest;
 use super::{Job, Level, Sandbox, SandboxError};
 
 /// Maximum time for a supervisor to exit after its report.
-const ENDING: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The waiting supervisor, if any.
 #[derive(Clone, Default)]
-pub struct Ready(Arc<Mutex<Option<Supervised>>>);
+pub struct StandbySupervisor(Arc<Mutex<Option<Supervised>>>);
 
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for StandbySupervisor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ready")
+        f.write_str("StandbySupervisor")
     }
 }
 
-impl Ready {
+impl StandbySupervisor {
     fn take(&self) -> Option<Supervised> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         // A supervisor that was killed while it waited must not look like one that died during a job.
@@ -38,30 +38,30 @@ impl Ready {
 
 impl Sandbox {
     /// Returns the supervisor for a job without input. At level `strict` each job has its own, with its own namespaces.
-    pub(super) async fn supervisor(&self, job: &Job, order: &JobRequest) -> Result<Supervised, SandboxError> {
-        if let Some(mut waiting) = self.ready.take() {
-            match waiting.control.submit(order).await {
+    pub(super) async fn supervisor(&self, job: &Job, request: &JobRequest) -> Result<Supervised, SandboxError> {
+        if let Some(mut waiting) = self.standby.take() {
+            match waiting.control.submit(request).await {
                 // It was killed while it waited, and nothing of the job was done.
                 Err(SandboxError::Lost) => {}
                 submitted => return submitted.map(|()| waiting),
             }
         }
-        self.start_supervisor(&self.around(job), Input::Null)
+        self.start_supervisor(&self.bubblewrap_arguments(job), Input::Null)
     }
 
     /// Waits in the background until a finished supervisor exits, then starts the next one. If that fails, the next job
     /// starts its own and reports the error.
-    pub(super) fn see_out(&self, mut done: Child) {
+    pub(super) fn reap_and_prestart(&self, mut done: Child) {
         let sandbox = self.clone();
         tokio::spawn(async move {
-            if timeout(ENDING, done.wait()).await.is_err() {
+            if timeout(EXIT_TIMEOUT, done.wait()).await.is_err() {
                 let _ = done.start_kill();
             }
             if sandbox.config.level == Level::Strict {
                 return;
             }
             if let Ok(supervised) = sandbox.start_supervisor(&[], Input::Null) {
-                sandbox.ready.put(supervised);
+                sandbox.standby.put(supervised);
             }
         });
     }

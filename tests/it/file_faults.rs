@@ -40,12 +40,12 @@ struct Count {
 
 /// Selects the operation that fails. Cheap to clone.
 #[derive(Clone)]
-pub struct Failing {
+pub struct FileFaultInjector {
     home: PathBuf,
     count: Arc<Mutex<Count>>,
 }
 
-impl Failing {
+impl FileFaultInjector {
     pub fn below(home: PathBuf) -> Self {
         Self { home: home.canonicalize().expect("a folder"), count: Arc::default() }
     }
@@ -65,9 +65,9 @@ impl Failing {
     /// Returns whether the kernel allows this kind of supervision.
     pub fn is_possible() -> bool {
         let action: u32 = libc::SECCOMP_RET_USER_NOTIF;
-        let asked = (libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action);
+        let query = (libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action);
         // SAFETY: it reads one number that outlives the call.
-        let known = unsafe { libc::syscall(libc::SYS_seccomp, asked.0, asked.1, asked.2) } == 0;
+        let known = unsafe { libc::syscall(libc::SYS_seccomp, query.0, query.1, query.2) } == 0;
         // Only root can read the descriptors of the server, because it is non-dumpable.
         // SAFETY: takes no arguments.
         let is_root = unsafe { libc::geteuid() } == 0;
@@ -85,10 +85,10 @@ impl Failing {
         unsafe {
             command.pre_exec(move || send(&theirs, listen(&filter)?));
         }
-        let failing = self.clone();
+        let injector = self.clone();
         std::thread::spawn(move || {
             let Some(listener) = receive(&ours) else { return };
-            failing.answer(&listener);
+            injector.answer(&listener);
         });
     }
 
@@ -102,10 +102,11 @@ impl Failing {
                 return;
             }
             // SAFETY: all zeros is a valid value of these structs, and the kernel requires it.
-            let (mut asked, mut answer): (libc::seccomp_notif, libc::seccomp_notif_resp) =
+            let (mut notification, mut answer): (libc::seccomp_notif, libc::seccomp_notif_resp) =
                 unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
             // SAFETY: the kernel fills in a struct of its own layout.
-            let got = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) };
+            let got =
+                unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification) };
             let error = std::io::Error::last_os_error().raw_os_error();
             match (got, error) {
                 (0, _) => {}
@@ -113,8 +114,8 @@ impl Failing {
                 (_, Some(libc::ENOENT | libc::EINTR)) => continue,
                 _ => return,
             }
-            answer.id = asked.id;
-            match self.decide(&asked) {
+            answer.id = notification.id;
+            match self.decide(&notification) {
                 Some(error) => answer.error = -error,
                 None => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             }
@@ -123,13 +124,13 @@ impl Failing {
         }
     }
 
-    fn decide(&self, asked: &libc::seccomp_notif) -> Option<i32> {
+    fn decide(&self, notification: &libc::seccomp_notif) -> Option<i32> {
         // Inspecting the operation takes time, so it happens only while a fault is armed.
         self.count.lock().unwrap().armed?;
-        let place = self.place(asked)?;
+        let place = self.place(notification)?;
         let mut count = self.count.lock().unwrap();
         let fault = count.armed?;
-        let frees = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_unlinkat].contains(&asked.data.nr.into());
+        let frees = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_unlinkat].contains(&notification.data.nr.into());
         if fault.error == libc::ENOSPC && frees {
             // These operations need no disk space.
             return None;
@@ -138,19 +139,19 @@ impl Failing {
         if count.seen != fault.nth {
             return None;
         }
-        count.failed = Some(format!("{} on {}", asked.data.nr, place.display()));
+        count.failed = Some(format!("{} on {}", notification.data.nr, place.display()));
         Some(fault.error)
     }
 
     /// Returns the path that an operation changes, if it is below the home. Caches are ignored because they are rebuilt.
-    fn place(&self, asked: &libc::seccomp_notif) -> Option<PathBuf> {
-        let call = libc::c_long::from(asked.data.nr);
-        let descriptor = asked.data.args[0] as RawFd;
-        let place = std::fs::read_link(format!("/proc/{}/fd/{descriptor}", asked.pid)).ok()?;
+    fn place(&self, notification: &libc::seccomp_notif) -> Option<PathBuf> {
+        let call = libc::c_long::from(notification.data.nr);
+        let descriptor = notification.data.args[0] as RawFd;
+        let place = std::fs::read_link(format!("/proc/{}/fd/{descriptor}", notification.pid)).ok()?;
         let below = place.strip_prefix(&self.home).ok()?;
         let creates = match call {
-            libc::SYS_openat => asked.data.args[2] as i32 & libc::O_CREAT != 0,
-            libc::SYS_openat2 => flags(asked)? & libc::O_CREAT as u64 != 0,
+            libc::SYS_openat => notification.data.args[2] as i32 & libc::O_CREAT != 0,
+            libc::SYS_openat2 => flags(notification)? & libc::O_CREAT as u64 != 0,
             _ => true,
         };
         let counts = creates && !below.starts_with("storage/retrieval") && !below.starts_with("scratch");
@@ -159,9 +160,9 @@ impl Failing {
 }
 
 /// Reads the first field of the `openat2` argument from the memory of the requesting process.
-fn flags(asked: &libc::seccomp_notif) -> Option<u64> {
-    let mut memory = std::fs::File::open(format!("/proc/{}/mem", asked.pid)).ok()?;
-    memory.seek(SeekFrom::Start(asked.data.args[2])).ok()?;
+fn flags(notification: &libc::seccomp_notif) -> Option<u64> {
+    let mut memory = std::fs::File::open(format!("/proc/{}/mem", notification.pid)).ok()?;
+    memory.seek(SeekFrom::Start(notification.data.args[2])).ok()?;
     let mut bytes = [0; 8];
     memory.read_exact(&mut bytes).ok()?;
     Some(u64::from_ne_bytes(bytes))

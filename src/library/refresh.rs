@@ -11,30 +11,30 @@ use crate::retrieval::{FolderIndex, Listed};
 use crate::store::FolderScan;
 
 /// More new bytes than this are indexed in the background, while searches go on: a second's work.
-const AT_ONCE: u64 = 4 << 20;
+const MAX_FOREGROUND_BYTES: u64 = 4 << 20;
 /// Bytes read between two commits.
-const BATCH: u64 = 4 << 20;
+const BATCH_BYTES: u64 = 4 << 20;
 /// Number of bytes read after which freed memory is returned to the system.
-pub(super) const MUCH: u64 = 256 << 10;
+pub(super) const TRIM_THRESHOLD: u64 = 256 << 10;
 
 impl Library {
     /// Updates the index from the files: at once, or in the background if much is new.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be listed or the index cannot be written.
-    pub fn follow(self: &Arc<Self>) -> Result<(), LibraryError> {
+    pub fn refresh(self: &Arc<Self>) -> Result<(), LibraryError> {
         if self.background.is_running(Task::BuildIndex) {
             return Ok(());
         }
         let mut seen = self.lock(&self.seen);
-        let changed = self.home.look(self.root(), &mut seen.look);
+        let changed = self.home.rescan(self.root(), &mut seen.scan);
         seen.indexed &= matches!(changed, Ok(false));
-        self.background.state().left_out = seen.look.left_out();
+        self.background.state().left_out = seen.scan.left_out();
         changed?;
         if seen.indexed {
             return Ok(());
         }
-        let listing = self.listing(&seen.look);
+        let listing = self.listing(&seen.scan);
         let mut guard = self.lock(&self.index);
         let opened = guard.is_none();
         if opened {
@@ -49,44 +49,44 @@ impl Library {
             seen.indexed = true;
             return Ok(());
         }
-        let (text, documents) = documents::apart(plan);
+        let (text, documents) = documents::split_documents(plan);
         let bytes = text.read.iter().map(|file| file.size).sum::<u64>();
-        if bytes > AT_ONCE {
+        if bytes > MAX_FOREGROUND_BYTES {
             self.publish(index)?;
             drop(guard);
-            self.build_beside(text, documents);
+            self.build_in_background(text, documents);
             return Ok(());
         }
         self.apply(index, &text)?;
         self.publish(index)?;
         drop(guard);
-        if bytes > MUCH {
-            heap::give_back();
+        if bytes > TRIM_THRESHOLD {
+            heap::trim_heap();
         }
         if documents.is_empty() {
             self.embed_if_used();
         } else {
             drop(seen);
-            self.build_beside(IndexUpdate::default(), documents);
-            self.background.wait(Task::BuildIndex, documents::PATIENCE);
+            self.build_in_background(IndexUpdate::default(), documents);
+            self.background.wait(Task::BuildIndex, documents::DOCUMENT_WAIT);
         }
         Ok(())
     }
 
     /// Updates the index after a file change was noticed; does nothing if no search has opened the index yet. Failures
     /// are logged: the next search meets them again.
-    pub fn follow_if_open(self: &Arc<Self>) {
+    pub fn refresh_if_open(self: &Arc<Self>) {
         if self.lock(&self.index).is_none() {
             return;
         }
-        if let Err(error) = self.follow() {
+        if let Err(error) = self.refresh() {
             tracing::warn!(folder = self.folder(), %error, "the index could not follow the files");
         }
     }
 
-    fn listing(&self, look: &FolderScan) -> Vec<Listed> {
+    fn listing(&self, scan: &FolderScan) -> Vec<Listed> {
         let tests = format!("{}/{TESTS}", self.folder());
-        let documents = look.files().into_iter().filter(|file| file.path.as_str() != tests);
+        let documents = scan.files().into_iter().filter(|file| file.path.as_str() != tests);
         documents
             .map(|file| Listed { path: file.path.rel_path().clone(), stamp: file.stamp, size: file.size })
             .collect()
@@ -131,14 +131,14 @@ impl Library {
         Ok(())
     }
 
-    fn build_beside(self: &Arc<Self>, text: IndexUpdate, documents: Vec<Listed>) {
+    fn build_in_background(self: &Arc<Self>, text: IndexUpdate, documents: Vec<Listed>) {
         let total = (text.read.len() + documents.len()) as u32;
         self.report(IndexProgress { state: IndexState::Building, done: 0, total });
-        self.beside(Task::BuildIndex, move |library, running| {
+        self.spawn_background(Task::BuildIndex, move |library, running| {
             if let Err(error) = library.build(text, &documents) {
                 tracing::warn!(folder = library.folder(), %error, "building the index stopped");
             }
-            heap::give_back();
+            heap::trim_heap();
             drop(running);
             library.report(IndexProgress { state: IndexState::Ready, ..IndexProgress::default() });
             library.embed_if_used();
@@ -155,7 +155,7 @@ impl Library {
             let mut bytes = 0;
             let fits = |file: &&Listed| {
                 bytes += file.size;
-                bytes <= BATCH
+                bytes <= BATCH_BYTES
             };
             let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
             let batch = IndexUpdate { read: rest[..count].to_vec(), gone: std::mem::take(&mut gone) };
@@ -182,7 +182,11 @@ impl Library {
         Ok(())
     }
 
-    pub(super) fn show(&self, snapshot: Option<Arc<crate::retrieval::Snapshot>>, store: Option<Arc<super::Store>>) {
+    pub(super) fn show(
+        &self,
+        snapshot: Option<Arc<crate::retrieval::IndexSnapshot>>,
+        store: Option<Arc<super::Store>>,
+    ) {
         let rows = match (&snapshot, &store) {
             (Some(snapshot), Some(store)) => store.rows(snapshot),
             _ => Vec::new(),
