@@ -33,7 +33,8 @@ export function clashesBelow(folder) {
 
 if (import.meta.filename === process.argv[1]) {
   const root = new URL('../..', import.meta.url).pathname
-  const found = [
+  const top = clashes(readdirSync(root)).map(([a, b]) => `${a} and ${b} differ only by case`)
+  const below = [
     'frontend',
     'src',
     'tests',
@@ -45,6 +46,7 @@ if (import.meta.filename === process.argv[1]) {
     'models',
     'eval',
   ].flatMap(folder => clashesBelow(join(root, folder)))
+  const found = [...top, ...below]
   for (const line of found) console.error(line)
   process.exitCode = found.length > 0 ? 1 : 0
 }

@@ -193,6 +193,8 @@ function handle(notice: Notice, id: string | null): void {
     case 'gap':
       reloadEverything()
       break
+    default:
+      notice satisfies never
   }
 }
 

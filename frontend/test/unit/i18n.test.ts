@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { translate } from '@/lib/i18n'
 import { choosePlurals } from '@/lib/plural'
-import { langOf } from '@/locales'
+import { LANGS, type Lang, langOf, localeOf } from '@/locales'
 import { en as first } from '@/locales/en'
 import { later } from '@/locales/en/later'
 import { zh } from '@/locales/zh'
@@ -13,21 +13,30 @@ const areas = (found: Record<string, Area>): Record<string, string>[] =>
   Object.entries(found)
     .filter(([path]) => !/\/(index|later|server)\.ts$/.test(path))
     .flatMap(([, area]) => Object.values(area))
-const modules = {
-  en: areas(import.meta.glob<Area>('../../src/locales/en/*.ts', { eager: true })),
-  zh: areas(import.meta.glob<Area>('../../src/locales/zh/*.ts', { eager: true })),
-}
+const files = import.meta.glob<Area>('../../src/locales/*/*.ts', { eager: true })
+const areasOf = (lang: Lang) =>
+  areas(Object.fromEntries(Object.entries(files).filter(([path]) => path.includes(`/${lang}/`))))
+
+/** The words of every language but the first, which the others are compared with. */
+const others = await Promise.all(
+  LANGS.flatMap(lang => {
+    const { load } = localeOf(lang)
+    return load ? [load().then(({ words }) => [lang, words] as const)] : []
+  }),
+)
 
 const places = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort()
 
-it('both languages have the same placeholders', () => {
-  for (const [key, text] of Object.entries(en))
-    expect(places(zh[key as keyof typeof en]), key).toEqual(places(text))
+it('all languages have the same placeholders', () => {
+  expect(others.length).toBeGreaterThan(0)
+  for (const [lang, words] of others)
+    for (const [key, text] of Object.entries(en))
+      expect(places(words[key as keyof typeof en]), `${lang}: ${key}`).toEqual(places(text))
 })
 
 it('a text is in one area only, and every area is used', () => {
-  for (const [lang, whole] of [['en', en] as const, ['zh', zh] as const]) {
-    const keys = modules[lang].flatMap(area => Object.keys(area))
+  for (const [lang, whole] of [['en', en] as const, ...others]) {
+    const keys = areasOf(lang).flatMap(area => Object.keys(area))
     expect(keys.sort(), lang).toEqual(Object.keys(whole).sort())
   }
 })
