@@ -15,9 +15,9 @@ help: ## Show this list
 
 run: build ## Build everything, get a model if none is configured, and start on http://127.0.0.1:8002
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
-	  echo "No model is configured or found: building the small embedded one. A key in .env is the better way; see README.md."; \
-	  $(MAKE) --no-print-directory model || echo "The small model could not be had (see above); starting without it."; fi
-	@python3 scripts/get-model.py --model use --once --yes --dir "$(MODELS_DIR)" || echo "The embedding model could not be had (see above): retrieval is lexical only."
+	  echo "No model is configured or found: building the small embedded one. A provider's key in .env gives you a better model; see README.md."; \
+	  $(MAKE) --no-print-directory model || echo "The small model could not be installed (see above); starting without it."; fi
+	@python3 scripts/get-model.py --model use --once --yes --dir "$(MODELS_DIR)" || echo "The embedding model could not be downloaded (see above): search uses words only."
 	@echo "Open http://127.0.0.1:$(PORT)"
 	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
 
@@ -86,7 +86,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder e5_small
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
-	@test -n "$(KIT)" || { echo "Say where the kit is: make eval KIT=DIR"; exit 2; }
+	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }
 	$(TARGET)/release/miniclaw eval --kit "$(KIT)" --runs "$(TARGET)/eval-runs"
 
 eval-cross: build ## Measure retrieval on questions asked in another language than the notes
@@ -112,10 +112,10 @@ fuzz: frontend/dist/index.html ## Run every property with as many cases as fit i
 KILLS ?= 200
 
 kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work and KILLS times while it waits for an answer, and check what is left
-	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it killed_at_any_moment -- --nocapture
+	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it -- --nocapture kill_loses_nothing_acknowledged kill_while_asking_loses_no_answer
 
 MINUTES ?= 10
 
-soak: build ## 1,000 open streams and 50 agents at work for MINUTES (10): memory, lost events, /health
+soak: build ## Run 50 agents with 1,000 open streams for MINUTES (10); print memory, lost events and /health latency
 	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
 	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --only soak --minutes $(MINUTES)
