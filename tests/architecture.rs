@@ -148,7 +148,7 @@ fn every_check_detects_its_violation() {
     fails(unfinished, "agent/x.rs", "const T: &str = r#\" \" \"#; fn g() { x.unwrap() }", "unwrap()");
 }
 
-/// Checks that every test that docs/faults.md names exists.
+/// Checks that every test that the documents name exists, and that every row of docs/faults.md names one.
 #[test]
 fn tests_named_in_docs_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -167,6 +167,18 @@ fn tests_named_in_docs_exist() {
         assert!(!named.is_empty(), "no test: {row}");
         named.iter().for_each(|name| assert!(there(name), "docs/faults.md names {name}, which is no test"));
     }
+    for document in ["docs/durability.md", "docs/trust.md", "ARCHITECTURE.md"] {
+        let text = std::fs::read_to_string(root.join(document)).unwrap();
+        let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| is_sentence(code)).collect();
+        assert!(!named.is_empty(), "{document} names no test");
+        named.iter().for_each(|name| assert!(there(name), "{document} names {name}, which is no test"));
+    }
+    assert!(is_sentence("void_claim_writes_nothing") && !is_sentence("is_searched") && !is_sentence("src/a_b_c_d.rs"));
+}
+
+/// Returns whether code in a document reads like the name of a test: four words or more in snake case.
+fn is_sentence(code: &str) -> bool {
+    code.split('_').count() >= 4 && code.chars().all(|letter| letter == '_' || letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
 /// Checks that test names are short claims; the details belong in the assertions.
