@@ -178,7 +178,8 @@ fn tests_named_in_docs_exist() {
 
 /// Returns whether code in a document reads like the name of a test: four words or more in snake case.
 fn is_sentence(code: &str) -> bool {
-    code.split('_').count() >= 4 && code.chars().all(|letter| letter == '_' || letter.is_ascii_lowercase() || letter.is_ascii_digit())
+    code.split('_').count() >= 4
+        && code.chars().all(|letter| letter == '_' || letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
 /// Checks that test names are short claims; the details belong in the assertions.
