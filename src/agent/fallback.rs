@@ -56,7 +56,7 @@ impl Run {
         let Some(other) = other else { return Err(ending(ExchangeError::Provider { error: refused, shown: false })) };
         let (model, instead_of) = (other.endpoint().model.clone(), client.endpoint().model.clone());
         tracing::warn!(%refused, model, instead_of, "another model is asked");
-        let message = format!("{refused} Asking {} instead.", other.endpoint().label);
+        let message = format!("{refused} Switching to {}.", other.endpoint().label);
         recorder.status(StatusKind::Retrying, message).await?;
         recorder.fact(Event::ModelChanged { work_id: recorder.work_id().clone(), model, instead_of }).await?;
         *client = other;

@@ -248,7 +248,7 @@ impl Run {
             Ok(search) => Arc::new(search),
             Err(error) => {
                 tracing::warn!(error, "memory could not be searched");
-                recorder.status(StatusKind::Waiting, format!("memory could not be searched: {error}")).await?;
+                recorder.status(StatusKind::Waiting, format!("Couldn't search memory: {error}")).await?;
                 return Ok(Some(Vec::new()));
             }
         };
@@ -284,8 +284,7 @@ impl Run {
         };
         let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits);
         if next.dropped > 0 {
-            let message =
-                format!("the {} oldest messages do not fit the model's context and were left out", next.dropped);
+            let message = format!("The {} oldest messages exceed the context window and are not sent", next.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
         let before = next.request.messages.len();
@@ -302,7 +301,7 @@ impl Run {
             return first;
         }
         recorder
-            .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
+            .status(StatusKind::Retrying, "The conversation exceeds the context window. Retrying with fewer messages")
             .await?;
         self.send(next, recorder, ModelAttempt { number: attempt.number + SECOND, ..attempt }).await
     }

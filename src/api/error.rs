@@ -56,17 +56,17 @@ impl ApiError {
 
     /// Returns the response for a handler that panicked.
     pub fn panicked() -> Response {
-        let message = "an internal error ended this request; the log has more";
+        let message = "an internal error occurred; see the server log";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
     }
 
     pub fn signed_out() -> Self {
-        let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
+        let message = "access token required: sign in at /, or send Authorization: Bearer <token>";
         Self::new(StatusCode::UNAUTHORIZED, "signed_out", message)
     }
 
     pub fn too_many_tries(seconds: u64) -> Self {
-        let message = format!("too many wrong tokens came from your address; try again in {seconds} s");
+        let message = format!("too many failed sign-in attempts from your address; try again in {seconds} s");
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_tries", message);
         Self { retry_after: Some(seconds), ..error }
     }
@@ -105,9 +105,7 @@ pub(super) async fn normalize_error_response(answer: Response) -> Response {
     let text = axum::body::to_bytes(body, MAX_ERROR_TEXT_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     let (code, default) = match status {
-        StatusCode::METHOD_NOT_ALLOWED => {
-            ("wrong_method", "this address does not take this method; GET /api/docs shows what there is")
-        }
+        StatusCode::METHOD_NOT_ALLOWED => ("wrong_method", "method not allowed; see GET /api/docs"),
         _ => ("bad_request", status.canonical_reason().unwrap_or("the request was refused")),
     };
     let mut normalized =

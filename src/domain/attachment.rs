@@ -59,37 +59,37 @@ impl From<String> for UserPrompt {
 /// Why files cannot be attached to a message, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAttached {
-    #[error("a message takes at most {MOST_FILES} files and this one has {0}: send them with several messages")]
+    #[error("a message can have up to {MOST_FILES} files, and this one has {0}: send them in several messages")]
     TooMany(usize),
     #[error(
-        "{name} has {bytes} bytes, and an attached file may have {MOST_BYTES}: attach the part that matters, or put the \
-         file into knowledge/, where it is searched"
+        "{name} has {bytes} bytes, and an attachment can have up to {MOST_BYTES}: attach the relevant part, or add the \
+         file to knowledge/, where it is searched"
     )]
     TooLarge { name: String, bytes: usize },
     #[error(
-        "the attached files have {0} bytes together, and those of one message may have {MOST_TOGETHER}: attach the parts \
-         that matter, or put the files into knowledge/, where they are searched"
+        "the attachments have {0} bytes in total, and a message can have up to {MOST_TOGETHER}: attach the relevant parts, \
+         or add the files to knowledge/, where they are searched"
     )]
     TooLargeTogether(usize),
     #[error(
-        "{0} is not text, and only text can be attached: put a document into knowledge/, where its text is searched"
+        "{0}: unsupported file type, only text can be attached; add documents to knowledge/, where they are searched"
     )]
     NotText(String),
-    #[error("{0} is no picture that a model reads: it must be PNG, JPEG, WebP or GIF, whole, and sent as base64")]
+    #[error("{0}: unsupported image; it must be a complete PNG, JPEG, WebP or GIF, sent as base64")]
     NotPicture(String),
     #[error(
-        "{name} has {width} × {height} pixels, and a side of a picture may have {MOST_SIDE}: make it smaller, models read \
-         no more than about 1568"
+        "{name} has {width} × {height} pixels, and an image can have up to {MOST_SIDE} per side: resize it, models use \
+         about 1568 at most"
     )]
     TooWide { name: String, width: u32, height: u32 },
-    #[error("{name} has {bytes} bytes, and a picture may have {MOST_PICTURE_BYTES}: make it smaller")]
+    #[error("{name} has {bytes} bytes, and an image can have up to {MOST_PICTURE_BYTES}: resize it")]
     PictureTooLarge { name: String, bytes: usize },
     #[error(
-        "the pictures have {0} bytes together, and those of one message may have {MOST_PICTURES_TOGETHER}: send them with \
-         several messages"
+        "the images have {0} bytes in total, and a message can have up to {MOST_PICTURES_TOGETHER}: send them in several \
+         messages"
     )]
     PicturesTooLarge(u64),
-    #[error("the picture {0} is not kept with this session any more: attach it again")]
+    #[error("the image {0} is no longer stored with this session: attach it again")]
     NotKept(String),
 }
 

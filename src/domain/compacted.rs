@@ -36,29 +36,20 @@ pub struct CompactedPart {
 /// Why compacted messages cannot be restored, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreRefused {
-    #[error(
-        "where these messages stood is not recorded (they were compressed by an older version, or elsewhere); they can \
-         be read, and not brought back"
-    )]
+    #[error("the position of these messages wasn't recorded (they were compacted by an older version, or elsewhere)")]
     NotRecorded,
-    #[error("these messages are back in the conversation already")]
+    #[error("these messages are already restored")]
     AlreadyBack,
-    #[error("what came after them was compressed later ({0}): bring that back first")]
+    #[error("later messages were compacted after them ({0}): restore those first")]
     LaterPart(String),
     #[error(
-        "the conversation does not go on as it did after these messages; if it was taken another way, go back to the old \
-         one first"
+        "the conversation continues differently after these messages; if it has another version, switch back to the \
+         original one first"
     )]
     OtherWay,
-    #[error(
-        "the summary that stands for these messages was changed in the session's file; they can be read, and not \
-             brought back"
-    )]
+    #[error("the summary of these messages was changed in the session's file")]
     SummaryChanged,
-    #[error(
-        "the archive holds {found} messages and not the {count} that were put there; they can be read, and not brought \
-             back"
-    )]
+    #[error("the archive has {found} messages instead of {count}")]
     FileChanged { found: usize, count: usize },
 }
 

@@ -24,17 +24,17 @@ pub enum ApprovalResponse {
 /// Why a response is refused.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum AnswerRefused {
-    #[error("there is no such approval")]
+    #[error("this approval request doesn't exist")]
     Unknown,
-    #[error("this was already {0}")]
+    #[error("this request was already {0}")]
     Already(&'static str),
-    #[error("the time to answer is over; the call was not run")]
+    #[error("this request expired; the call was not run")]
     Expired,
-    #[error("this is not what was shown; look at it again")]
+    #[error("this request has changed; review it again")]
     HashDiffers,
     #[error("{0}")]
     BadArguments(String),
-    #[error("changes of persona, memory and skills are shown each time; they cannot be allowed for good")]
+    #[error("changes to persona, memory and skills require approval every time; they can't be always allowed")]
     NeverAlways,
 }
 

@@ -170,11 +170,11 @@ impl LocalModel {
     fn check_files(&self) -> Result<(), String> {
         if !self.files.program.is_file() {
             let program = self.files.program.display();
-            return Err(format!("The embedded model's program is not there ({program}). Build it with `make model`."));
+            return Err(format!("The built-in model's program was not found ({program}). Build it with `make model`."));
         }
         if !self.files.weights.is_file() {
             let weights = self.files.weights.display();
-            return Err(format!("The embedded model's file is not there ({weights}). Get it with `make model`."));
+            return Err(format!("The built-in model's file was not found ({weights}). Download it with `make model`."));
         }
         Ok(())
     }
@@ -245,12 +245,12 @@ impl Started {
     pub async fn state(&self) -> Loading {
         let health = match self.server.health().await {
             Ok(health) => health,
-            Err(error) => return Loading::NoProgress(format!("The embedded model does not answer: {error}")),
+            Err(error) => return Loading::NoProgress(format!("The built-in model isn't responding: {error}")),
         };
         match health.status.as_str() {
             "ready" => Loading::Done,
             "failed" => {
-                Loading::Failed(format!("The embedded model failed to load: {}", health.detail.unwrap_or_default()))
+                Loading::Failed(format!("The built-in model failed to load: {}", health.detail.unwrap_or_default()))
             }
             _ => Loading::Under(health.progress),
         }

@@ -71,9 +71,9 @@ pub enum EngineError {
     NoSession(SessionId),
     #[error("there is nobody here by the name {0}")]
     NoTenant(TenantId),
-    #[error("this session has no message {0} to go back to")]
+    #[error("this session has no message {0}")]
     NoMessage(String),
-    #[error("this session is still working; wait for it, or stop it first")]
+    #[error("this session is running; wait until it's done, or stop it first")]
     Busy,
     #[error("{0}")]
     Refused(String),
@@ -82,13 +82,13 @@ pub enum EngineError {
     #[error(transparent)]
     AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(
-        "{0} cannot see pictures: choose a model that can, or take the pictures out; if it can, name \
-         it under `vision_models` in config.yml, or in MINICLAW_VISION_MODELS, and start miniclaw again"
+        "{0} doesn't support images: choose another model, or remove the images; if it does, add it to \
+         `vision_models` in config.yml, or to MINICLAW_VISION_MODELS, and restart miniclaw"
     )]
     CannotSee(String),
-    #[error("there is too little to compress: a session needs at least 4 messages")]
+    #[error("this session is too short to compact: it needs at least 4 messages")]
     TooShort,
-    #[error("the conversation has changed since this summary was made: look at it again, nothing was changed")]
+    #[error("the conversation has changed since this summary was generated; nothing was compacted, review it again")]
     ChangedSince,
     #[error(transparent)]
     RestoreRefused(#[from] RestoreRefused),

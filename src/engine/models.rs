@@ -25,8 +25,8 @@ pub enum ModelError {
     NoModel(String),
     /// The model that the session has chosen is not in the catalogue.
     #[error(
-        "there is no model \"{0}\" here (any more): choose another one below the text field, or bring it back (config.yml, \
-         .env, or start its server), and start miniclaw again"
+        "The model \"{0}\" is no longer available. Choose another model, or restore it (config.yml, .env, or start its \
+         server) and restart miniclaw"
     )]
     Gone(String),
     #[error(transparent)]
@@ -85,9 +85,9 @@ enum Choice {
 }
 
 /// The error sentence when there is no model.
-pub const NO_MODEL: &str = "No model is connected. Connect a provider in the page, which works at once; or put \
-DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, into .env, run Ollama on this machine, or get the small embedded \
-model with `make model`, and start miniclaw again.";
+pub const NO_MODEL: &str = "No model connected. Connect a provider on the page, which works at once. Or set \
+DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, in .env, run Ollama on this machine, or download the small \
+built-in model with `make model`, and restart miniclaw.";
 
 /// The models as one tenant sees them.
 pub struct Models {
@@ -248,7 +248,7 @@ impl Models {
                             progress,
                             ..local.status()
                         });
-                        watch.told("the small model is starting", progress).await;
+                        watch.told("Starting the small model", progress).await;
                         tokio::time::sleep(POLL).await;
                     }
                     Loading::Failed(reason) => return Err(self.not_started(local, reason)),

@@ -101,7 +101,7 @@ impl Skills {
 fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
     let path = &unlisted.path;
     let shown = visible(path);
-    let text = format!("nobody can trust all of its files: {shown}: {}", unlisted.why.sentence());
+    let text = format!("Not all of its files can be trusted. {shown}: {}", unlisted.why.sentence());
     let code = match unlisted.why {
         UnlistedReason::TooDeep => "unlisted_too_deep",
         UnlistedReason::TooMany => "unlisted_too_many",
@@ -128,8 +128,8 @@ fn broken(location: &Place, why: SkillMessage) -> Skill {
 fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
     if let Some(skill) = around(skills, file.path.as_str()) {
         let text = format!(
-            "its folder has hidden files, which commands can read and nobody has trusted as they are ({}): take them out, \
-             or trust them with `miniclaw skills trust`",
+            "The folder has hidden files that commands can read and that aren't trusted ({}). Remove them, or trust them \
+             with `miniclaw skills trust`.",
             file.path
         );
         skill.note(SkillMessage::new("hidden", text).param("path", &file.path));

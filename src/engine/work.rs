@@ -104,7 +104,7 @@ pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]
     let client = tenant.models.client(chosen, &mut NoProgress).await?;
     let summary = compress::summarise(&client, older).await?;
     if summary.is_empty() {
-        return Err(EngineError::Internal("the model returned an empty summary; nothing was changed"));
+        return Err(EngineError::Internal("the model returned an empty summary; nothing was compacted"));
     }
     Ok(summary)
 }

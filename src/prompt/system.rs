@@ -116,7 +116,7 @@ pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
     for (label, file) in PARTS {
         if file == MEMORY_FILE && memory == MemoryMode::Retrieved {
             prompt.push((label, None), RAG_GUIDE, None);
-            let reason = "RAG mode is on: memory is retrieved for each question";
+            let reason = "Memory retrieval is on: relevant passages are added to each message";
             prompt.leave_out(label, file, Absent::LeftOut(reason));
             continue;
         }
@@ -139,10 +139,10 @@ fn read(home: &Home, file: &str) -> Result<Body, Absent> {
     let file = match home.read_text(&path) {
         Ok(text) => text,
         Err(StoreError::NotFound { .. }) if !home.has_entry(&path) => {
-            return Err(Absent::LeftOut("the file is missing"));
+            return Err(Absent::LeftOut("File not found"));
         }
         Err(StoreError::NotFound { .. }) => {
-            return Err(Absent::Unreadable("it is a link that leads nowhere".to_owned()));
+            return Err(Absent::Unreadable("Broken link".to_owned()));
         }
         Err(other) => return Err(Absent::Unreadable(other.to_string())),
     };
@@ -150,7 +150,7 @@ fn read(home: &Home, file: &str) -> Result<Body, Absent> {
     let text = whole.trim_start();
     let line = 1 + newlines(&whole[..whole.len() - text.len()]);
     match text.trim_end() {
-        "" => Err(Absent::LeftOut("the file is empty")),
+        "" => Err(Absent::LeftOut("File is empty")),
         text => Ok(Body { text: text.to_owned(), line, etag: file.etag }),
     }
 }
@@ -281,9 +281,9 @@ mod tests {
         assert_eq!(prompt.text, "");
         let reasons: Vec<_> = prompt.parts.iter().map(|p| p.absent.clone().unwrap()).collect();
         assert!(reasons[1].contains("not UTF-8"), "{reasons:?}");
-        assert_eq!((reasons[2].as_str(), reasons[3].as_str()), ("the file is missing", "the file is empty"));
+        assert_eq!((reasons[2].as_str(), reasons[3].as_str()), ("File not found", "File is empty"));
         assert!(reasons[4].contains("a folder"), "{reasons:?}");
-        assert!(reasons[5].contains("leads nowhere") && reasons[0].contains("a link"), "{reasons:?}");
+        assert!(reasons[5].contains("Broken link") && reasons[0].contains("a link"), "{reasons:?}");
         let unreadable: Vec<_> = prompt.parts.iter().map(|part| part.unreadable).collect();
         assert_eq!(unreadable, [true, true, false, false, true, true]);
         assert_eq!(prompt.unreadable().and_then(|part| part.file), Some("SKILLS_SNAPSHOT.md"));

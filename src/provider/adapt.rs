@@ -105,9 +105,9 @@ impl Adjustment {
     /// Returns the status message for the person who waits.
     pub fn message(self, provider: &str) -> String {
         match self {
-            Self::Without(field) => format!("{provider} does not take \"{field}\", asking again without it"),
-            Self::NoEffort => format!("{provider} takes tools only without reasoning, asking again so"),
-            Self::Limit { old, new } => format!("{provider} does not take \"{old}\", asking again with \"{new}\""),
+            Self::Without(field) => format!("{provider} doesn't support \"{field}\", retrying without it"),
+            Self::NoEffort => format!("{provider} supports tools only without reasoning, retrying without it"),
+            Self::Limit { old, new } => format!("{provider} doesn't support \"{old}\", retrying with \"{new}\""),
         }
     }
 }

@@ -148,14 +148,14 @@ impl Assembler {
                 self.progressed |= processed > self.processed || total > 0 && self.processed == 0;
                 self.processed = self.processed.max(processed);
                 let progress = (total > 0).then(|| (processed as f64 / total as f64).clamp(0.0, 1.0) as f32);
-                let message = format!("Reading the prompt: {processed} of {total} tokens");
+                let message = format!("Processing the prompt: {processed} of {total} tokens");
                 self.status(StatusKind::ReadingPrompt, message, progress);
                 Ok(())
             }
             StreamItem::Queue(ahead) => {
                 self.progressed |= self.queue.is_none_or(|before| ahead < before);
                 if self.queue.replace(ahead) != Some(ahead) {
-                    self.status(StatusKind::Waiting, format!("Waiting in line: {ahead} before this one"), None);
+                    self.status(StatusKind::Waiting, format!("Waiting in queue: {ahead} ahead"), None);
                 }
                 Ok(())
             }

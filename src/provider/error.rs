@@ -49,40 +49,37 @@ pub enum ProviderError {
     #[error("{provider} {} {setting}.{}", key_fault(*key), provider_said(provider_message))]
     Auth { provider: String, key: KeyProblem, setting: String, provider_message: String },
     #[error(
-        "The account at {provider} has no credit or quota left. Top it up, or choose another model.{}",
+        "The {provider} account is out of credit or quota. Top it up, or choose another model.{}",
         provider_said(provider_message)
     )]
     Quota { provider: String, provider_message: String },
-    #[error(
-        "{provider} does not offer the model \"{model}\". Choose another model in the settings.{}",
-        provider_said(provider_message)
-    )]
+    #[error("{provider} doesn't offer the model \"{model}\". Choose another model.{}", provider_said(provider_message))]
     ModelNotFound { provider: String, model: String, provider_message: String },
     /// `limit` is the context window in tokens, if the provider named it.
-    #[error("The conversation is longer than the model can read{}. Compress it, or start a new session.", window(*limit))]
+    #[error("The conversation exceeds the model's context window{}. Compact it, or start a new one.", window(*limit))]
     ContextOverflow { limit: Option<u32> },
-    #[error("{provider} allows no more requests for now. Try again{}.", later(*after))]
+    #[error("{provider}: Rate limit reached (429). Try again{}.", later(*after))]
     RateLimited { provider: String, after: Option<Duration> },
     #[error("{}", unreachable(provider, address, trouble))]
     Unreachable { provider: String, address: String, trouble: ConnectionFailure },
-    #[error("{provider} {} for {} s. Try again; if it stays so, the server is overloaded or down.", silence(*phase), waited.as_secs())]
+    #[error("{provider} {} {} s. Try again. If this keeps happening, the server may be overloaded or down.", silence(*phase), waited.as_secs())]
     Timeout { provider: String, phase: TimeoutPhase, waited: Duration },
     /// The stream broke; the output so far is valid but incomplete.
-    #[error("The answer from {provider} broke off before its end ({cause}). Continue or try again.")]
+    #[error("The response from {provider} was interrupted ({cause}). Continue or try again.")]
     Interrupted { provider: String, cause: String },
     #[error(
-        "{provider} answered in a form that cannot be read ({cause}). Check that the address is an OpenAI-compatible API."
+        "The response from {provider} can't be read ({cause}). Check that the base URL is an OpenAI-compatible API."
     )]
     BadStream { provider: String, cause: String },
     /// The request itself was not accepted; sending it again would not help.
     #[error(
-        "{provider} refused the request ({status}).{} Change the request or the model.",
+        "{provider} rejected the request ({status}).{} Change the request, or choose another model.",
         provider_said(provider_message)
     )]
     Refused { provider: String, status: u16, provider_message: String },
-    #[error("{provider} has a fault of its own ({status}).{} Try again{}.", provider_said(provider_message), later(*after))]
+    #[error("{provider} returned a server error ({status}).{} Try again{}.", provider_said(provider_message), later(*after))]
     Server { provider: String, status: u16, provider_message: String, after: Option<Duration> },
-    #[error("The model {model} at {provider} returned nothing. Try again, or ask in other words.")]
+    #[error("{model} at {provider} returned an empty response. Try again, or rephrase your message.")]
     Empty { provider: String, model: String },
 }
 
@@ -108,12 +105,12 @@ impl ProviderError {
     /// Returns what happened without advice, for a status line during retries.
     pub(super) fn reason(&self) -> String {
         match self {
-            Self::RateLimited { provider, .. } => format!("{provider} asks to wait"),
-            Self::Server { provider, status, .. } => format!("{provider} has a fault ({status}), trying again"),
-            Self::Unreachable { provider, .. } => format!("{provider} cannot be reached, trying again"),
-            Self::Timeout { provider, .. } => format!("{provider} is silent, trying again"),
-            Self::Interrupted { provider, .. } => format!("The connection to {provider} broke, trying again"),
-            Self::Empty { provider, .. } => format!("{provider} returned nothing, trying again"),
+            Self::RateLimited { provider, .. } => format!("{provider}: Rate limit reached (429), waiting"),
+            Self::Server { provider, status, .. } => format!("{provider} returned a server error ({status}), retrying"),
+            Self::Unreachable { provider, .. } => format!("Can't reach {provider}, retrying"),
+            Self::Timeout { provider, .. } => format!("{provider} isn't responding, retrying"),
+            Self::Interrupted { provider, .. } => format!("Connection to {provider} lost, retrying"),
+            Self::Empty { provider, .. } => format!("{provider} returned an empty response, retrying"),
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ModelNotFound { .. }
@@ -170,14 +167,14 @@ impl ConnectionFailure {
 }
 
 fn provider_said(provider_message: &str) -> String {
-    if provider_message.is_empty() { String::new() } else { format!(" It said: \"{provider_message}\".") }
+    if provider_message.is_empty() { String::new() } else { format!(" Provider message: \"{provider_message}\".") }
 }
 
 fn key_fault(key: KeyProblem) -> &'static str {
     match key {
-        KeyProblem::Missing => "wants an API key, and there is none. Set",
-        KeyProblem::NotAccepted => "did not accept the API key. Check",
-        KeyProblem::Unsendable => "cannot be asked with this API key: it has characters that no key has. Check",
+        KeyProblem::Missing => "requires an API key. Set",
+        KeyProblem::NotAccepted => "rejected the API key. Check",
+        KeyProblem::Unsendable => "can't be used with this API key: it contains invalid characters. Check",
     }
 }
 
@@ -187,8 +184,8 @@ fn window(limit: Option<u32>) -> String {
 
 fn silence(phase: TimeoutPhase) -> &'static str {
     match phase {
-        TimeoutPhase::FirstByte => "did not begin to answer",
-        TimeoutPhase::Idle => "began to answer and then said nothing new",
+        TimeoutPhase::FirstByte => "didn't start responding within",
+        TimeoutPhase::Idle => "started responding and then sent nothing for",
     }
 }
 
@@ -204,32 +201,28 @@ fn later(after: Option<Duration>) -> String {
 fn unreachable(provider: &str, address: &str, trouble: &ConnectionFailure) -> String {
     let (what, todo) = match trouble {
         ConnectionFailure::BadAddress(why) => (why.clone(), "Correct base_url in the settings"),
-        ConnectionFailure::Dns => {
-            ("the name could not be found".to_owned(), "Check base_url and the network connection")
-        }
-        ConnectionFailure::Refused => {
-            ("nothing is listening there".to_owned(), "Start the server, or correct base_url")
-        }
+        ConnectionFailure::Dns => ("host name not found".to_owned(), "Check base_url and the network connection"),
+        ConnectionFailure::Refused => ("connection refused".to_owned(), "Start the server, or correct base_url"),
         ConnectionFailure::ConnectTimeout => {
-            ("it did not answer within 10 s".to_owned(), "Check base_url, the network connection and any proxy")
+            ("no response within 10 s".to_owned(), "Check base_url, the network connection and any proxy")
         }
         ConnectionFailure::Tls(detail) => (
-            format!("no secure connection ({detail})"),
-            "Check that base_url begins with the right http:// or https:// and that this machine's certificates are current",
+            format!("the TLS connection failed ({detail})"),
+            "Check that base_url starts with the correct http:// or https://, and that this machine's certificates are up to date",
         ),
         ConnectionFailure::Redirected(to) => (
-            format!("it redirects to {to}, and a key is never sent on to another address"),
-            "If that address is right, put it into base_url",
+            format!("it redirects to {to}, and API keys are never sent to another address"),
+            "If that address is correct, use it as base_url",
         ),
         ConnectionFailure::NoSuchPath => {
-            ("there is no such API at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
+            ("API not found at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
         }
         ConnectionFailure::NotAnApi => {
-            ("a web page came back instead of an answer".to_owned(), "Check base_url: it often ends in /v1")
+            ("received a web page instead of an API response".to_owned(), "Check base_url: it often ends in /v1")
         }
         ConnectionFailure::Other(cause) => (cause.clone(), "Check the network connection and try again"),
     };
-    format!("{provider} cannot be reached at {address}: {what}. {todo}.")
+    format!("Can't reach {provider} at {address}: {what}. {todo}.")
 }
 
 #[cfg(test)]
@@ -242,7 +235,7 @@ mod tests {
         let cases = [
             (
                 ProviderError::RateLimited { provider: provider(), after: Some(Duration::from_secs(86_400)) },
-                "DeepSeek allows no more requests for now. Try again in 24 hours.",
+                "DeepSeek: Rate limit reached (429). Try again in 24 hours.",
             ),
             (
                 ProviderError::Server {
@@ -251,7 +244,7 @@ mod tests {
                     provider_message: "busy".into(),
                     after: None,
                 },
-                "DeepSeek has a fault of its own (503). It said: \"busy\". Try again later.",
+                "DeepSeek returned a server error (503). Provider message: \"busy\". Try again later.",
             ),
             (
                 ProviderError::Unreachable {
@@ -259,11 +252,11 @@ mod tests {
                     address: "http://127.0.0.1:11434".into(),
                     trouble: ConnectionFailure::Refused,
                 },
-                "Ollama cannot be reached at http://127.0.0.1:11434: nothing is listening there. Start the server, or correct base_url.",
+                "Can't reach Ollama at http://127.0.0.1:11434: connection refused. Start the server, or correct base_url.",
             ),
             (
                 ProviderError::ContextOverflow { limit: Some(8192) },
-                "The conversation is longer than the model can read (8192 tokens). Compress it, or start a new session.",
+                "The conversation exceeds the model's context window (8192 tokens). Compact it, or start a new one.",
             ),
             (
                 ProviderError::Timeout {
@@ -271,7 +264,7 @@ mod tests {
                     phase: TimeoutPhase::Idle,
                     waited: Duration::from_secs(90),
                 },
-                "DeepSeek began to answer and then said nothing new for 90 s. Try again; if it stays so, the server is overloaded or down.",
+                "DeepSeek started responding and then sent nothing for 90 s. Try again. If this keeps happening, the server may be overloaded or down.",
             ),
         ];
         for (error, text) in cases {

@@ -58,9 +58,9 @@ pub fn parse(text: &str) -> (Vec<TestCase>, Vec<InvalidTestLine>) {
 enum BadCase {
     #[error("{0}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")]
     NotATest(#[from] serde_json::Error),
-    #[error("the query is empty")]
+    #[error("The query is empty.")]
     NoQuery,
-    #[error("it says neither file nor heading nor text, so nothing could be wrong")]
+    #[error("There is no file, heading or text, so the test can't fail.")]
     NothingExpected,
 }
 

@@ -66,21 +66,21 @@ impl fmt::Display for SandboxStatus {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => out.write_str(
-                "The sandbox is off, as the command line says: commands run with all rights of the user who started \
+                "The sandbox was turned off on the command line: commands run with all permissions of the user who started \
                  miniclaw.",
             ),
             Self::Confinement { bubblewrap, signals } => {
                 out.write_str("Commands run in ")?;
                 if let Some(program) = bubblewrap {
-                    write!(out, "namespaces of their own ({}) and in there in ", program.display())?;
+                    write!(out, "separate namespaces ({}) and in ", program.display())?;
                 }
                 out.write_str(
-                    "a sandbox (Landlock and seccomp): they write only in scratch/, read only system files and the \
-                     home's workspace/, memory/ and skills/ (knowledge/ where a call asks for it), and have no network",
+                    "a sandbox (Landlock and seccomp): they can write only to scratch/, read only system files and the \
+                     home's workspace/, memory/ and skills/ (knowledge/ on request), and have no network access",
                 )?;
                 if !signals {
                     out.write_str(
-                        "; on this kernel (before Linux 6.12) they can still send signals to processes of the same user",
+                        "; on this kernel (older than Linux 6.12) they can still send signals to processes of the same user",
                     )?;
                 }
                 out.write_str(".")
@@ -104,12 +104,10 @@ mod tests {
         assert!(said(0, Some("/usr/bin/bwrap")).starts_with("Commands are refused"));
         assert!(said(4, None).contains("can still send signals"));
         assert!(!said(6, None).contains("signals"));
-        assert!(
-            said(6, Some("/usr/bin/bwrap")).starts_with("Commands run in namespaces of their own (/usr/bin/bwrap)")
-        );
+        assert!(said(6, Some("/usr/bin/bwrap")).starts_with("Commands run in separate namespaces (/usr/bin/bwrap)"));
         assert!(SandboxStatus::NoBubblewrap.to_string().starts_with("Commands are refused"));
         let off = Sandbox::new(SandboxConfig::new(Level::Off)).status();
-        assert!(off == SandboxStatus::Nothing && off.to_string().contains("is off"));
+        assert!(off == SandboxStatus::Nothing && off.to_string().contains("turned off"));
     }
 
     #[test]

@@ -8,17 +8,17 @@ const LIMIT: usize = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BadFrontMatter {
-    #[error("the file is not UTF-8 text (byte {at}): save it with the encoding UTF-8")]
+    #[error("Not a UTF-8 text file (byte {at}). Save it as UTF-8.")]
     NotUtf8 { at: usize },
-    #[error("the file has no front matter: begin it with a line ---, then name: and description:, then a line ---")]
+    #[error("No front matter. Start the file with a line ---, then name: and description:, then a line ---.")]
     Missing,
-    #[error("the front matter is not closed: add a line --- after its last field")]
+    #[error("The front matter isn't closed. Add a line --- after the last field.")]
     NotClosed,
-    #[error("the front matter is larger than 64 KB: keep the instructions below it")]
+    #[error("The front matter is larger than 64 KB. Move the instructions below it.")]
     TooLong,
-    #[error("the front matter is not valid YAML ({reason}): put values with : or # or brackets in quotes")]
+    #[error("The front matter isn't valid YAML ({reason}). Quote values that contain :, # or brackets.")]
     NotYaml { reason: String },
-    #[error("the front matter is not a list of “key: value” lines")]
+    #[error("The front matter isn't a list of “key: value” lines.")]
     NotFields,
 }
 

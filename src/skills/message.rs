@@ -35,35 +35,36 @@ impl SkillMessage {
     }
 
     pub(super) fn no_name() -> Self {
-        Self::new("no_name", "the front matter has no name: add a line “name: …” between the --- lines")
+        Self::new("no_name", "The name is missing. Add a line “name: …” between the --- lines.")
     }
 
     pub(super) fn no_description() -> Self {
-        let text = "the front matter has no description: add a line “description: …” that says what the skill does and when to use it";
+        let text =
+            "The description is missing. Add a line “description: …” that says what the skill does and when to use it.";
         Self::new("no_description", text)
     }
 
     pub(super) fn bad_metadata() -> Self {
-        Self::new("metadata", "metadata is left out: it must be a list of “key: value” lines")
+        Self::new("metadata", "metadata is ignored: it must be a list of “key: value” lines.")
     }
 
     pub(super) fn long_name() -> Self {
-        let text = format!("the name is long; the model sees the first {NAME_CHARACTERS} characters");
+        let text = format!("The name is too long. The model sees the first {NAME_CHARACTERS} characters.");
         Self::new("long_name", text).param("n", NAME_CHARACTERS)
     }
 
     pub(super) fn unusual_name() -> Self {
-        Self::new("name_form", "the name works here, but other agents expect 1 to 64 characters of a–z, 0–9 and -")
+        Self::new("name_form", "The name works here, but other agents require 1 to 64 characters of a–z, 0–9 and -.")
     }
 
     pub(super) fn not_folder_name(folder: &str) -> Self {
-        let text = format!("other agents expect the name to be that of the folder, {folder}");
+        let text = format!("Other agents require the name to match the folder, {folder}.");
         Self::new("folder_name", text).param("folder", folder)
     }
 
     pub(super) fn long_description(length: usize) -> Self {
         let text =
-            format!("the description has {length} characters; the model sees the first {DESCRIPTION_CHARACTERS}");
+            format!("The description has {length} characters. The model sees the first {DESCRIPTION_CHARACTERS}.");
         Self::new("long_description", text).param("length", length).param("n", DESCRIPTION_CHARACTERS)
     }
 }

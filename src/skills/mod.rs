@@ -221,11 +221,11 @@ mod tests {
             (b"# just text", "front matter"),
             (b"", "front matter"),
             (b"\n---\nname: a\n---\n", "front matter"),
-            (b"---\nname: a\ndescription: b\n", "not closed"),
+            (b"---\nname: a\ndescription: b\n", "isn't closed"),
             (b"---\nname: [a\n---\n", "YAML"),
             (b"---\n- a\n- b\n---\n", "key: value"),
-            (b"---\ndescription: b\n---\n", "no name"),
-            (b"---\nname: a\ndescription:\n---\n", "no description"),
+            (b"---\ndescription: b\n---\n", "name is missing"),
+            (b"---\nname: a\ndescription:\n---\n", "description is missing"),
             (b"---\nname: \xff\xfe\n---\n", "UTF-8"),
         ];
         for (bytes, expected) in cases {

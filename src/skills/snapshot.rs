@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(
             xml,
             "<available_skills>\n\
-             <!-- not usable: skills/bad- -/SKILL.md: the file has no front matter: begin it with a line - - -, then name: and description:, then a line - - - -->\n\
+             <!-- not usable: skills/bad- -/SKILL.md: No front matter. Start the file with a line - - -, then name: and description:, then a line - - -. -->\n\
              <skill><name>web</name><description>a &lt; b &amp;&amp; ]]&gt; -- &lt;/skill&gt;</description><location>skills/web/SKILL.md</location></skill>\n\
              <skill><name>天气查询</name><description>查询天气</description><location>skills/天气/SKILL.md</location></skill>\n\
              </available_skills>\n"

@@ -95,8 +95,9 @@ impl Policy {
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
             let because = ApprovalReason { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
-            Verdict::Ask(Reason { sentence: format!("It {}; {why}.", what(case)), because: Some(because) })
+            Verdict::Ask(Reason { sentence: why.to_owned(), because: Some(because) })
         };
+        let requires = |place: &str| format!("{}{place} requires approval.", what(case));
         let tainted = case.tainted.map(words);
         if rule == Rule::Deny {
             return refused(case.tool);
@@ -104,11 +105,8 @@ impl Policy {
         if is_persona(case.shown) {
             return match (own, tainted) {
                 (Some(Rule::Unattended), _) | (Some(Rule::Allow), None) => Verdict::Allow,
-                (_, None) => asks("persona", "each change of persona, memory and skills is shown", None),
-                (_, Some(why)) => {
-                    let why = format!("each change of persona, memory and skills is shown, and {why}");
-                    asks("persona", &why, case.tainted)
-                }
+                (_, None) => asks("persona", PERSONA_CHANGES, None),
+                (_, Some(why)) => asks("persona", &format!("{PERSONA_CHANGES} {why}"), case.tainted),
             };
         }
         let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
@@ -119,7 +117,7 @@ impl Policy {
                 (Rule::Unattended, _) | (Rule::Allow, None) => {}
                 (Rule::Allow, Some(why)) => return asks("outside", why, case.tainted),
                 (Rule::Ask | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
-                (Rule::Ask | Rule::Sandboxed, _) => return asks("network", "network is asked about", None),
+                (Rule::Ask | Rule::Sandboxed, _) => return asks("network", &requires(""), None),
             }
         }
         // A program can act on text that it reads in documents, before any later call needs approval.
@@ -128,7 +126,7 @@ impl Policy {
             && tainted.is_none()
             && !is_remembered(case, remembered)
         {
-            return asks("reads", "text in documents may want this more than you do", None);
+            return asks("reads", &format!("{} Documents may contain untrusted content.", requires("")), None);
         }
         let unseen = match rule {
             Rule::Unattended => return Verdict::Allow,
@@ -143,13 +141,13 @@ impl Policy {
             (true, None) => Verdict::Allow,
             (true, Some(_)) if harmless => Verdict::Allow,
             (true, Some(why)) => asks("outside", &why, case.tainted),
-            (false, _) if rule == Rule::Sandboxed => {
-                asks("unfenced", "it would not run in the sandbox without network", None)
-            }
-            (false, _) => asks("configured", "the configuration asks about that", None),
+            (false, _) if rule == Rule::Sandboxed => asks("unfenced", &requires(" outside the sandbox"), None),
+            (false, _) => asks("configured", &requires(""), None),
         }
     }
 }
+
+const PERSONA_CHANGES: &str = "Changes to persona, memory and skills require approval.";
 
 /// Returns the reason without its code.
 fn because(taint: &Taint) -> ApprovalReason {
@@ -169,16 +167,16 @@ fn because(taint: &Taint) -> ApprovalReason {
 fn words(taint: &Taint) -> String {
     let name = taint.name().map(visible).unwrap_or_default();
     let from = match taint {
-        Taint::Page(_) => format!(" (the page {name})"),
-        Taint::Document(_) => format!(" (the document {name})"),
-        Taint::Attachment(_) => format!(" (the attached file {name})"),
-        Taint::Command => " (the output of a command that had the network or read documents)".to_owned(),
-        Taint::Skill(_) => format!(" ({name}, which you have not trusted as it is now)"),
-        Taint::Output => " (a command's output)".to_owned(),
-        Taint::Imported => " (the conversation itself came from a file)".to_owned(),
+        Taint::Page(_) => format!(" (web page {name})"),
+        Taint::Document(_) => format!(" (document {name})"),
+        Taint::Attachment(_) => format!(" (attachment {name})"),
+        Taint::Command => " (output of a command with network or document access)".to_owned(),
+        Taint::Skill(_) => format!(" (skill file {name})"),
+        Taint::Output => " (command output)".to_owned(),
+        Taint::Imported => " (imported conversation file)".to_owned(),
         Taint::Outside => String::new(),
     };
-    format!("this conversation has read text from outside{from}, which may want this more than you do")
+    format!("Untrusted content{from} may be trying to trigger this.")
 }
 
 impl Effects {
@@ -202,15 +200,15 @@ fn is_sandboxed(shown: &Shown) -> bool {
 
 fn what(case: &Case<'_>) -> &'static str {
     match case.effect {
-        Effect::Read => "reads",
-        Effect::Write => "changes a file",
+        Effect::Read => "Reading files",
+        Effect::Write => "Changing files",
         Effect::Execute if case.shown.network && !case.shown.reads.is_empty() => {
-            "runs a program that reads your documents, with network"
+            "Running commands that read your documents, with network access,"
         }
-        Effect::Execute if case.shown.network => "runs a program with network",
-        Effect::Execute if !case.shown.reads.is_empty() => "runs a program that reads your documents",
-        Effect::Execute => "runs a program",
-        Effect::Network => "talks to another machine",
+        Effect::Execute if case.shown.network => "Running commands with network access",
+        Effect::Execute if !case.shown.reads.is_empty() => "Running commands that read your documents",
+        Effect::Execute => "Running commands",
+        Effect::Network => "Network access",
     }
 }
 

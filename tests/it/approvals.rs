@@ -271,7 +271,7 @@ async fn outside_text_makes_sandboxed_calls_ask() {
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
     let asked = server.waiting(1).await.remove(0);
-    assert!(asked["reason"].as_str().unwrap().contains("text from outside"), "{asked}");
+    assert!(asked["reason"].as_str().unwrap().contains("Untrusted content"), "{asked}");
     assert!(!world.path("scratch/ran.txt").exists());
     server.decide(&asked, "deny").await;
     stream.rest().await;

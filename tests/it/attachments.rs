@@ -91,8 +91,8 @@ async fn invalid_attachment_is_refused_before_sending() {
     let file = |content: &str| json!({"name": "a.log", "content": content});
     for (attachments, status, code, word) in [
         (json!([file(&format!("{large}x"))]), 413, "attachment_too_large", "knowledge/"),
-        (json!(vec![file(&large); 5]), 413, "attachment_too_large", "together"),
-        (json!(vec![file("x"); 11]), 400, "too_many_attachments", "at most 10"),
+        (json!(vec![file(&large); 5]), 413, "attachment_too_large", "in total"),
+        (json!(vec![file("x"); 11]), 400, "too_many_attachments", "up to 10"),
         (json!([file("PK\u{3}\u{0}")]), 422, "not_text", "knowledge/"),
     ] {
         let body = json!({"message": "look", "attachments": attachments});
@@ -136,7 +136,7 @@ async fn attached_file_makes_run_ask() {
     let body = json!({"message": "do what it says", "attachments": sent()});
     assert_eq!(server.post("/api/sessions/s/messages", body).await.status(), 202);
     let asked = server.waiting(1).await.remove(0);
-    assert!(asked["reason"].as_str().unwrap().contains("text from outside"), "{asked}");
+    assert!(asked["reason"].as_str().unwrap().contains("Untrusted content"), "{asked}");
     server.decide(&asked, "deny").await;
     server.settled("s").await;
 }

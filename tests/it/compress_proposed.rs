@@ -183,7 +183,7 @@ async fn unrestorable_messages_stay_and_say_why() {
         assert_eq!(world.read("sessions/s.json"), before);
     };
     world.write(&path, "[]\n");
-    refused(409, "holds 0 messages").await;
+    refused(409, "has 0 messages").await;
     world.write(&path, r#"[{"role": "king"}, 1, 2, 3]"#);
     refused(409, "no message").await;
     std::fs::remove_file(world.path(&path)).unwrap();

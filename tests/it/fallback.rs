@@ -42,7 +42,7 @@ async fn fallback_lasts_for_the_rest_of_the_work() {
     assert_eq!((&changed.data["model"], &changed.data["instead_of"]), (&json!("spare-mock"), &json!("mock")));
     let told = frames.iter().find(|frame| frame.is("status")).expect("and why");
     let message = told.data["message"].as_str().unwrap();
-    assert!(message.contains("quota") && message.ends_with("Asking spare-mock instead."), "{message}");
+    assert!(message.contains("quota") && message.ends_with("Switching to spare-mock."), "{message}");
     assert_eq!(asked(&world), ["mock", "spare-mock", "spare-mock"]);
     let history = server.settled("s").await;
     assert_eq!(

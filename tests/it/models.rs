@@ -109,7 +109,7 @@ async fn missing_model_is_reported_and_replaced() {
     let error = &frames.iter().find(|frame| frame.is("error")).expect("it fails").data;
     assert_eq!((&error["code"], &error["retryable"]), (&json!("unknown_model"), &json!(true)));
     let words = error["error"].as_str().unwrap();
-    assert!(words.contains("other/other-mock") && words.contains("choose another"), "{words}");
+    assert!(words.contains("other/other-mock") && words.contains("Choose another"), "{words}");
     assert_eq!(world.asked().len(), 1);
     assert_eq!(server.get("/api/tokens/session/s").await.ok()["context_window"], 0);
     server.get("/api/prompt?session_id=s").await.ok();

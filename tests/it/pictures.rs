@@ -223,10 +223,10 @@ async fn invalid_picture_is_refused_and_not_kept() {
     for (attachments, status, code, word) in [
         (json!([sent("a.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>")]), 422, "not_picture", "PNG, JPEG"),
         (json!([{"name": "a.png", "encoding": "base64", "content": "no base64!"}]), 422, "not_picture", "base64"),
-        (json!([sent("a.png", &png(9, 0))]), 422, "not_picture", "whole"),
+        (json!([sent("a.png", &png(9, 0))]), 422, "not_picture", "complete"),
         (json!([sent("a.png", &png(60_000, 60_000))]), 413, "attachment_too_large", "8192"),
-        (json!([sent("a.png", &large(most))]), 413, "attachment_too_large", "smaller"),
-        (json!(vec![sent("a.png", &large(most - 100)); 5]), 413, "attachment_too_large", "together"),
+        (json!([sent("a.png", &large(most))]), 413, "attachment_too_large", "resize"),
+        (json!(vec![sent("a.png", &large(most - 100)); 5]), 413, "attachment_too_large", "in total"),
         (json!([{"name": "a.png", "encoding": "kept", "content": "../s"}]), 422, "picture_gone", "again"),
     ] {
         let answer =
@@ -251,7 +251,7 @@ async fn attached_picture_makes_run_ask() {
     let body = json!({"message": "do what it says", "attachments": [sent("a.png", &png(3, 2))]});
     assert_eq!(server.post("/api/sessions/s/messages", body).await.status(), 202);
     let asked = server.waiting(1).await.remove(0);
-    assert!(asked["reason"].as_str().unwrap().contains("text from outside"), "{asked}");
+    assert!(asked["reason"].as_str().unwrap().contains("Untrusted content"), "{asked}");
     server.decide(&asked, "deny").await;
     server.settled("s").await;
 }

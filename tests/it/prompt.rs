@@ -75,7 +75,7 @@ async fn missing_and_empty_parts_are_left_out_with_a_reason() {
     };
     assert_eq!(reason("Soul"), "");
     assert!(reason("Identity").contains("empty"));
-    assert!(reason("Agents Guide").contains("missing"));
+    assert!(reason("Agents Guide").contains("not found"));
 }
 
 #[tokio::test]
@@ -93,7 +93,12 @@ async fn unreadable_prompt_part_ends_run_and_is_named() {
             "",
             Box::new(|path| std::os::unix::fs::symlink(held.path(), path).unwrap()),
         ),
-        ("workspace/SOUL.md", "Soul", "nowhere", Box::new(|path| std::os::unix::fs::symlink("gone.md", path).unwrap())),
+        (
+            "workspace/SOUL.md",
+            "Soul",
+            "Broken link",
+            Box::new(|path| std::os::unix::fs::symlink("gone.md", path).unwrap()),
+        ),
         (
             "workspace/IDENTITY.md",
             "Identity",
@@ -250,7 +255,7 @@ async fn long_conversation_drops_oldest_and_says_so() {
     let server = world.serve().await;
     let frames = server.chat("s", "the question").await;
     let status = frames.iter().find(|frame| frame.is("status")).expect("it is said");
-    assert!(status.data["message"].as_str().unwrap().contains("left out"), "{status:?}");
+    assert!(status.data["message"].as_str().unwrap().contains("not sent"), "{status:?}");
     let sent = world.asked()[0]["messages"].take();
     let sent = sent.as_array().unwrap();
     assert!(sent.len() < 42 && sent.last().unwrap()["content"] == "the question");

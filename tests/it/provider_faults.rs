@@ -35,7 +35,10 @@ async fn too_long_prompt_is_shortened_and_sent_again() {
         let frames = server.chat("s", "the question").await;
         assert_eq!(end(&frames).data["content"], "Yes.");
         let told = frames.iter().filter(|frame| frame.is("status"));
-        assert!(told.into_iter().any(|s| s.data["message"].as_str().unwrap().contains("too long")), "{frames:#?}");
+        assert!(
+            told.into_iter().any(|s| s.data["message"].as_str().unwrap().contains("context window")),
+            "{frames:#?}"
+        );
         let asked = world.asked();
         assert_eq!(asked.len(), 2);
         let length = |body: &Value| body["messages"].as_array().unwrap().len();
@@ -54,7 +57,7 @@ async fn unshortenable_prompt_is_sent_once() {
     let frames = server.chat("s", "hi").await;
     let error = end(&frames);
     assert_eq!((error.event.as_str(), &error.data["code"]), ("error", &json!("context_overflow")));
-    assert!(error.data["error"].as_str().unwrap().contains("Compress it"), "{error:?}");
+    assert!(error.data["error"].as_str().unwrap().contains("Compact it"), "{error:?}");
     assert_eq!(error.data["about"], json!({"limit": "16384"}));
     assert_eq!(world.asked().len(), 1);
     server.settled("s").await;

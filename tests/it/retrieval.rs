@@ -169,9 +169,9 @@ async fn unreadable_files_are_listed_with_reason() {
     let paths: Vec<&str> = unreadable.iter().map(|file| file["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["knowledge/b.bin", "knowledge/c.pdf"]);
     let reasons: Vec<_> = unreadable.iter().map(|file| (&file["code"], &file["reason"])).collect();
-    assert_eq!(reasons[0], (&json!("not_utf8"), &json!("It is not UTF-8 text.")));
+    assert_eq!(reasons[0], (&json!("not_utf8"), &json!("Not a UTF-8 text file.")));
     assert_eq!(reasons[1].0, "damaged");
-    assert!(reasons[1].1.as_str().unwrap().starts_with("It is damaged"), "{unreadable:?}");
+    assert!(reasons[1].1.as_str().unwrap().starts_with("Damaged"), "{unreadable:?}");
     assert_eq!(overview["model"]["state"], "absent");
     assert!(overview["model"]["detail"].as_str().unwrap().contains("make embedder"));
 }

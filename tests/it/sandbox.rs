@@ -113,7 +113,7 @@ async fn strict_without_bubblewrap_refuses_commands_with_the_reason() {
         let server = world.serve_with(&["--port", "0", "--sandbox", "strict"]).await;
         assert_eq!(recorded(&world, &server).await["status"], "done");
         let note = server.get("/api/status").await.ok()["sandbox"]["note"].take();
-        assert!(note.as_str().unwrap().contains("namespaces of their own"), "{note}");
+        assert!(note.as_str().unwrap().contains("separate namespaces"), "{note}");
         assert!(world.path("scratch/ran").exists());
         return;
     }

@@ -143,7 +143,7 @@ async fn one_time_link_works_once() {
     assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200);
     let again = server.post("/api/login", json!({"code": code})).await;
     assert_eq!(again.refused(), (401, "wrong_token".to_owned()));
-    assert!(again.text().contains("used before"));
+    assert!(again.text().contains("already used"));
     drop(server);
     for path in files(&home) {
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();

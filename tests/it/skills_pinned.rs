@@ -33,7 +33,7 @@ async fn asks(server: &Server<'_>) -> bool {
         if frame.is("approval_request") {
             server.decide(&frame.data, "deny").await;
             let reason = frame.data["reason"].as_str().unwrap().to_owned();
-            assert!(reason.contains("text from outside") && reason.contains(SKILL), "{reason}");
+            assert!(reason.contains("Untrusted content") && reason.contains(SKILL), "{reason}");
             asked.push(reason);
         }
     }
@@ -205,7 +205,10 @@ async fn skill_below_listing_depth_is_refused_with_reason() {
     let error = skills["skills"][0]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error.contains("deeper than the 12 folders") && error.contains("move it up"), "{skills}");
     let listed = world.read("SKILLS_SNAPSHOT.md");
-    assert!(listed.contains("<!-- not usable: skills/tidy/SKILL.md: nobody can trust") && !listed.contains("<skill>"));
+    assert!(
+        listed.contains("<!-- not usable: skills/tidy/SKILL.md: Not all of its files can be trusted")
+            && !listed.contains("<skill>")
+    );
     // A command could read it, so the next command asks.
     let stream = server.open_chat("s", "go").await;
     let asked = server.waiting(1).await.remove(0);

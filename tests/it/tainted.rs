@@ -52,7 +52,7 @@ async fn asks(config: &str, (first, then): (Value, Value), files: &[(&str, &str)
 }
 
 fn from_outside(asked: &[Value]) -> bool {
-    asked.len() == 1 && asked[0]["reason"].as_str().unwrap().contains("text from outside")
+    asked.len() == 1 && asked[0]["reason"].as_str().unwrap().contains("Untrusted content")
 }
 
 #[tokio::test]

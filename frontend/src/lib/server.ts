@@ -44,6 +44,10 @@ interface MessageCode {
 export const ofSkill = (say: Say, text: string, said: MessageCode | null | undefined): string =>
   (said && say(`skill.${said.code}`, said.about)) ?? text
 
+/** A sentence that has no code, such as the name of a part of the prompt. What is in parentheses may differ. */
+export const textIn = (say: Say, text: string): string =>
+  say(`text.${text.replace(/\([^)]*\)/g, '()')}`) ?? text
+
 interface BadTest {
   code: string
   message: string

@@ -41,7 +41,7 @@ describe('the card of a pending call', () => {
   it('shows what would run, where, and why approval is needed', () => {
     show(approval({ shown: { command: 'rm\u202e -rf x', cwd: 'scratch/', network: true, level: 'strict' } }))
     expect(card().textContent).toContain('rm\\u202e -rf x')
-    expect(card().textContent).toContain('in scratch/ · with network · sandbox: strict')
+    expect(card().textContent).toContain('in scratch/ · network access · sandbox: strict')
     expect(card().textContent).toContain('Commands ask.')
   })
 
@@ -49,7 +49,7 @@ describe('the card of a pending call', () => {
     const shown = { command: 'ls', cwd: 'scratch/', network: false, level: 'standard', reads: ['knowledge'] }
     show(approval({ shown }))
     expect(card().textContent).toContain(
-      'in scratch/ · reads knowledge/ · without network · sandbox: standard',
+      'in scratch/ · reads knowledge/ · no network access · sandbox: standard',
     )
   })
 
@@ -59,7 +59,7 @@ describe('the card of a pending call', () => {
     const { unmount } = render(
       <ApprovalCard approval={approval({ because })} takesFocus={() => false} onAnswer={async () => null} />,
     )
-    expect(screen.getByText(/人设、记忆和技能的每次改动.*skills\/tidy\/SKILL\.md.*。$/)).toBeTruthy()
+    expect(screen.getByText(/更改人设、记忆和技能需要批准.*skills\/tidy\/SKILL\.md.*。$/)).toBeTruthy()
     expect(screen.queryByText(/Commands ask/)).toBeNull()
     unmount()
     show(approval({ because: { code: 'something_new' } }))
@@ -69,7 +69,7 @@ describe('the card of a pending call', () => {
 
   it('responds to the mouse', async () => {
     const given = show()
-    for (const name of [/Allow once/, /Always for exactly this/, 'Deny']) {
+    for (const name of [/Allow once/, /Always allow this exact command/, 'Deny']) {
       const button = screen.getByRole<HTMLButtonElement>('button', { name })
       // One answer at a time: the buttons are disabled while one is being sent.
       await waitFor(() => expect(button.disabled).toBe(false))
@@ -120,25 +120,25 @@ describe('the card of a pending call', () => {
     const timeout = screen.getByRole('textbox', { name: 'timeout' })
     await user.clear(timeout)
     await user.type(timeout, 'x')
-    await user.click(screen.getByRole('button', { name: 'Allow as changed' }))
-    expect(screen.getByRole('alert').textContent).toBe('This is not valid JSON.')
+    await user.click(screen.getByRole('button', { name: 'Allow with changes' }))
+    expect(screen.getByRole('alert').textContent).toBe('Invalid JSON.')
     await user.clear(timeout)
     await user.type(timeout, '9')
-    await user.click(screen.getByRole('button', { name: 'Allow as changed' }))
+    await user.click(screen.getByRole('button', { name: 'Allow with changes' }))
     expect(given).toEqual([{ decision: 'approve', arguments: { command: 'make 1', timeout: 9 } }])
   })
 
   it('denies with a reason', async () => {
     const given = show()
-    await user.click(screen.getByRole('button', { name: 'Deny because…' }))
-    await user.type(screen.getByRole('textbox', { name: 'Reason; miniclaw reads it' }), 'use 1 file only')
+    await user.click(screen.getByRole('button', { name: 'Deny with reason…' }))
+    await user.type(screen.getByRole('textbox', { name: 'Reason (sent to miniclaw)' }), 'use 1 file only')
     await user.click(screen.getByRole('button', { name: 'Deny' }))
     expect(given).toEqual([{ decision: 'deny', reason: 'use 1 file only' }])
   })
 
   it('shows a file change as a diff, without a standing rule if each write needs approval', async () => {
     const given = show(change('memory/MEMORY.md'))
-    expect(screen.getByRole('group', { name: 'Change in memory/MEMORY.md' }).textContent).toContain(
+    expect(screen.getByRole('group', { name: 'Changes to memory/MEMORY.md' }).textContent).toContain(
       'added Coffee\\u202e',
     )
     expect(screen.queryByRole('button', { name: /Always/ })).toBeNull()
@@ -177,6 +177,6 @@ it('lists standing rules in full, and removes them', async () => {
   const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'ls\u200b' }, added_at: 1_790_000_000 }
   render(<AlwaysRules rules={[rule]} error={null} onRemove={r => removed.push(r.id)} />)
   expect(screen.getByRole('listitem').textContent).toContain('ls\\u200b')
-  await user.click(screen.getByRole('button', { name: 'Ask again about terminal' }))
+  await user.click(screen.getByRole('button', { name: 'Remove rule for terminal' }))
   expect(removed).toEqual(['r1'])
 })

@@ -28,10 +28,10 @@ const report: Report = {
 it('regressions come before improvements, each with both ranks', () => {
   render(<Changes report={report} />)
   const rows = screen.getAllByRole('listitem').map(row => row.textContent)
-  expect(rows).toEqual(['downplace 1 → place 7', 'lostplace 2 → not found', 'upplace 4 → place 1'])
+  expect(rows).toEqual(['downrank 1 → rank 7', 'lostrank 2 → not found', 'uprank 4 → rank 1'])
   expect(screen.getAllByRole('region').map(region => region.getAttribute('aria-label'))).toEqual([
-    'Got worse: 2',
-    'Got better: 1',
+    'Regressed: 2',
+    'Improved: 1',
   ])
 })
 
@@ -44,8 +44,8 @@ it('a case shows its own rank even if lines shift, and links to its question', (
   const rows = screen.getAllByRole('link')
   expect(rows.map(row => row.textContent)).toEqual([
     '1newnot run',
-    '2upa.mdplace 1',
-    '3downb.mdplace 7',
+    '2upa.mdrank 1',
+    '3downb.mdrank 7',
     '4lostc.mdnot found',
   ])
   expect(rows[2]?.getAttribute('href')).toBe('/playground?query=down&folder=knowledge')

@@ -37,14 +37,14 @@ it('a shortcut that leads to another session does not edit the text', async () =
 
 it('the choices between two versions follow the language of the page', async () => {
   const { rerender } = render(editor('one\n2\n'))
-  await screen.findByRole('button', { name: 'Take the file’s' })
+  await screen.findByRole('button', { name: 'Use the version on disk' })
   await act(() => setLang('zh'))
-  await screen.findByRole('button', { name: '采用文件中的' })
+  await screen.findByRole('button', { name: '使用磁盘上的版本' })
   await act(() => setLang('en'))
   rerender(editor(null))
   await waitFor(() => expect(screen.queryByRole('button')).toBeNull())
   rerender(editor('one\n2\n', 'earlier'))
-  await screen.findByRole('button', { name: 'Take it back' })
+  await screen.findByRole('button', { name: 'Revert change' })
 })
 
 it('the search panel follows the language of the page', async () => {

@@ -81,10 +81,10 @@ it('arrow up edits the last message in an empty field, and moves the cursor in a
 
 it('says why sending is disabled', () => {
   const onSend = vi.fn()
-  render(<Host onSend={onSend} blocked="No model is connected" />)
+  render(<Host onSend={onSend} blocked="No model connected" />)
   fireEvent.keyDown(field(), { key: 'Enter' })
   expect(onSend).not.toHaveBeenCalled()
-  expect(screen.getByText('No model is connected')).toBeTruthy()
+  expect(screen.getByText('No model connected')).toBeTruthy()
 })
 
 it('files need no text, and a paste that is attached does not reach the field', () => {

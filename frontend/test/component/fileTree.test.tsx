@@ -90,7 +90,7 @@ it('search results show in any folder without opening or closing it for later', 
 
 it('the menu of a row does not open the file', () => {
   render(tree())
-  const menu = screen.getByRole('button', { name: 'What to do with workspace/SOUL.md' })
+  const menu = screen.getByRole('button', { name: 'Actions for workspace/SOUL.md' })
   fireEvent.click(menu)
   fireEvent.keyDown(menu, { key: 'Enter' })
   expect(onOpen).not.toHaveBeenCalled()

@@ -57,7 +57,7 @@ it('a folder loads when it is opened', async () => {
   fireEvent.click(screen.getByText('app'))
   await screen.findByText('README.md')
   expect(asked.slice(1)).toEqual(['folder?path=workspace/app'])
-  expect(screen.getByText('12 more are not listed. Filter by a part of the name.')).toBeTruthy()
+  expect(screen.getByText('12 more not shown. Filter by name to find them.')).toBeTruthy()
   act(() => setFold('folder:workspace/app/src', true))
   await vi.waitFor(() => expect(screen.getByTitle('it may not be read')).toBeTruthy(), { timeout: 3_000 })
   // Changed folders are read again if they are open, and no others.
@@ -76,6 +76,6 @@ it('search finds files in folders that were never opened', async () => {
     'app',
     'src',
     'deep.md',
-    'There may be more. Type more of the name.',
+    'There may be more matches. Refine the filter.',
   ])
 })

@@ -38,7 +38,7 @@ describe('a component that is loaded on demand', () => {
     const load = vi.fn(async () => module).mockRejectedValueOnce(new TypeError('offline'))
     const Late = onDemand(load, () => <p>wait</p>)
     render(<Late name="Ada" />)
-    expect((await screen.findByRole('alert')).textContent).toContain('could not be loaded')
+    expect((await screen.findByRole('alert')).textContent).toContain('couldn’t be loaded')
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
     expect(await screen.findByText('Hello Ada')).toBeTruthy()
   })
@@ -82,7 +82,7 @@ describe('a pane that breaks', () => {
     expect(screen.getByRole('alert').textContent).toContain('a name was missing')
     expect(screen.getByText('the other pane')).toBeTruthy()
     state.broken = false
-    await userEvent.click(screen.getByRole('button', { name: 'Show it again' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Reload pane' }))
     expect(screen.getByText('whole')).toBeTruthy()
   })
 

@@ -96,9 +96,9 @@ it('an open conversation can be compacted and exported', async () => {
 
 it('usage, theme and language are one command away', async () => {
   show()
-  await choose('tokens used')
+  await choose('token usage')
   expect(useUi.getState().dialog).toBe('usage')
-  expect(find('theme')).toEqual(['Theme: Light', 'Theme: Dark', 'Theme: Like the system'])
+  expect(find('theme')).toEqual(['Theme: Light', 'Theme: Dark', 'Theme: System'])
   await choose('theme dark')
   expect(getTheme()).toBe('dark')
   setTheme('system')
@@ -110,12 +110,12 @@ it('usage, theme and language are one command away', async () => {
 
 it('the retrieval command switches to the opposite state', async () => {
   const { unmount } = show('/', true)
-  expect(find('memory retrieval')).toEqual(['Memory retrieval: switch off'])
+  expect(find('memory retrieval')).toEqual(['Turn off memory retrieval'])
   await choose('memory retrieval')
   expect(asked.some(line => line.includes('"enabled":false'))).toBe(true)
   unmount()
   const off = show('/', false)
-  expect(find('memory retrieval')).toEqual(['Memory retrieval: switch on'])
+  expect(find('memory retrieval')).toEqual(['Turn on memory retrieval'])
   off.unmount()
   show('/', null)
   expect(find('memory retrieval')).toEqual([])

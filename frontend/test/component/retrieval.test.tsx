@@ -30,25 +30,25 @@ describe('the card of passages', () => {
   it('expands the reason: each term, each share, and the sum', async () => {
     card('why')
     const first = (await screen.findAllByRole('listitem'))[0] as HTMLElement
-    await userEvent.click(within(first).getByText('Why'))
-    const terms = await within(first).findByRole('list', { name: 'What each word adds' })
+    await userEvent.click(within(first).getByText('Details'))
+    const terms = await within(first).findByRole('list', { name: 'Score per term' })
     expect(terms.textContent).toContain('key8.002× here, in 3 passages')
     expect(first.textContent).toContain('BM25 score 8.00')
-    expect(first.textContent).toContain('cosine 0.55')
+    expect(first.textContent).toContain('cosine similarity 0.55')
     expect(first.textContent).toContain('0.20 × 0.50 + 0.80 × 1.00 = 0.90')
   })
 
   it('expands the near misses, each with its reason', async () => {
     card('misses')
     await userEvent.click(await screen.findByText('2 near misses'))
-    expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.20/)).toBeTruthy()
-    expect(screen.getByText('0.54 behind')).toBeTruthy()
+    expect(screen.getByText(/no terms in common with the question; semantic score 0.20/)).toBeTruthy()
+    expect(screen.getByText('0.54 below')).toBeTruthy()
   })
 
   it('shows passages without an explanation', async () => {
     card('old', true)
     expect(await screen.findByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
-    expect(screen.queryByText('Why')).toBeNull()
+    expect(screen.queryByText('Details')).toBeNull()
     expect(screen.queryByText(/near miss/)).toBeNull()
   })
 })

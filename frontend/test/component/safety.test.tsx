@@ -24,5 +24,5 @@ it('only a page loaded over plain HTTP from another machine warns', () => {
   expect(screen.queryByRole('alert')).toBeNull()
   unmount()
   show(false)
-  expect(screen.getByRole('alert').textContent).toContain('plain http')
+  expect(screen.getByRole('alert').textContent).toContain('isn’t encrypted')
 })

@@ -60,6 +60,6 @@ it('an empty chat lists the current shortcuts, and none that was removed', () =>
   useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, shortcuts: null } })
   render(<EmptyState onPick={() => {}} first={null} />)
   const named = screen.getAllByRole('term').map(term => term.parentElement?.textContent)
-  expect(named).toEqual(['New line in the message⇧Enter', 'Command paletteCtrlJ'])
+  expect(named).toEqual(['New line⇧Enter', 'Command paletteCtrlJ'])
   expect(screen.getAllByRole('term')[0]?.closest('dl')?.className).toContain('pointer-coarse:hidden')
 })

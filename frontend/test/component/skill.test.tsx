@@ -65,7 +65,7 @@ it('a skill is deleted with all its files, and one toast restores all of them', 
   const asked = serve([entry(TEA), script, picture, other])
   await removeSkill(file(TEA))
   expect(asked).toEqual([TEA, script.path, picture.path].map(path => `DELETE ${path}`))
-  expect(toasts().map(({ text }) => text)).toEqual(['Deleted the skill tea: 3 files'])
+  expect(toasts().map(({ text }) => text)).toEqual(['Deleted skill tea (3 files)'])
   toasts()[0]?.action?.run()
   await vi.waitFor(() =>
     expect(asked.slice(3)).toEqual([TEA, script.path, picture.path].map(p => `POST ${p}`)),

@@ -9,7 +9,7 @@ import { setLang } from '@/lib/i18n'
 afterEach(() => act(() => setLang('en')))
 
 const page = (n: number): Taint => ({ from: 'page', name: `https://x.test/${n}` })
-const note = () => screen.getByRole('region', { name: 'Text from outside' })
+const note = () => screen.getByRole('region', { name: 'Untrusted content' })
 
 describe('the note about text from outside', () => {
   it('names the sources and lets a person clear them', async () => {
@@ -17,18 +17,18 @@ describe('the note about text from outside', () => {
     const document: Taint = { from: 'document', name: 'knowledge/a\u202eb.md' }
     render(<TaintNote sources={[page(1), document, page(2), { from: 'imported' }]} onClear={onClear} />)
     const words = note().textContent ?? ''
-    expect(words).toContain('This conversation has read text from outside: the page https://x.test/1')
+    expect(words).toContain('This conversation contains untrusted content: web page https://x.test/1')
     expect(words).toContain('knowledge/a\\u202eb.md')
     expect(words).toContain('2 more')
     expect(words).not.toContain('https://x.test/2')
     expect(screen.getByTitle(/https:\/\/x\.test\/2/)).toBeTruthy()
-    await userEvent.click(screen.getByRole('button', { name: 'Clear' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Mark as reviewed' }))
     expect(onClear).toHaveBeenCalledOnce()
   })
 
   it('cannot be cleared while the conversation runs', () => {
     render(<TaintNote sources={[page(1)]} onClear={null} />)
-    expect(screen.getByRole('button', { name: 'Clear' })).toHaveProperty('disabled', true)
+    expect(screen.getByRole('button', { name: 'Mark as reviewed' })).toHaveProperty('disabled', true)
   })
 
   it('is absent for text that only a command wrote', () => {
@@ -39,7 +39,7 @@ describe('the note about text from outside', () => {
   it('is translated to Chinese', async () => {
     await act(() => setLang('zh'))
     render(<TaintNote sources={[page(1), { from: 'command' }]} onClear={() => {}} />)
-    expect(screen.getByRole('region').textContent).toMatch(/此对话读取过来自外部的文本：网页 .*清除/)
+    expect(screen.getByRole('region').textContent).toMatch(/此对话包含不受信任的内容：网页 .*标记为已查看/)
   })
 })
 
@@ -53,9 +53,9 @@ describe('the contacts of a command', () => {
       { host: 'b.test:8080', refused: false },
     ]
     render(<Contacts result={result({ contacts, more_contacts: 7 })} />)
-    expect(screen.getByText('Network: a.test, b.test:8080')).toBeTruthy()
-    expect(screen.getByText('Network, refused: 10.0.0.1')).toBeTruthy()
-    expect(screen.getByText('7 more attempts, not listed')).toBeTruthy()
+    expect(screen.getByText('Network access: a.test, b.test:8080')).toBeTruthy()
+    expect(screen.getByText('Blocked: 10.0.0.1')).toBeTruthy()
+    expect(screen.getByText('7 more attempts not listed')).toBeTruthy()
   })
 
   it('show nothing if there were none, or for an unknown shape', () => {

@@ -38,9 +38,9 @@ it('each file shows what its undo would do, and later edits stay', async () => {
     ],
   })
   const file = within(await screen.findByRole('region', { name: 'memory/a.md' }))
-  expect(file.getByRole('group', { name: 'What undoing makes of memory/a.md' }).textContent).toContain('old')
-  expect(screen.getByRole('region', { name: 'memory/b.md' }).textContent).toContain('so it stays as it is')
-  expect(screen.getByText(/what commands did is not/)).toBeTruthy()
+  expect(file.getByRole('group', { name: 'Changes to memory/a.md when undone' }).textContent).toContain('old')
+  expect(screen.getByRole('region', { name: 'memory/b.md' }).textContent).toContain('It won’t be undone')
+  expect(screen.getByText(/the effects of commands are not/)).toBeTruthy()
   expect(asked).toEqual(['/api/sessions/s/works/w%201/undo'])
   expect(undo().textContent).toBe('Undo 2 changes')
   await userEvent.click(undo())
@@ -49,12 +49,12 @@ it('each file shows what its undo would do, and later edits stay', async () => {
 
 it('nothing is undone while the conversation runs', async () => {
   show(409, { code: 'busy', message: 'this session is still working' })
-  expect((await screen.findByText(/is at work/)).getAttribute('role')).toBe('status')
+  expect((await screen.findByText(/is running/)).getAttribute('role')).toBe('status')
   expect(undo().disabled).toBe(true)
 })
 
 it('the dialog says so if nothing is left to undo', async () => {
   show(200, { files: [] })
-  await screen.findByText('Nothing is left to undo.')
+  await screen.findByText('Nothing to undo.')
   expect(undo().disabled).toBe(true)
 })

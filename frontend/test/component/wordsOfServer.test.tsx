@@ -19,10 +19,10 @@ describe('the sandbox', () => {
     sandboxNote(zh, { level: 'standard', note: 'in English', code, about })
 
   it('is described in the language of the page', () => {
-    expect(told('standard')).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*没有网络。$/)
-    expect(told('standard', { signals: 'open' })).toMatch(/没有网络。在此内核/)
+    expect(told('standard')).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*无法访问网络。$/)
+    expect(told('standard', { signals: 'open' })).toMatch(/无法访问网络。在此内核/)
     expect(told('strict', { program: '/usr/bin/bwrap' })).toContain('命名空间（/usr/bin/bwrap）')
-    expect(told('no_landlock', { version: '1', needed: '3' })).toMatch(/^命令被拒绝：.*版本为 1，.*版本 3/)
+    expect(told('no_landlock', { version: '1', needed: '3' })).toMatch(/^无法运行命令：.*版本为 1，.*版本 3/)
   })
 
   it('has a translation for every code of the server', () => {
@@ -64,16 +64,16 @@ const status = (given: Partial<ModelStatus>): ModelStatus => ({
 
 describe('the dialog of the model', () => {
   const show = (model: ModelStatus) => render(<ModelDialog model={model} open onOpenChange={() => {}} />)
-  const [none] = /No model is connected[^"]*/.exec(rustStrings('engine')) ?? ['']
+  const [none] = /No model connected[^"]*/.exec(rustStrings('engine')) ?? ['']
 
   it('says only once that there is no model, in either language', async () => {
     expect(none.length).toBeGreaterThan(100)
     const { unmount } = show(status({ detail: none }))
-    expect(screen.getAllByText(/No model is connected/)).toHaveLength(1)
+    expect(screen.getAllByText(/No model connected/)).toHaveLength(1)
     unmount()
     await setLang('zh')
     show(status({ detail: none }))
-    expect(screen.queryByText(/No model is connected/)).toBeNull()
+    expect(screen.queryByText(/No model connected/)).toBeNull()
     expect(screen.getByText('尚未连接模型')).toBeTruthy()
   })
 
@@ -114,5 +114,5 @@ it('the source of a model is translated, except for file names', async () => {
   )
   await userEvent.setup().click(screen.getByRole('button'))
   const shown = screen.getAllByRole('menuitemcheckbox').map(item => item.lastChild?.textContent)
-  expect(shown.slice(1)).toEqual(['环境变量', '.env', 'config.yml', '本机发现', 'the moon'])
+  expect(shown.slice(1)).toEqual(['环境变量', '.env', 'config.yml', '在本机检测到', 'the moon'])
 })

@@ -35,12 +35,15 @@ it('only texts are accepted, and refused files say what to do', async () => {
     expect.stringContaining('knowledge/'),
     false,
   ])
-  expect(await reason(file('a.bin', 'a\0b'))).toEqual([expect.stringContaining('no text'), false])
+  expect(await reason(file('a.bin', 'a\0b'))).toEqual([
+    expect.stringContaining('Unsupported file type'),
+    false,
+  ])
   expect(await reason(file('a.log', 'x'.repeat(MOST_BYTES + 1)))).toEqual([
     expect.stringContaining('256 KB'),
     true,
   ])
-  expect(await reason(file('a.log', 'xxx'), 2)).toEqual([expect.stringContaining('together'), true])
+  expect(await reason(file('a.log', 'xxx'), 2)).toEqual([expect.stringContaining('total'), true])
 })
 
 it('files are counted, and those above the limit are named with advice', async () => {
@@ -52,7 +55,7 @@ it('files are counted, and those above the limit are named with advice', async (
   expect(told?.text).toContain('10.txt')
   expect(told?.action).toBeUndefined()
   await attach('other', [file('large.md', 'x'.repeat(MOST_BYTES + 1))])
-  expect(useToasts.getState().list.at(-1)?.action?.label).toBe('Put into Knowledge')
+  expect(useToasts.getState().list.at(-1)?.action?.label).toBe('Add to Knowledge')
 })
 
 it('a long paste becomes a file with a name of its own', () => {
@@ -155,6 +158,6 @@ it('a picture that the browser cannot decode is named with advice', async () => 
   vi.stubGlobal('createImageBitmap', () => Promise.reject(new Error('no picture')))
   await attach('s', [file('a.tiff', 'x', 'image/tiff')])
   expect(names()).toEqual([])
-  expect(useToasts.getState().list[0]?.text).toContain('a.tiff: The browser cannot read this')
+  expect(useToasts.getState().list[0]?.text).toContain('a.tiff: Can’t read this image')
   vi.unstubAllGlobals()
 })

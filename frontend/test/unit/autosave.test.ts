@@ -101,7 +101,7 @@ it('unparsable text is not autosaved, and saved by hand only the second time', a
   await open(json)
   edit(json, '{"a": ')
   await wait(IDLE_MS)
-  expect(bufferOf(json)?.problem).toContain('by itself once that is right')
+  expect(bufferOf(json)?.problem).toContain('auto-saved once this is fixed')
   await save(json)
   expect(bufferOf(json)?.problem).toContain('Save again')
   expect(written()).toEqual([])
@@ -134,7 +134,7 @@ it('a toast reports a change by miniclaw to the open file, but not one by others
     expect(bufferOf(file(path))?.text).toBe(content)
   }
   const told = useToasts.getState().list
-  expect(told.map(toast => toast.text)).toEqual(['memory/a.md was changed by miniclaw.'])
+  expect(told.map(toast => toast.text)).toEqual(['miniclaw changed memory/a.md.'])
   told[0]?.action?.run()
   expect(useBuffers.getState().comparing).toEqual({ file: file(path), disk: 'by disk' })
   useToasts.setState({ list: [] })

@@ -80,7 +80,7 @@ describe('the texts of the editor', () => {
     const said = () => EditorState.create({ extensions: phrases() }).phrase('replaced $ matches', 3)
     expect(said()).toBe('Matches replaced: 3')
     await setLang('zh')
-    expect(said()).toBe('已替换 3 处')
+    expect(said()).toBe('已替换 3 个匹配项')
   })
 })
 
@@ -94,10 +94,10 @@ describe('two versions beside each other', () => {
   }
 
   it('name the text that each choice keeps', async () => {
-    expect(choose('disk', 'accept')).toEqual(['Keep my text', 'mine\n', 0])
-    expect(choose('disk', 'reject')).toEqual(['Take the file’s', 'theirs\n', 0])
-    expect(choose('earlier', 'reject')).toEqual(['Take it back', 'theirs\n', 0])
+    expect(choose('disk', 'accept')).toEqual(['Keep my version', 'mine\n', 0])
+    expect(choose('disk', 'reject')).toEqual(['Use the version on disk', 'theirs\n', 0])
+    expect(choose('earlier', 'reject')).toEqual(['Revert change', 'theirs\n', 0])
     await setLang('zh')
-    expect(choose('disk', 'accept')[0]).toBe('保留我的文本')
+    expect(choose('disk', 'accept')[0]).toBe('保留我的版本')
   })
 })

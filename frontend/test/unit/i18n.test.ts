@@ -49,7 +49,7 @@ it('no text is empty, and a text that is the same in both languages is a name', 
 
 it('placeholders are filled in', () => {
   expect(translate('en', 'steps', { n: 4 })).toBe('4 steps')
-  expect(translate('zh', 'steps', { n: 4 })).toBe('4 步')
+  expect(translate('zh', 'steps', { n: 4 })).toBe('4 个步骤')
 })
 
 /** English texts with a count before a word that is always plural. */

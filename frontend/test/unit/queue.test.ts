@@ -17,7 +17,7 @@ it('only one message is queued', () => {
   send('s', 'Hi', [])
   send('s', 'Again', [])
   expect(useLive.getState().outbox.s?.map(({ content }) => content)).toEqual(['Hi'])
-  expect(useToasts.getState().list.at(-1)?.text).toContain('cannot be reached')
+  expect(useToasts.getState().list.at(-1)?.text).toContain('Can’t reach the server')
 })
 
 it('a queued message is sent with its own key once the connection is back', async () => {

@@ -3,12 +3,21 @@ import { ApiError, hasCode } from '@/api/client'
 import { getStatus } from '@/api/endpoints'
 import { sayOfServer, setLang, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { badTestIn, becauseIn, failureIn, ofSkill, problemIn, type Say, unreadableIn } from '@/lib/server'
+import {
+  badTestIn,
+  becauseIn,
+  failureIn,
+  ofSkill,
+  problemIn,
+  type Say,
+  textIn,
+  unreadableIn,
+} from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
 import { emptyThread } from '@/thread/model'
-import { rustSource } from '../rust'
+import { rustSource, rustStrings } from '../rust'
 import { FRAMES, historyAt } from './frames'
 
 const zh: Say = (key, about) => sayOfServer('zh', key, about)
@@ -27,7 +36,7 @@ describe('why a file cannot be read', () => {
   })
 
   it('includes the system’s message, or falls back to the server’s words', () => {
-    expect(unreadableIn(zh, { code: 'too_deep' })).toBe('嵌套层次过深，无法读取。')
+    expect(unreadableIn(zh, { code: 'too_deep' })).toBe('嵌套层级过深，无法读取。')
     expect(unreadableIn(zh, { code: 'not_opened', detail: 'EIO' })).toBe('无法打开文件：EIO。')
     expect(unreadableIn(zh, { code: 'not_opened' })).toBeNull()
     expect(unreadableIn(zh, { code: 'newer' })).toBeNull()
@@ -46,7 +55,7 @@ describe('a message about a skill', () => {
 
   it('falls back to the server’s words', () => {
     const folder = { code: 'folder_name', about: { folder: 'tea' } }
-    expect(ofSkill(zh, 'other agents …', folder)).toBe('其他智能体要求名称与文件夹名 tea 相同。')
+    expect(ofSkill(zh, 'other agents …', folder)).toBe('其他智能体要求名称与文件夹名称 tea 一致。')
     expect(ofSkill(() => null, 'other agents …', folder)).toBe('other agents …')
     expect(ofSkill(zh, 'as it was', undefined)).toBe('as it was')
   })
@@ -63,6 +72,20 @@ it('every reason why a line is not a test has a translation', () => {
   expect(badTestIn(zh, { code: 'newer', message: 'as told' })).toBe('as told')
 })
 
+it('a sentence without a code is translated if the server still says it', () => {
+  const rust = ['prompt/system.rs', 'domain/compacted.rs'].map(rustStrings).join()
+  const sentences = [...rust.matchAll(/"([^"]*)"/g)].map(([, text]) => text?.replace(/\([^)]*\)/g, '()'))
+  const said = Object.keys(server).filter(key => key.startsWith('text.'))
+  expect(said.length).toBeGreaterThan(10)
+  for (const key of said) expect(sentences).toContain(key.slice('text.'.length))
+  expect(textIn(zh, 'Soul')).toBe('灵魂')
+  expect(textIn(zh, 'later messages were compacted after them (a.json): restore those first')).toMatch(
+    /^此后/,
+  )
+  expect(textIn(zh, 'Moon')).toBe('Moon')
+  expect(textIn(() => null, 'Soul')).toBe('Soul')
+})
+
 it('the problem with a file is translated by its code', () => {
   const file = { problem: 'not UTF-8 text', problem_code: 'not_utf8' }
   expect(problemIn(zh, file)).toBe('不是 UTF-8 文本文件。')
@@ -76,10 +99,10 @@ describe('why a work failed', () => {
   it('includes the details that the server sent', () => {
     const auth = { provider, key: 'not_accepted', setting: 'DEEPSEEK_API_KEY', said: 'Bad {key}' }
     expect(failureIn(zh, 'auth', auth)).toBe(
-      'DeepSeek 不接受该 API 密钥。请检查 DEEPSEEK_API_KEY。对方的说明：“Bad {key}”。',
+      'DeepSeek 拒绝了该 API 密钥。请检查 DEEPSEEK_API_KEY。服务商消息：“Bad {key}”。',
     )
     expect(failureIn(zh, 'server', { provider, status: '503' })).toBe(
-      'DeepSeek 自身出现故障（503）。请稍后重试。',
+      'DeepSeek 返回服务器错误（503）。请稍后重试。',
     )
     expect(failureIn(zh, 'rate_limited', { provider, after: '86400' })).toContain('24 小时')
     expect(failureIn(zh, 'rate_limited', { provider, after: '30' })).toContain('30 秒')
@@ -141,7 +164,7 @@ it('an error of the API is translated to the language of the page if possible', 
   const answered = new ApiError(502, body)
   expect(reasonOf(answered)).toBe('It returned nothing.')
   await setLang('zh')
-  expect(reasonOf(answered)).toMatch(/^Ollama 的模型 m /)
+  expect(reasonOf(answered)).toMatch(/^Ollama 的 m /)
   expect(reasonOf(new ApiError(502, { ...body, about: { provider: 7 } }))).toBe('It returned nothing.')
   expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe(server.not_found)
   expect(reasonOf(new ApiError(400, { code: 'bad_path', message: 'No .. in it.' }))).toBe('No .. in it.')
@@ -181,11 +204,11 @@ it('a call without a response is explained in the language of the page', async (
 
 describe('why a call needs an approval', () => {
   it('is translated as a whole or not at all', () => {
-    expect(becauseIn(zh, { code: 'configured' })).toBe('配置要求对此先询问。')
-    expect(becauseIn(zh, { code: 'outside', text_from: 'outside' })).toMatch(
-      /^此对话读取过来自外部的文本，.*。$/,
+    expect(becauseIn(zh, { code: 'configured' })).toBe('此操作需要批准。')
+    expect(becauseIn(zh, { code: 'outside', text_from: 'outside' })).toMatch(/^不受信任的内容可能.*。$/)
+    expect(becauseIn(zh, { code: 'persona', text_from: 'output' })).toMatch(
+      /需要批准；不受信任的内容（命令输出）/,
     )
-    expect(becauseIn(zh, { code: 'persona', text_from: 'output' })).toMatch(/过目；此对话.*命令的输出/)
     expect(becauseIn(zh, { code: 'outside', text_from: 'skill', file: 'skills/a.md' })).toContain(
       'skills/a.md',
     )

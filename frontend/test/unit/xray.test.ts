@@ -46,14 +46,14 @@ it('an unreadable part is distinguished from an omitted one', () => {
     system: '',
     parts: [
       { ...part, label: 'Soul', absent: 'it is a folder', unreadable: true },
-      { ...part, label: 'User Profile', absent: 'the file is missing', unreadable: false },
+      { ...part, label: 'User Profile', absent: 'File not found', unreadable: false },
     ],
     ...{ tools_bytes: 0, tools_tokens: 0, total_bytes: 0, total_tokens: 0, messages: 0, dropped: 0 },
     request: {},
   })
   expect(origins.map(o => [o.absent, o.unreadable])).toEqual([
     ['it is a folder', true],
-    ['the file is missing', false],
+    ['File not found', false],
     [null, false],
     [null, false],
   ])

@@ -36,7 +36,7 @@ pub async fn choose(
     models.check(&chosen).map_err(EngineError::from)?;
     if chosen.thinking.is_some() && !models.can_switch_thinking(&chosen) {
         let model = models.status_of(&chosen).label;
-        let message = format!("{model} cannot be told whether to think; leave `thinking` out");
+        let message = format!("{model} has no thinking switch; omit `thinking`");
         return Err(ApiError::bad_request("no_thinking_switch", message));
     }
     caller.engine.choose(&id, chosen.clone()).await?;

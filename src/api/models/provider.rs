@@ -76,7 +76,7 @@ pub async fn connect(
     let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(redacted_json_error)?;
     let model = model.trim().to_owned();
     if model.is_empty() || model.len() > MAX_LENGTH {
-        return Err(ApiError::bad_request("bad_model", format!("a model's name has 1 to {MAX_LENGTH} characters")));
+        return Err(ApiError::bad_request("bad_model", format!("a model name has 1 to {MAX_LENGTH} characters")));
     }
     let endpoint = endpoint(&base_url, api_key.as_ref(), &model)?;
     let env_vars = ProviderEnvVars::of(&endpoint);
@@ -85,8 +85,8 @@ pub async fn connect(
     let taken = env_vars.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
     if let Some(name) = taken {
         let message = format!(
-            "{name} is set in the environment this server was started with, and that wins over .env. Start it without that \
-             variable, or change it there."
+            "{name} is set in the server's environment, which overrides .env. Restart the server without that variable, or \
+             change it there."
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "environment_wins", message));
     }
@@ -113,11 +113,11 @@ pub async fn connect(
     })
     .await?;
     let refused = |message: String| ApiError::new(StatusCode::CONFLICT, "not_used", message);
-    let config = config.map_err(|error| refused(format!("it is in .env now, but {error}")))?;
+    let config = config.map_err(|error| refused(format!("saved to .env, but {error}")))?;
     let first = config.endpoints.first().map(|(first, _)| (first.model.as_str(), &first.base_url));
     if first != Some((endpoint.model.as_str(), &endpoint.base_url)) || config.wanted.is_some() {
-        let message = "it is in .env now, but config.yml chooses another model (default_model); change it there and start \
-                       the server again";
+        let message = "saved to .env, but config.yml sets another model (default_model); change it there and restart \
+                       the server";
         return Err(refused(message.to_owned()));
     }
     let models = &caller.tenant().models;
@@ -154,20 +154,19 @@ fn redacted_json_error(_: JsonRejection) -> ApiError {
 
 fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Result<Endpoint, ApiError> {
     let bad = |message: &str| ApiError::bad_request("bad_address", message);
-    let url =
-        Url::parse(base_url.trim()).map_err(|_| bad("this is no address; it looks like https://api.openai.com/v1"))?;
+    let url = Url::parse(base_url.trim()).map_err(|_| bad("invalid URL; use one like https://api.openai.com/v1"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err(bad("the address must begin with https:// or http:// and name a host"));
+        return Err(bad("the URL must start with https:// or http:// and include a host"));
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return Err(bad("the address may hold no user, password or query; the key has a field of its own"));
+        return Err(bad("the URL can't include a user, password or query; enter the API key in its own field"));
     }
     let key = api_key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
     let fits = |key: &str| key.len() <= MAX_LENGTH && key.chars().all(|c| c.is_ascii_graphic() && c != '\'');
     if key.is_some_and(|key| !fits(key)) {
         return Err(ApiError::bad_request(
             "bad_key",
-            "this is no key: it has spaces, quotes or odd characters, or is too long",
+            "invalid API key: it contains spaces, quotes or other invalid characters, or is too long",
         ));
     }
     let profile = Profile::from_url(&url, model);

@@ -42,7 +42,7 @@ pub struct SearchQuery {
 pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
     let library = library(&caller, asked.folder.as_deref().unwrap_or("knowledge"))?;
     if asked.query.trim().is_empty() {
-        return Err(ApiError::bad_request("empty_query", "query is empty; say what to look for"));
+        return Err(ApiError::bad_request("empty_query", "query is empty; enter something to search for"));
     }
     if asked.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
         return Err(ApiError::bad_request("bad_weight", "vector_weight must be between 0 and 1"));

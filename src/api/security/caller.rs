@@ -60,7 +60,7 @@ impl Caller {
         if self.is_page {
             return Ok(());
         }
-        let message = "only the page of this server may answer; load it again if the server was started anew";
+        let message = "only this server's page can do this; reload it if the server was restarted";
         Err(ApiError::new(StatusCode::FORBIDDEN, "no_secret", message))
     }
 }

@@ -46,9 +46,9 @@ pub async fn login(
     let right = app.access.accepts(given, source.ip()).map_err(ApiError::too_many_tries)?;
     let Some(cookie) = app.access.new_cookie().filter(|_| right) else {
         let message = match given {
-            Credentials::Token(_) => "this is not the server's token",
+            Credentials::Token(_) => "invalid access token",
             Credentials::Code(_) => {
-                "this link was used before or is too old; sign in with the token, or start the server again"
+                "this sign-in link was already used or has expired; sign in with the access token, or restart the server"
             }
         };
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", message));

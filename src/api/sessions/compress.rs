@@ -194,10 +194,7 @@ fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
         }
     };
     if summary.is_empty() {
-        return Err(ApiError::bad_request(
-            "empty_summary",
-            "the summary is empty: nothing would stand for the messages",
-        ));
+        return Err(ApiError::bad_request("empty_summary", "the summary is empty"));
     }
     let length = summary.chars().count();
     if length > LONGEST {

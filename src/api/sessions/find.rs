@@ -70,7 +70,7 @@ pub async fn find(caller: Caller, Query(looked): Query<SearchSessionsQuery>) -> 
         return Err(ApiError::bad_request("too_long", format!("search for at most {LONGEST} characters")));
     }
     let Some(wanted) = SearchTerms::parse(&looked.q) else {
-        return Err(ApiError::bad_request("no_words", "say what to look for"));
+        return Err(ApiError::bad_request("no_words", "enter something to search for"));
     };
     let running = running(&caller).await?;
     let log = &caller.tenant().log;

@@ -105,7 +105,7 @@ pub async fn import(
     request: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(mut fields) = request?;
-    let bad = |what: &str| ApiError::bad_request("bad_session", format!("this is no exported session: {what}"));
+    let bad = |what: &str| ApiError::bad_request("bad_session", format!("not an exported session: {what}"));
     let archives: BTreeMap<String, Vec<Value>> = match fields.remove(ARCHIVES) {
         None => BTreeMap::new(),
         Some(archives) => serde_json::from_value(archives).map_err(|error| bad(&error.to_string()))?,

@@ -260,7 +260,7 @@ async fn malformed_vectors_are_refused() {
         (data(json!([one, {"index": 1, "embedding": "???"}])), "no base64"),
         (Reply::Text("{\"data\":[{\"embedding\":[NaN]}]}".to_owned()), "no embeddings"),
         (Reply::Document(json!({"hello": 1})), "no embeddings"),
-        (Reply::Document(json!({"error": {"message": "the model does not exist", "code": 404}})), "does not offer"),
+        (Reply::Document(json!({"error": {"message": "the model does not exist", "code": 404}})), "doesn't offer"),
         (Reply::Text("<html>".to_owned()), "a web page"),
         (Reply::Text(" ".repeat(17 << 20)), "16 MiB"),
     ] {

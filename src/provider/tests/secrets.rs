@@ -46,8 +46,8 @@ async fn redirect_is_reported_and_not_followed() {
         assert_eq!(
             error.unwrap().to_string(),
             format!(
-                "Test cannot be reached at {url}: it redirects to {shown}, and a key is never sent on to another \
-                 address. If that address is right, put it into base_url."
+                "Can't reach Test at {url}: it redirects to {shown}, and API keys are never sent to another \
+                 address. If that address is correct, use it as base_url."
             )
         );
         assert_eq!(seen.lock().unwrap().len(), 0, "{status}");
@@ -102,6 +102,6 @@ fn unsendable_key_error_names_setting() {
     let odd = endpoint(ProfileKind::Other, &Url::parse("ftp://x/v1").unwrap());
     assert_eq!(
         Client::new(odd).unwrap_err().to_string(),
-        "Test cannot be reached at ftp://x/v1: it must begin with https:// or http://. Correct base_url in the settings."
+        "Can't reach Test at ftp://x/v1: it must begin with https:// or http://. Correct base_url in the settings."
     );
 }

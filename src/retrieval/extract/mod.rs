@@ -62,33 +62,33 @@ impl Document {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Unreadable {
-    #[error("It is not UTF-8 text.")]
+    #[error("Not a UTF-8 text file.")]
     NotUtf8,
-    #[error("It is not text: it holds zero bytes.")]
+    #[error("Not a text file: it contains null bytes.")]
     ZeroBytes,
-    #[error("It is damaged, or not the kind of document that its name says.")]
+    #[error("Damaged, or the content doesn't match the file extension.")]
     Damaged,
-    #[error("It is protected by a password. Save it without one.")]
+    #[error("Password-protected. Save it without a password.")]
     Encrypted,
-    #[error("It holds no text: it may be scanned pictures.")]
+    #[error("No text found. It may contain only scanned images.")]
     NoText,
-    #[error("It is nested too deeply to be read.")]
+    #[error("Nested too deeply to read.")]
     TooDeep,
     #[error("Reading it takes too much memory.")]
     MemoryLimit,
     #[error("Reading it takes too long.")]
     TimeLimit,
-    #[error("Its text is longer than 8 MB. Split it.")]
+    #[error("Contains more than 8 MB of text. Split the file.")]
     TextLimit,
-    #[error("It unpacks to more than 64 MB, or holds more than 4,096 files.")]
+    #[error("Unpacks to more than 64 MB, or contains more than 4,096 files.")]
     ArchiveLimit,
-    #[error("It is larger than 10 MB. Split it.")]
+    #[error("Larger than 10 MB. Split the file.")]
     FileLimit,
     /// The file itself cannot be opened; with the error message of the system.
-    #[error("It cannot be opened: {0}.")]
+    #[error("Can't open the file: {0}.")]
     NotOpened(String),
     /// Not the file's fault: reading is retried.
-    #[error("Documents cannot be read now: {0}.")]
+    #[error("Can't read documents right now: {0}.")]
     NoReader(String),
 }
 

@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'react'
 import { Spinner } from '@/components/ui/Spinner'
-import { type Key, useLang, useT } from '@/lib/i18n'
+import { type Key, type Lang, type Translate, useLang, useT } from '@/lib/i18n'
 import type { Activity } from '@/thread/model'
 
 /** Shorter waits do not show a duration. */
 const PATIENCE_SECONDS = 3
 
-/** Translations by kind. The server's own sentence, which is English, is more specific. */
+/** Translations by kind, for a page that is not in English: the server's own sentence is, and says more. */
 const KINDS: Record<string, Key | undefined> = {
   reading_prompt: 'readingPrompt',
   starting_model: 'startingModel',
@@ -25,23 +25,22 @@ function useElapsed(since: number | null): number {
   return Math.max(0, Math.floor((now - start) / 1000))
 }
 
+/** A kind that is not the server's has a message in the language of the page. */
+function wordsOf({ kind, message }: Activity, lang: Lang, t: Translate): string {
+  const key = KINDS[kind]
+  const isPlain = kind === 'reading_prompt' || lang !== 'en' || message === ''
+  return key && isPlain ? t(key) : message || t('waiting')
+}
+
 export function StatusLine({ activity, since }: { activity: Activity | null; since: number | null }) {
   const t = useT()
   const elapsed = useElapsed(since)
   const lang = useLang()
-  const told = activity === null || activity.kind === 'reading_prompt' ? '' : activity.message
-  const words = t(activity === null ? 'working' : (KINDS[activity.kind] ?? 'waiting'))
+  const words = activity === null ? t('working') : wordsOf(activity, lang, t)
   return (
     <p className="flex items-center gap-2 text-[13px] text-fg-2">
       <Spinner className="text-accent" />
-      <span className="min-w-0 [overflow-wrap:anywhere]">
-        {lang === 'en' ? told || words : words}
-        {lang !== 'en' && told && (
-          <span lang="en" className="ms-2 text-fg-3 text-meta">
-            {told}
-          </span>
-        )}
-      </span>
+      <span className="min-w-0 [overflow-wrap:anywhere]">{words}</span>
       {activity?.progress != null && (
         <span className="tabular-nums">{t('percent', { n: Math.round(activity.progress * 100) })}</span>
       )}

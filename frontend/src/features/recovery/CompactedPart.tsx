@@ -2,7 +2,8 @@ import { Undo2 } from 'lucide-react'
 import type { CompactedPart as Part } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { moment } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { locale, useLang, useSay, useT } from '@/lib/i18n'
+import { textIn } from '@/lib/server'
 
 interface Props {
   part: Part
@@ -13,6 +14,7 @@ interface Props {
 /** Messages that a summary stands for: to read, and to restore if possible. */
 export function CompactedPart({ part, onRead, onBringBack }: Props) {
   const t = useT()
+  const say = useSay()
   const lang = useLang()
   const { message_count, archived_at, summary, restored, stays } = part
   return (
@@ -35,7 +37,9 @@ export function CompactedPart({ part, onRead, onBringBack }: Props) {
       {restored ? (
         <p className="mt-0.5 text-fg-3 text-small">{t('isBack')}</p>
       ) : (
-        stays && <p className="mt-0.5 text-fg-3 text-small">{t('staysCompacted', { reason: stays })}</p>
+        stays && (
+          <p className="mt-0.5 text-fg-3 text-small">{t('staysCompacted', { reason: textIn(say, stays) })}</p>
+        )
       )}
     </li>
   )

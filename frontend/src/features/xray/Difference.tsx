@@ -6,7 +6,7 @@ import { Badge } from '@/components/ui/Badge'
 import { Disclosure } from '@/components/ui/Disclosure'
 import type { Place } from '@/lib/citation'
 import { count, moment } from '@/lib/format'
-import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { type Key, locale, useLang, useSay, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { nameOf } from './sent'
 
@@ -42,6 +42,7 @@ export function Difference({ detail, onLeave }: Props) {
 
 function CacheLine({ detail, onLeave }: Props) {
   const t = useT()
+  const say = useSay()
   const { difference, pieces, total_tokens } = detail
   if (!difference) return null
   const n = count
@@ -53,7 +54,7 @@ function CacheLine({ detail, onLeave }: Props) {
   const place: Place | null = piece?.file?.includes('/')
     ? { path: piece.file, lines: line === null ? null : [line, line] }
     : null
-  const where = piece ? nameOf(piece.origin, piece.label, t) : t('sentEnd')
+  const where = piece ? nameOf(piece.origin, piece.label, t, say) : t('sentEnd')
   return (
     <p className="text-small text-warn">
       {kept} {t('sentParted')}{' '}
@@ -92,10 +93,11 @@ function causeOf({ how, by, file }: SentChange): Key | null {
 
 function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; onLeave: () => void }) {
   const t = useT()
+  const say = useSay()
   const lang = useLang()
   const [open, setOpen] = useFold(`sent:${id}`, false)
   const { how, origin, label, file, at, diff, bytes } = change
-  const name = origin ? nameOf(origin, label, t) : t('sentSettings')
+  const name = origin ? nameOf(origin, label, t, say) : t('sentSettings')
   const sign = bytes > 0 ? '+' : bytes < 0 ? '−' : ''
   const cause = causeOf(change)
   const head = (

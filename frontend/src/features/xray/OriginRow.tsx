@@ -6,7 +6,8 @@ import { Disclosure } from '@/components/ui/Disclosure'
 import { type Place, placeOf } from '@/lib/citation'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
+import { textIn } from '@/lib/server'
 import { useFold } from '@/stores/folds'
 import type { Origin } from './parts'
 import { nameOf } from './sent'
@@ -19,8 +20,9 @@ interface Props {
 
 export function OriginRow({ origin, colour, onOpen }: Props) {
   const t = useT()
+  const say = useSay()
   const { kind, label, file, tokens, bytes, truncated, absent, unreadable, text, lines } = origin
-  const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t)
+  const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t, say)
   const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
   const n = count
   return (
@@ -51,7 +53,7 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
         }
       >
         <div className="border-t">
-          {absent && <p className="px-2.5 py-1.5 text-fg-2 text-small">{absent}</p>}
+          {absent && <p className="px-2.5 py-1.5 text-fg-2 text-small">{textIn(say, absent)}</p>}
           {unreadable && <p className="px-2.5 pb-1.5 text-fg-2 text-small">{t('xrayUnreadableHint')}</p>}
           {kind === 'retrieval' && <Places text={text} onOpen={onOpen} />}
           {text !== '' && (

@@ -2,6 +2,7 @@
 import type { SentPiece } from '@/api/types'
 import { prettyJson } from '@/lib/format'
 import type { Key, Translate } from '@/lib/i18n'
+import { type Say, textIn } from '@/lib/server'
 import type { Origin } from './parts'
 
 const NAMES: Partial<Record<SentPiece['origin'], Key>> = {
@@ -13,9 +14,9 @@ const NAMES: Partial<Record<SentPiece['origin'], Key>> = {
 }
 
 /** The name of a piece: a part of the system prompt has its own label. */
-export function nameOf(origin: SentPiece['origin'], label: string, t: Translate): string {
+export function nameOf(origin: SentPiece['origin'], label: string, t: Translate, say: Say): string {
   const key = NAMES[origin]
-  return key ? t(key) : label
+  return key ? t(key) : textIn(say, label)
 }
 
 const isMessage = (piece: SentPiece): boolean => piece.origin === 'history' || piece.origin === 'work'

@@ -3,10 +3,10 @@ export const choose = {
   chooseSessions: 'Select conversations',
   chosenCount: '{n} selected',
   chooseAll: 'Select all',
-  chooseNone: 'Select none',
+  chooseNone: 'Clear selection',
   chooseDone: 'Done',
   deletedMany: '{n} {n|conversation|conversations} deleted',
   restoredMany: '{n} {n|conversation|conversations} restored',
   archivedMany: '{n} {n|conversation|conversations} archived',
-  unarchivedMany: '{n} {n|conversation|conversations} unarchived',
+  unarchivedMany: '{n} {n|conversation|conversations} restored',
 }

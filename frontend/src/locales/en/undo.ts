@@ -1,10 +1,10 @@
 /** The preview of undoing a work. */
 export const undo = {
   undoLimits:
-    'Each file goes back to what it was before this work. Only changes of files made with the file tools are undone: what commands did is not.',
-  undoBusy: 'This conversation is at work. Wait until it is done, or stop it.',
-  undoNothing: 'Nothing is left to undo.',
-  undoStays: 'It was changed after that, so it stays as it is.',
-  undoDiff: 'What undoing makes of {path}',
+    'Restores each file to its content before this run. Only changes made with file tools are undone; the effects of commands are not.',
+  undoBusy: 'This conversation is running. Wait until it’s done, or stop it.',
+  undoNothing: 'Nothing to undo.',
+  undoStays: 'Changed since then. It won’t be undone.',
+  undoDiff: 'Changes to {path} when undone',
   undoChanges: 'Undo {n} {n|change|changes}',
 }

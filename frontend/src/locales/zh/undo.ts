@@ -1,10 +1,10 @@
 import type { undo as en } from '../en/undo'
 
 export const undo: Record<keyof typeof en, string> = {
-  undoLimits: '每个文件恢复到这次工作之前的内容。只撤销用文件工具所做的改动；命令造成的影响不会撤销。',
-  undoBusy: '这个对话正在运行。请等它完成，或先停止它。',
-  undoNothing: '没有可撤销的改动了。',
-  undoStays: '该文件在那之后又被改动，因此保持不变。',
-  undoDiff: '撤销后 {path} 的变化',
-  undoChanges: '撤销 {n} 处改动',
+  undoLimits: '将每个文件恢复到本次运行之前的内容。仅撤销文件工具所做的更改，不撤销命令的影响。',
+  undoBusy: '此对话正在运行。请等待完成，或先停止运行。',
+  undoNothing: '没有可撤销的改动。',
+  undoStays: '此后又有更改，不会撤销。',
+  undoDiff: '撤销后 {path} 的更改',
+  undoChanges: '撤销 {n} 项改动',
 }

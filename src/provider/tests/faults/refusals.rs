@@ -29,7 +29,7 @@ async fn day_long_retry_after_is_reported() {
     let (server, client) = scripted([limited("86400")]).await;
     let (chunks, error, took) = timed(&client).await;
     assert_eq!(chunks, []);
-    assert_eq!(error.unwrap().to_string(), "Test allows no more requests for now. Try again in 24 hours.");
+    assert_eq!(error.unwrap().to_string(), "Test: Rate limit reached (429). Try again in 24 hours.");
     assert!(took < Duration::from_secs(1));
     assert_eq!(server.requests().len(), 1);
 }

@@ -12,7 +12,7 @@ async fn refused_connection_names_address() {
     assert!(near(took.as_secs_f64(), 13.0), "{took:?}");
     assert_eq!(
         error.unwrap().to_string(),
-        format!("Test cannot be reached at {url}: nothing is listening there. Start the server, or correct base_url.")
+        format!("Can't reach Test at {url}: connection refused. Start the server, or correct base_url.")
     );
 }
 
@@ -52,9 +52,7 @@ async fn unresolved_name_is_retried_and_reported() {
     assert!(near(took.as_secs_f64(), 13.0), "{took:?}");
     assert_eq!(
         error.unwrap().to_string(),
-        format!(
-            "Test cannot be reached at {url}: the name could not be found. Check base_url and the network connection."
-        )
+        format!("Can't reach Test at {url}: host name not found. Check base_url and the network connection.")
     );
     assert_eq!(server.requests().len(), 0);
     let (chunks, error, _) = timed(&client(2)).await;
