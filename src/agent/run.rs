@@ -11,7 +11,7 @@ use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
 use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
-use crate::library::{Library, SearchOptions};
+use crate::library::{DEFAULT_HITS, Library, SearchOptions};
 use crate::prompt::history::{VisionSupport, retrieved_text};
 use crate::prompt::pictures;
 use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
@@ -72,8 +72,6 @@ pub enum RunEnd {
     /// The server stops while a person is asked: the work has not ended, and continues at the next start.
     Suspended,
 }
-
-const RETRIEVED: usize = 3;
 
 /// Offset of the attempt with less context: it follows the first attempt and its repetition without a refused field.
 const SECOND: u32 = 2;
@@ -242,7 +240,7 @@ impl Run {
         let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
         let query = query.map(|message| message.words().into_owned()).unwrap_or_default();
         let memory = self.memory.clone();
-        let found = tokio::task::spawn_blocking(move || memory.search(&query, SearchOptions::best(RETRIEVED))).await;
+        let found = tokio::task::spawn_blocking(move || memory.search(&query, SearchOptions::best(DEFAULT_HITS))).await;
         // If memory cannot be searched, the question is answered without it, and a status says so.
         let search = match found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
             Ok(search) => Arc::new(search),

@@ -42,8 +42,10 @@ pub type LoadTokenEmbedder = Arc<dyn Fn() -> Result<Option<Arc<dyn TokenEmbedder
 /// The file with a folder's retrieval tests (`miniclaw eval`); not indexed as a document.
 pub const TESTS: &str = "tests.jsonl";
 
+/// Number of hits of a search that does not say how many: for the search tools, RAG mode and the API alike.
+pub const DEFAULT_HITS: usize = 3;
 /// Number of next-best results that are explained in addition to the hits.
-const NEAR_MISSES: usize = 3;
+pub const NEAR_MISSES: usize = 3;
 
 /// Where an index is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared};
 use crate::domain::knowledge::{NearMiss, Search};
 use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::library::{IndexState, Library, SearchOptions};
-
-const HITS: usize = 3;
+use crate::library::{DEFAULT_HITS, IndexState, Library, SearchOptions};
 
 /// A search in one library, as a tool.
 pub struct SearchTool {
@@ -21,21 +19,17 @@ pub struct SearchTool {
 
 impl SearchTool {
     pub fn knowledge(library: Arc<Library>) -> Self {
-        let description = "Search the person's documents in knowledge/; gives the 3 best passages. Cite what you use as \
-                           [file:lines].";
-        Self::new(library, "search_knowledge_base", description)
+        Self::new(library, "search_knowledge_base", "Search the person's documents in knowledge/")
     }
 
     pub fn memory(library: Arc<Library>) -> Self {
-        let description = "Search long-term memory (memory/); gives the 3 best passages. Cite what you use as \
-                           [file:lines].";
-        Self::new(library, "search_memory", description)
+        Self::new(library, "search_memory", "Search long-term memory (memory/)")
     }
 
-    fn new(library: Arc<Library>, name: &str, description: &str) -> Self {
+    fn new(library: Arc<Library>, name: &str, what: &str) -> Self {
         let spec = ToolSpec {
             name: name.to_owned(),
-            description: description.to_owned(),
+            description: format!("{what}; gives the {DEFAULT_HITS} best passages. Cite what you use as [file:lines]."),
             parameters: json!({
                 "type": "object",
                 "properties": {"query": {"type": "string"}},
@@ -84,7 +78,7 @@ impl PreparedCall for PreparedSearch {
         Box::pin(async move {
             let root = library.root();
             let found = tokio::task::spawn_blocking(move || {
-                let found = library.search(&query, SearchOptions::best(HITS));
+                let found = library.search(&query, SearchOptions::best(DEFAULT_HITS));
                 found.map(|found| (found, library.overview().progress.state))
             });
             let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;

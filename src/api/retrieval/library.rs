@@ -15,12 +15,9 @@ use crate::domain::Place;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
 use crate::library::evaluation::TestReport;
-use crate::library::{IndexState, Library, LibraryError, SearchOptions};
+use crate::library::{DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, SearchOptions};
 use crate::retrieval::cases::{InvalidTestLine, TestCase};
 use crate::retrieval::search::MAX_HITS;
-
-const HITS: usize = 3;
-const NEAR_MISSES: usize = 3;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -47,7 +44,7 @@ pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<
     if asked.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
         return Err(ApiError::bad_request("bad_weight", "vector_weight must be between 0 and 1"));
     }
-    let k = asked.k.unwrap_or(HITS).clamp(1, MAX_HITS);
+    let k = asked.k.unwrap_or(DEFAULT_HITS).clamp(1, MAX_HITS);
     let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MAX_HITS).saturating_sub(k));
     let options = SearchOptions { k, near_misses, vector_weight: asked.vector_weight };
     let found = blocking(move || Ok(library.search(&asked.query, options))).await?;
@@ -270,7 +267,7 @@ pub async fn run_tests(
 ) -> Result<Json<TestReport>, ApiError> {
     let Json(request) = request?;
     let library = library(&caller, &request.folder)?;
-    let k = request.k.unwrap_or(HITS).clamp(1, MAX_HITS);
+    let k = request.k.unwrap_or(DEFAULT_HITS).clamp(1, MAX_HITS);
     Ok(Json(blocking(move || Ok(library.evaluate(k))).await?.map_err(library_error)?))
 }
 

@@ -7,11 +7,10 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
+use super::SIZE_LIMIT;
 use super::resolver::GuardedResolver;
 use crate::egress::{DialTarget, Guard, Lookup, NoPublicAddress, Refused};
 
-/// Maximum bytes of a page, after decompression.
-pub const SIZE_LIMIT: usize = 3 << 20;
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(7);
 
@@ -34,7 +33,7 @@ pub enum FetchError {
     NoPublicAddress(#[from] NoPublicAddress),
     #[error("more than five redirects")]
     TooManyRedirects,
-    #[error("larger than 3 MB")]
+    #[error("larger than {} MB", SIZE_LIMIT >> 20)]
     TooLarge,
     #[error("{0}")]
     Failed(String),
