@@ -57,7 +57,7 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let extractor = Extractor::new(Sandbox::new(SandboxConfig::new(config.sandbox)));
     let libraries = Libraries { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
     let mut worse = 0;
-    for root in Root::ALL.into_iter().filter(|root| root.is_searched()) {
+    for root in Root::HOME.into_iter().filter(|root| root.is_searched()) {
         let library: Arc<Library> = libraries.of_root(root);
         let (cases, problems) = library.cases()?;
         for problem in &problems {

@@ -1,4 +1,5 @@
-//! Identifiers. A [`SessionId`] becomes a file name, so it is validated here once and can then be trusted.
+//! Identifiers. A [`SessionId`] becomes a file name and a [`ProjectId`] a name in a path, so both are validated here once
+//! and can then be trusted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +20,7 @@ pub struct BadSessionId;
 
 impl SessionId {
     pub fn parse(text: &str) -> Result<Self, BadSessionId> {
-        let fits = (1..=64).contains(&text.len())
-            && !text.starts_with('-')
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if fits { Ok(Self(text.into())) } else { Err(BadSessionId) }
+        if is_plain(text) { Ok(Self(text.into())) } else { Err(BadSessionId) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -41,6 +39,38 @@ impl<'de> Deserialize<'de> for SessionId {
         let text = String::deserialize(from)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
+}
+
+/// Names one project of a home: what follows `project/` in the paths of its files. Made of the same characters as a
+/// [`SessionId`], and never a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProjectId(Arc<str>);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a project id has 1 to 64 letters, digits, '_' or '-' and does not begin with '-'")]
+pub struct BadProjectId;
+
+impl ProjectId {
+    pub fn parse(text: &str) -> Result<Self, BadProjectId> {
+        if is_plain(text) { Ok(Self(text.into())) } else { Err(BadProjectId) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ProjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Returns whether a text is one plain name: 1 to 64 characters of `A–Z a–z 0–9 _ -`, not beginning with `-`.
+fn is_plain(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && !text.starts_with('-')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// Names one work inside a session. Shared, like a session's id, because every event of an answer carries both.
@@ -73,6 +103,7 @@ mod tests {
     fn session_id_is_never_a_path() {
         for bad in ["", "..", "a/b", "a\\b", "a.json", "-rf", "a b", "会话", "a\0", &"x".repeat(65)] {
             assert_eq!(SessionId::parse(bad), Err(BadSessionId), "{bad:?}");
+            assert_eq!(ProjectId::parse(bad), Err(BadProjectId), "{bad:?}");
         }
         for good in ["abc123", "0192d3a4-7e1c-7000-8000-000000000000", "_x", &"x".repeat(64)] {
             assert_eq!(SessionId::parse(good).map(|id| id.to_string()), Ok(good.to_owned()));

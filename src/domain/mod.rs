@@ -41,7 +41,7 @@ pub use compacted::{CompactedPart, RestoreRefused};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, InputProgress, RequestedCall, StatusKind};
-pub use ids::{SessionId, WorkId};
+pub use ids::{ProjectId, SessionId, WorkId};
 pub use knowledge::Hit;
 pub use mention::{Mention, MentionKind, mentions};
 pub use message::{CallStatus, Message, Role, ToolCall};

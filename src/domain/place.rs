@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use super::{BadPath, RelPath, Root};
 
 /// A file or folder in a root. A path from outside becomes a place once, where it enters the program; from then on its
-/// root, and what that root allows, are known. On the wire, on disk and for the model a place is `root/path`. It says
-/// nothing about symlinks: the store opens it beneath a handle of the root's folder.
+/// root, and what that root allows, are known. On the wire, on disk and for the model a place is `root/path`, or
+/// `project/{id}/path`. It says nothing about symlinks: the store opens it beneath a handle of the root's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The whole path, which begins with the name of the root.
@@ -31,12 +31,15 @@ impl Place {
     /// Same as [`RelPath::parse`]; returns [`BadPath::Outside`] for a path in none of the roots.
     pub fn parse_folder(text: &str) -> Result<Self, BadPath> {
         let text = RelPath::parse(text)?;
-        Root::parse(text.as_str()).map_or_else(|| text.try_into(), |root| Ok(Self::of_root(root)))
+        match Root::split(text.as_str()) {
+            Some((root, _)) => Ok(Self { text, root }),
+            None => Err(BadPath::Outside(text.to_string())),
+        }
     }
 
     /// Returns the folder of a root.
     pub fn of_root(root: Root) -> Self {
-        Self { text: RelPath::parse(root.name()).expect("the name of a root is a path"), root }
+        Self { text: RelPath::parse(&root.to_string()).expect("the name of a root is a path"), root }
     }
 
     /// Returns the place of `name`, a single name from a folder listing, in this folder.
@@ -44,16 +47,16 @@ impl Place {
     /// # Errors
     /// Same as [`RelPath::child`].
     pub fn child(&self, name: &str) -> Result<Self, BadPath> {
-        Ok(Self { text: self.text.child(name)?, root: self.root })
+        Ok(Self { text: self.text.child(name)?, root: self.root.clone() })
     }
 
-    pub fn root(&self) -> Root {
-        self.root
+    pub fn root(&self) -> &Root {
+        &self.root
     }
 
     /// Returns the path below the root; empty for the root itself.
     pub fn path(&self) -> &str {
-        self.text.as_str().split_once('/').map_or("", |(_, below)| below)
+        (0..self.root.depth()).fold(self.text.as_str(), |path, _| path.split_once('/').map_or("", |(_, below)| below))
     }
 
     /// Returns the path of its folder below the root; `None` if it is directly in the root.
@@ -63,6 +66,9 @@ impl Place {
 
     /// Returns the path of its folder, with the root; empty for a root.
     pub fn parent(&self) -> &str {
+        if self.path().is_empty() {
+            return "";
+        }
         self.text.as_str().rsplit_once('/').map_or("", |(parent, _)| parent)
     }
 
@@ -88,13 +94,9 @@ impl TryFrom<RelPath> for Place {
     type Error = BadPath;
 
     fn try_from(text: RelPath) -> Result<Self, BadPath> {
-        let root = match text.as_str().split_once('/') {
-            Some((root, _)) => Root::parse(root),
-            None => (text.as_str() == Root::Snapshot.name()).then_some(Root::Snapshot),
-        };
-        match root {
-            Some(root) => Ok(Self { text, root }),
-            None => Err(BadPath::Outside(text.to_string())),
+        match Root::split(text.as_str()) {
+            Some((root, below)) if !below.is_empty() || root == Root::Snapshot => Ok(Self { text, root }),
+            Some(_) | None => Err(BadPath::Outside(text.to_string())),
         }
     }
 }
@@ -114,18 +116,21 @@ impl fmt::Display for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ProjectId;
     use proptest::prelude::*;
 
     #[test]
     fn place_has_root_and_relative_path() {
-        for root in Root::ALL {
+        let project = Root::Project(ProjectId::parse("p").unwrap());
+        for root in Root::HOME.into_iter().chain([project]) {
             let place = Place::parse(&format!("./{root}//a/b.md")).unwrap();
-            assert_eq!((place.root(), place.path(), place.folder()), (root, "a/b.md", Some("a")));
+            assert_eq!((place.root(), place.path(), place.folder()), (&root, "a/b.md", Some("a")));
+            assert_eq!((place.parent(), Place::of_root(root.clone()).parent()), (format!("{root}/a").as_str(), ""));
             assert_eq!((place.file_name(), place.to_string()), ("b.md", format!("{root}/a/b.md")));
             assert_eq!(Place::of_root(root).child("a").unwrap().child("b.md").unwrap(), place);
         }
         let snapshot = Place::parse("SKILLS_SNAPSHOT.md").unwrap();
-        assert_eq!((snapshot.root(), snapshot.path(), snapshot.folder()), (Root::Snapshot, "", None));
+        assert_eq!((snapshot.root(), snapshot.path(), snapshot.folder()), (&Root::Snapshot, "", None));
         assert!(
             Place::parse("memory/.x/a.md").unwrap().is_hidden() && !Place::parse("memory/a.md").unwrap().is_hidden()
         );
@@ -133,21 +138,34 @@ mod tests {
 
     #[test]
     fn path_outside_roots_is_not_a_place() {
-        for outside in
-            [".env", "config.yml", "sessions/a.json", "storage/x", "scratch/x", "memory", "skills2/x", "Memory/x"]
-        {
+        for outside in [
+            ".env",
+            "config.yml",
+            "sessions/a.json",
+            "storage/x",
+            "scratch/x",
+            "memory",
+            "skills2/x",
+            "Memory/x",
+            "project",
+            "project/a",
+            "project/a b/x",
+            "project/-a/x",
+            "projects/a/x",
+        ] {
             assert_eq!(Place::parse(outside), Err(BadPath::Outside(outside.to_owned())), "{outside}");
         }
         assert_eq!(Place::parse("SKILLS_SNAPSHOT.md/x"), Err(BadPath::Outside("SKILLS_SNAPSHOT.md/x".to_owned())));
         assert_eq!(Place::parse("memory/../.env"), Err(BadPath::Climbs));
         assert_eq!(Place::parse_folder("./memory/"), Ok(Place::of_root(Root::Memory)));
         assert_eq!(Place::parse_folder("memory/x"), Place::parse("memory/x"));
+        assert!(Place::parse_folder("project/a").is_ok_and(|place| place.path().is_empty()));
         assert_eq!(Place::parse_folder("sessions"), Err(BadPath::Outside("sessions".to_owned())));
     }
 
     proptest! {
         #[test]
-        fn place_round_trips_through_text(text in "(workspace|memory|skills|knowledge|scratch)/\\PC{0,40}") {
+        fn place_round_trips_through_text(text in "(workspace|memory|skills|knowledge|scratch|project|project/[-_a-zA-Z0-9]{0,9})/\\PC{0,40}") {
             if let Ok(place) = Place::parse(&text) {
                 prop_assert_eq!(Place::parse(place.as_str()), Ok(place.clone()));
                 prop_assert_eq!(format!("{}/{}", place.root(), place.path()), place.as_str());

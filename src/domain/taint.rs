@@ -13,7 +13,7 @@ const NAME_CHARACTERS: usize = 200;
 pub enum Taint {
     /// A fetched page: its address.
     Page(String),
-    /// A document in knowledge/: its path.
+    /// A document in knowledge/ or in a project: its path.
     Document(String),
     /// A file that was sent with a message: its name.
     Attachment(String),

@@ -1,5 +1,7 @@
 //! Notices: what clients are told besides the events of sessions.
 
+use std::sync::Arc;
+
 use super::model_status::ModelStatus;
 pub use crate::domain::ChangedBy;
 use crate::library::IndexProgress;
@@ -26,9 +28,9 @@ pub enum Notice {
     ConfigChanged {
         rag_mode: bool,
     },
-    /// Progress of the index of memory/ or knowledge/.
+    /// Progress of the index of a folder.
     IndexChanged {
-        folder: &'static str,
+        folder: Arc<str>,
         progress: IndexProgress,
     },
 }

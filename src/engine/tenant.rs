@@ -61,8 +61,8 @@ impl Tenant {
         let libraries = Libraries::of(&runtime, &home);
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
         for library in [&memory, &knowledge] {
-            let (hub, folder) = (hub.clone(), library.folder());
-            library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
+            let (hub, folder) = (hub.clone(), Arc::<str>::from(library.folder()));
+            library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder: folder.clone(), progress }));
         }
         let authors = Arc::new(FileAuthors::default());
         let (store, unsettled) = OwnedHome::claim(home.clone()).await?;
@@ -180,12 +180,12 @@ impl<'a> Libraries<'a> {
 
 fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> ToolSet {
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
-    let folder = |root: Root| home.path().join(root.name());
+    let folder = |root: &Root| home.path().join(root.to_string());
     let environment = CommandEnvironment {
         sandbox: runtime.sandbox.clone(),
         scratch: home.scratch(),
-        readable: Root::ALL.into_iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
-        knowledge: folder(Root::Knowledge),
+        readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
+        knowledge: folder(&Root::Knowledge),
     };
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if !runtime.sandbox.is_readable_by_every_job(home.path()) {

@@ -88,8 +88,8 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     };
     let mut watcher =
         notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
-    for root in Root::ALL {
-        if let Err(error) = watcher.watch(&home.path().join(root.name()), RecursiveMode::Recursive) {
+    for root in Root::HOME {
+        if let Err(error) = watcher.watch(&home.path().join(root.to_string()), RecursiveMode::Recursive) {
             tracing::warn!(%root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
         }
     }
@@ -109,8 +109,8 @@ struct Changes {
 }
 
 impl Changes {
-    fn touches(&self, root: Root) -> bool {
-        self.roots.contains(&root) || self.files.iter().any(|(path, _)| path.root() == root)
+    fn touches(&self, root: &Root) -> bool {
+        self.roots.contains(root) || self.files.iter().any(|(path, _)| path.root() == root)
     }
 }
 
@@ -154,7 +154,7 @@ impl Follow {
     fn roots(&self, paths: &[PathBuf]) -> Vec<Root> {
         let inside = |path: &Path| {
             let first = path.strip_prefix(self.home.path()).ok()?.components().next()?;
-            Root::ALL.into_iter().find(|root| first.as_os_str() == root.name())
+            Root::HOME.into_iter().find(|root| root.folder().is_some_and(|folder| first.as_os_str() == folder))
         };
         paths.iter().filter_map(|path| inside(path)).collect()
     }
@@ -183,8 +183,8 @@ impl Follow {
 
     async fn tell(&self, engine: &Arc<Engine>, changes: Changes) {
         let tenant = engine.tenant();
-        let prompt = Root::ALL.into_iter().any(|root| root.is_persona() && changes.touches(root));
-        if changes.touches(Root::Skills) {
+        let prompt = Root::HOME.iter().any(|root| root.is_persona() && changes.touches(root));
+        if changes.touches(&Root::Skills) {
             self.read_skills(engine).await;
         }
         for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| changes.touches(library.root()))
@@ -217,15 +217,15 @@ enum Look {
 impl Look {
     fn at(&self, home: &Home, seen: &mut Seen) -> Changes {
         let mut changes = Changes::default();
-        for root in Root::ALL {
-            if !matches!(self, Self::After(roots) if !roots.contains(&root)) {
+        for root in &Root::HOME {
+            if !matches!(self, Self::After(roots) if !roots.contains(root)) {
                 self.at_root(home, root, seen, &mut changes);
             }
         }
         changes
     }
 
-    fn at_root(&self, home: &Home, root: Root, seen: &mut Seen, changes: &mut Changes) {
+    fn at_root(&self, home: &Home, root: &Root, seen: &mut Seen, changes: &mut Changes) {
         let mut scan = FolderScan::default();
         let files = home.rescan(root, &mut scan).map(|_| scan.files()).unwrap_or_default();
         let (mut old, others): (Seen, Seen) =
@@ -267,7 +267,7 @@ impl Look {
         found.extend(old.into_keys().map(|path| (path, None)));
         let beyond = found.is_empty() && scan.left_out() > 0 && matches!(self, Self::After(_));
         if beyond || !named || found.len() > MOST_NAMED {
-            changes.roots.insert(root);
+            changes.roots.insert(root.clone());
         } else {
             changes.files.extend(found);
         }
@@ -302,7 +302,7 @@ mod tests {
         let changes = after(Root::Memory).at(&home, &mut seen);
         let names: Vec<_> = changes.files.iter().map(|(path, hash)| (path.as_str(), hash.is_some())).collect();
         assert_eq!(names, [("memory/a.md", true), ("memory/b.md", false)]);
-        assert!(changes.touches(Root::Memory) && !changes.touches(Root::Workspace));
+        assert!(changes.touches(&Root::Memory) && !changes.touches(&Root::Workspace));
         assert_eq!(Look::Sweep.at(&home, &mut seen).files.len(), 1);
     }
 

@@ -130,6 +130,6 @@ impl Library {
     }
 
     fn refused_name(&self) -> String {
-        format!("{}-unreadable.json", self.folder())
+        format!("{}-unreadable.json", self.cache_prefix())
     }
 }

@@ -143,7 +143,7 @@ impl Library {
     }
 
     fn cache_name(&self, embedder: &dyn Embedder) -> String {
-        format!("{}-{}.vectors", self.folder(), embedder.id())
+        format!("{}-{}.vectors", self.cache_prefix(), embedder.id())
     }
 
     fn failed(&self, error: EmbedError) -> EmbedError {

@@ -155,7 +155,7 @@ impl Library {
     }
 
     fn report_name(&self) -> String {
-        format!("{}-tests.json", self.folder())
+        format!("{}-tests.json", self.cache_prefix())
     }
 }
 

@@ -57,7 +57,7 @@ pub enum IndexStorage {
 
 /// The settings and models of a library.
 pub struct LibrarySettings {
-    /// One of the home's folders.
+    /// A root that is searched.
     pub root: Root,
     pub keep: IndexStorage,
     pub limits: ChunkLimits,
@@ -98,9 +98,11 @@ pub enum LibraryError {
     Search(#[from] SearchError),
 }
 
-/// One of the home's folders, made searchable.
+/// A folder, made searchable.
 pub struct Library {
     home: Home,
+    /// The name of the root.
+    folder: String,
     settings: LibrarySettings,
     /// [`LARGE`]; tests set it to other values.
     large: usize,
@@ -180,6 +182,7 @@ impl Library {
     pub fn new(home: Home, settings: LibrarySettings) -> Self {
         Self {
             home,
+            folder: settings.root.to_string(),
             settings,
             large: LARGE,
             analyser: Analyser::default(),
@@ -194,13 +197,22 @@ impl Library {
         }
     }
 
-    pub fn root(&self) -> Root {
-        self.settings.root
+    pub fn root(&self) -> &Root {
+        &self.settings.root
     }
 
     /// Returns the name of the root.
-    pub fn folder(&self) -> &'static str {
-        self.settings.root.name()
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Returns what the names of its caches begin with. A project's caches are beside the others, and no id of a project
+    /// can make two of them equal, because ids have no dot.
+    fn cache_prefix(&self) -> String {
+        match self.root() {
+            Root::Project(id) => format!("project.{id}.index"),
+            _ => self.folder.clone(),
+        }
     }
 
     /// Sets the callback for progress; only the first call has an effect.
@@ -337,7 +349,7 @@ impl Library {
     pub fn overview(&self) -> Overview {
         let view = self.view();
         let files = self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default();
-        let bytes_on_disk = self.home.caches().size(self.folder());
+        let bytes_on_disk = self.home.caches().size(&self.cache_prefix());
         let state = self.background.state();
         Overview {
             files,

@@ -69,7 +69,7 @@ impl Library {
     }
 
     fn pieces_name(&self, embedder: &dyn TokenEmbedder) -> String {
-        format!("{}-{}.tokens", self.folder(), embedder.id())
+        format!("{}-{}.tokens", self.cache_prefix(), embedder.id())
     }
 
     fn no_pieces(&self, error: EmbedError) {

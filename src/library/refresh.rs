@@ -99,18 +99,18 @@ impl Library {
         if self.settings.keep == IndexStorage::InMemory {
             return Ok(FolderIndex::in_memory(limits)?);
         }
-        let name = self.folder();
-        let first = FolderIndex::on_disk(&self.home.caches().folder(name)?, limits);
+        let name = self.cache_prefix();
+        let first = FolderIndex::on_disk(&self.home.caches().folder(&name)?, limits);
         let error = match first {
             Ok(index) => return Ok(index),
             Err(error) => error,
         };
         if !matches!(error, IndexError::Outdated) {
-            tracing::warn!(folder = name, %error, "the index on disk cannot be used and is made anew");
+            tracing::warn!(folder = self.folder(), %error, "the index on disk cannot be used and is made anew");
         }
-        self.home.caches().clear_folder(name)?;
-        FolderIndex::on_disk(&self.home.caches().folder(name)?, limits).or_else(|error| {
-            tracing::warn!(folder = name, %error, "the index cannot be kept on disk and is kept in memory");
+        self.home.caches().clear_folder(&name)?;
+        FolderIndex::on_disk(&self.home.caches().folder(&name)?, limits).or_else(|error| {
+            tracing::warn!(folder = self.folder(), %error, "the index cannot be kept on disk and is kept in memory");
             Ok(FolderIndex::in_memory(limits)?)
         })
     }

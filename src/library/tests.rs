@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use super::{IndexStorage, Library, LibrarySettings, SearchOptions};
-use crate::domain::{EmbedError, Root};
+use crate::domain::{EmbedError, ProjectId, Root};
 use crate::extraction::Extractor;
 use crate::retrieval::{ChunkLimits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
 
 fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
+    library_of(Home::open(folder).unwrap(), Root::Knowledge, large)
+}
+
+fn library_of(home: Home, root: Root, large: usize) -> Arc<Library> {
     let settings = LibrarySettings {
-        root: Root::Knowledge,
+        root,
         keep: IndexStorage::OnDisk,
         limits: ChunkLimits::default(),
         ranking: Ranking::default(),
@@ -19,7 +23,7 @@ fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
         tokens: Arc::new(|| Ok(None)),
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
-    let mut library = Library::new(Home::open(folder).unwrap(), settings);
+    let mut library = Library::new(home, settings);
     library.large = large;
     Arc::new(library)
 }
@@ -47,6 +51,22 @@ fn search_sees_changes_without_waiting_for_the_scan() {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(answers(&library, "penguins"), ["The zoo has penguins."]);
     }
+}
+
+#[test]
+fn project_is_searched_where_its_folder_lies() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let home = Home::open(folder.path()).unwrap();
+    std::fs::create_dir(elsewhere.path().join("docs")).unwrap();
+    std::fs::write(elsewhere.path().join("docs/birds.md"), "Penguins swim.").unwrap();
+    let id = ProjectId::parse("zoo").unwrap();
+    let library = library_of(home.clone(), Root::Project(id.clone()), usize::MAX);
+    assert!(library.search("penguins", SearchOptions::best(1)).is_err(), "it is not registered");
+    home.add_project(id, elsewhere.path()).unwrap();
+    let found = library.search("penguins", SearchOptions::best(1)).unwrap();
+    assert_eq!((found.folder.as_str(), found.hits[0].source.as_str()), ("project/zoo", "project/zoo/docs/birds.md"));
+    assert!(folder.path().join("storage/retrieval/project.zoo.index").is_dir(), "its index is a cache of the home");
+    assert!(library.overview().bytes_on_disk > 0);
 }
 
 #[test]

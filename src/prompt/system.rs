@@ -11,7 +11,7 @@ const TRUNCATED: &str = "\n...[truncated]";
 
 /// Label and file of every part, in order.
 const PARTS: [(&str, &str); 6] = [
-    ("Skills Snapshot", Root::Snapshot.name()),
+    ("Skills Snapshot", "SKILLS_SNAPSHOT.md"),
     ("Soul", "workspace/SOUL.md"),
     ("Identity", "workspace/IDENTITY.md"),
     ("User Profile", "workspace/USER.md"),

@@ -126,7 +126,7 @@ impl Skill {
 
 /// Returns the name of a skill's folder: `get_weather` for `skills/get_weather/SKILL.md`.
 fn folder(location: &Place) -> &str {
-    let parent = location.folder().unwrap_or(location.root().name());
+    let parent = location.parent();
     parent.rsplit('/').next().unwrap_or(parent)
 }
 

@@ -60,11 +60,11 @@ impl Home {
     /// Returns an error if the root cannot be read. A subfolder that cannot be read is skipped.
     pub fn find_files(
         &self,
-        root: Root,
+        root: &Root,
         most: usize,
         wanted: &dyn Fn(&Place) -> bool,
     ) -> Result<FoundFiles, StoreError> {
-        let root = Place::of_root(root);
+        let root = Place::of_root(root.clone());
         let dir = self.open_folder(&root)?;
         let mut search = NameSearch { wanted, most, names_left: MAX_NAMES, found: FoundFiles::default() };
         search.folder(&dir, &root, 0).map_err(StoreError::io(format!("listing {root}/")))?;
@@ -75,16 +75,14 @@ impl Home {
 
     fn open_folder(&self, folder: &Place) -> Result<Dir, StoreError> {
         // Opens relative to the root's own handle, so that no link in the root leads to another part of the home.
-        let open = || {
-            let root = self.root().open_dir(folder.root().name())?;
-            if folder.path().is_empty() { Ok(root) } else { root.open_dir(folder.path()) }
-        };
-        open().map_err(|error| match error.kind() {
+        let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory => {
                 StoreError::NotAllowed { path: folder.to_string(), why: "it is not a folder" }
             }
             _ => escape_or(folder, error),
-        })
+        };
+        let root = self.open_root(folder.root(), explain)?;
+        if folder.path().is_empty() { Ok(root) } else { root.open_dir(folder.path()).map_err(explain) }
     }
 }
 
@@ -232,7 +230,8 @@ mod tests {
     fn files_are_found_by_path_at_any_depth() {
         let deep = format!("memory/{}x.md", "d/".repeat(MAX_DEPTH + 1));
         let (_folder, home) = home(&["memory/x.md", "memory/a/x.md", "memory/a/y.md", "memory/.x/x.md", &deep]);
-        let find = |most, end: &str| home.find_files(Root::Memory, most, &|path| path.as_str().ends_with(end)).unwrap();
+        let find =
+            |most, end: &str| home.find_files(&Root::Memory, most, &|path| path.as_str().ends_with(end)).unwrap();
         let paths = |found: &FoundFiles| found.files.iter().map(|file| file.path.to_string()).collect::<Vec<_>>();
         let found = find(10, "x.md");
         assert_eq!((paths(&found), found.more), (vec!["memory/a/x.md".to_owned(), "memory/x.md".to_owned()], true));

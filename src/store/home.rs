@@ -1,9 +1,10 @@
 //! The home: the folder that holds workspace/ skills/ memory/ knowledge/ sessions/ storage/ and config.json.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
@@ -16,7 +17,7 @@ use super::quarantine::Quarantined;
 use super::seal::{self, KeyStatus, Seal};
 use super::sessions::SummaryCache;
 use super::trusted::{TEXTS, TrustCache};
-use crate::domain::Root;
+use crate::domain::{ProjectId, Root};
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
 #[derive(Clone)]
@@ -28,6 +29,7 @@ struct Inner {
     path: PathBuf,
     root: Dir,
     sessions: Dir,
+    projects: RwLock<BTreeMap<ProjectId, Dir>>,
     /// Serializes compare-and-swap writes of files that people edit.
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
@@ -50,7 +52,7 @@ impl Home {
         let path = path.canonicalize().map_err(StoreError::io(format!("home folder {shown}")))?;
         let root = Dir::open_ambient_dir(&path, ambient_authority())
             .map_err(StoreError::io(format!("home folder {shown}")))?;
-        for name in Root::ALL.map(Root::name) {
+        for name in Root::HOME.iter().filter_map(Root::folder) {
             make_dir(&root, name, 0o755)?;
         }
         for name in [
@@ -68,7 +70,7 @@ impl Home {
         let lock = take_lock(&sessions)?;
         atomic::remove_leftovers_here(&root);
         atomic::remove_leftovers(&sessions);
-        for name in Root::ALL.map(Root::name).into_iter().chain([TEXTS]) {
+        for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
         let (seal, key) = Seal::open(&root, &sessions)?;
@@ -77,6 +79,7 @@ impl Home {
                 path,
                 root,
                 sessions,
+                projects: RwLock::default(),
                 edit: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
@@ -133,6 +136,10 @@ impl Home {
 
     pub(super) fn root(&self) -> &Dir {
         &self.inner.root
+    }
+
+    pub(super) fn projects(&self) -> &RwLock<BTreeMap<ProjectId, Dir>> {
+        &self.inner.projects
     }
 
     pub(super) fn sessions_dir(&self) -> &Dir {

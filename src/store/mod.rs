@@ -22,6 +22,7 @@ mod pictures;
 mod quarantine;
 mod reading;
 mod requests;
+mod roots;
 mod seal;
 mod session_file;
 mod session_files;

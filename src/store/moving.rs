@@ -100,7 +100,7 @@ impl Home {
 
     /// Opens the folder that contains a path below one of the four folders.
     fn folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
-        let root = self.root().open_dir(path.root().name()).map_err(|error| escape_or(path, error))?;
+        let root = self.open_root(path.root(), |error| escape_or(path, error))?;
         match path.folder() {
             Some(inner) => root.open_dir(inner).map_err(|error| escape_or(path, error)),
             None => Ok(root),
@@ -109,7 +109,7 @@ impl Home {
 
     fn make_folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
         if let Some(inner) = path.folder() {
-            let root = self.root().open_dir(path.root().name()).map_err(|error| escape_or(path, error))?;
+            let root = self.open_root(path.root(), |error| escape_or(path, error))?;
             root.create_dir_all(inner).map_err(|error| escape_or(path, error))?;
         }
         self.folder_of(path)
@@ -118,7 +118,7 @@ impl Home {
     /// Removes the folder of a path if it is empty: a skill's folder has no meaning without its file.
     fn remove_empty_folder(&self, path: &Place) {
         let Some(inner) = path.folder() else { return };
-        if let Ok(root) = self.root().open_dir(path.root().name()) {
+        if let Ok(root) = self.open_root(path.root(), |error| escape_or(path, error)) {
             let _ = root.remove_dir(inner);
         }
     }
@@ -133,7 +133,7 @@ impl Home {
 fn editable(path: &Place) -> Result<(), StoreError> {
     let why = match path.is_hidden() {
         true => "names that begin with a dot are hidden",
-        false if path.root() == Root::Snapshot => "it is made from the skills",
+        false if *path.root() == Root::Snapshot => "it is made from the skills",
         false => return Ok(()),
     };
     Err(StoreError::NotAllowed { path: path.to_string(), why })

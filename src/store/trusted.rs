@@ -161,7 +161,7 @@ impl Home {
         };
         let came: BTreeMap<&Place, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
         let mut scan = FolderScan::with_hidden();
-        self.rescan(Root::Skills, &mut scan)?;
+        self.rescan(&Root::Skills, &mut scan)?;
         for file in scan.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
             let by = match (came.get(&file.path) == Some(&hash), &known) {
@@ -243,7 +243,7 @@ impl Home {
     /// Returns an error if the folder cannot be listed.
     pub fn skill_files(&self) -> Result<Arc<SkillFiles>, StoreError> {
         let mut trust = self.trust_cache();
-        let changed = match self.rescan(Root::Skills, &mut trust.scan) {
+        let changed = match self.rescan(&Root::Skills, &mut trust.scan) {
             Ok(changed) => changed,
             Err(error) => {
                 *trust = TrustCache::default();

@@ -152,7 +152,10 @@ fn names_knowledge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 
 const READS: &str = "reads";
 /// Name of the folder of documents in the home.
-pub const KNOWLEDGE: &str = Root::Knowledge.name();
+pub const KNOWLEDGE: &str = match Root::Knowledge.folder() {
+    Some(folder) => folder,
+    None => panic!("knowledge/ is a folder of the home"),
+};
 
 impl CommandEnvironment {
     /// Returns a command's own parameters and those that every command has.

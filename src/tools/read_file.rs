@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared, whole_number};
+use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number};
 use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
@@ -45,13 +45,22 @@ impl Tool for ReadFile {
     }
 
     fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
-        let home = self.home.clone();
-        prepared("read_file", arguments, |pages| Reading { home, pages })
+        let prepared = self.reading(arguments).map(|reading| Box::new(reading) as Box<dyn PreparedCall>);
+        Box::pin(std::future::ready(prepared))
     }
 }
 
-#[derive(Clone, Deserialize)]
-struct Pages {
+impl ReadFile {
+    fn reading(&self, arguments: Value) -> Result<Reading, Box<ToolAnswer>> {
+        let Arguments { path, offset, limit } = read("read_file", arguments)?;
+        let place = place(&self.home, &path)?;
+        let lines = Lines { offset: offset.unwrap_or(0), limit: limit.unwrap_or(usize::MAX) };
+        Ok(Reading { home: self.home.clone(), path, place, lines })
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
     path: String,
     #[serde(default, deserialize_with = "whole_number")]
     offset: Option<usize>,
@@ -59,66 +68,77 @@ struct Pages {
     limit: Option<usize>,
 }
 
+/// The lines of a file that a call requests.
+#[derive(Clone, Copy)]
+struct Lines {
+    offset: usize,
+    limit: usize,
+}
+
 struct Reading {
     home: Home,
-    pages: Pages,
+    /// The path as the model wrote it.
+    path: String,
+    place: Place,
+    lines: Lines,
+}
+
+/// Returns the place of a path, or the answer for the model if no file can be there.
+fn place(home: &Home, path: &str) -> Result<Place, Box<ToolAnswer>> {
+    let failed = |why: &dyn std::fmt::Display| Box::new(ToolAnswer::failed(format!("{path:?} cannot be read: {why}.")));
+    let place = Place::parse(path).map_err(|bad| failed(&bad))?;
+    if home.has_root(place.root()) { Ok(place) } else { Err(failed(&"there is no such project")) }
 }
 
 impl PreparedCall for Reading {
     fn shown(&self) -> Shown {
-        line(&self.pages.path)
+        line(&self.path)
     }
 
     fn outside_text(&self) -> Option<Taint> {
-        // Documents in knowledge/ may be text by others; files in the other folders are the agent's persona.
-        let path = Place::parse(&self.pages.path).ok()?;
-        path.root().is_outside_text().then(|| Taint::Document(path.to_string()))
+        self.place.root().is_outside_text().then(|| Taint::Document(self.place.to_string()))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        let (home, Pages { path, offset, limit }) = (self.home.clone(), self.pages.clone());
+        let (home, place, lines) = (self.home.clone(), self.place.clone(), self.lines);
         Box::pin(async move {
-            let answering = move || answer(&home, &path, offset.unwrap_or(0), limit.unwrap_or(usize::MAX));
-            let read = tokio::task::spawn_blocking(answering).await;
+            let read = tokio::task::spawn_blocking(move || answer(&home, &place, lines)).await;
             read.map_err(|_| EndRun::Broken("reading a file was cut off".to_owned()))
         })
     }
 }
 
-fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
-    let parsed = match Place::parse(path) {
-        Ok(parsed) => parsed,
-        Err(bad) => return ToolAnswer::failed(format!("{path:?} cannot be read: {bad}.")),
-    };
-    let text = match home.read_text(&parsed) {
-        Ok(text) if home.trusts(&parsed, text.content.as_bytes()) => text.content,
-        Ok(text) => return shown(&parsed, &text.content, (offset, limit)).with_untrusted_file(parsed.as_str()),
-        Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, &parsed)),
+fn answer(home: &Home, place: &Place, lines: Lines) -> ToolAnswer {
+    let text = match home.read_text(place) {
+        Ok(text) if home.trusts(place, text.content.as_bytes()) => text.content,
+        Ok(text) => return shown(place, &text.content, lines).with_untrusted_file(place.as_str()),
+        Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, place)),
         Err(other) => return ToolAnswer::failed(format!("{other}.")),
     };
-    shown(&parsed, &text, (offset, limit))
+    shown(place, &text, lines)
 }
 
-fn shown(parsed: &Place, text: &str, (offset, limit): (usize, usize)) -> ToolAnswer {
+fn shown(place: &Place, text: &str, lines: Lines) -> ToolAnswer {
     let total = text.lines().count();
+    let offset = lines.offset;
     if offset >= total && total > 0 {
-        return ToolAnswer::failed(format!("{parsed} has {total} lines; offset {offset} is past its end."));
+        return ToolAnswer::failed(format!("{place} has {total} lines; offset {offset} is past its end."));
     }
-    let (page, last) = page(text, offset, limit);
+    let (page, last) = page(text, lines);
     let mut shown = page;
     if last < total {
         shown.push_str(&format!("\n[lines {}-{last} of {total}; read on with offset {last}]", offset + 1));
     }
-    ToolAnswer::done(format!("read {parsed}"), shown)
+    ToolAnswer::done(format!("read {place}"), shown)
         .with_data(
-            json!({"path": parsed.as_str(), "size": text.len(), "lines": total, "first": offset + 1, "last": last}),
+            json!({"path": place.as_str(), "size": text.len(), "lines": total, "first": offset + 1, "last": last}),
         )
-        .with_code(parsed.as_str())
+        .with_code(place.as_str())
 }
 
 /// Returns the lines from `offset` on that fit the page and the limit, and the number of the last one. Truncates a single
 /// line longer than a page, and says so.
-fn page(text: &str, offset: usize, limit: usize) -> (String, usize) {
+fn page(text: &str, Lines { offset, limit }: Lines) -> (String, usize) {
     let mut shown = String::new();
     let mut characters = 0;
     let mut last = offset;
@@ -155,12 +175,34 @@ fn missing(home: &Home, path: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ProjectId;
     use futures_util::future::FutureExt;
 
     fn home() -> (tempfile::TempDir, Home) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         (folder, home)
+    }
+
+    fn answer_to(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
+        place(home, path).map_or_else(|answer| *answer, |place| answer(home, &place, Lines { offset, limit }))
+    }
+
+    #[test]
+    fn project_file_is_read_as_outside_text() {
+        let ((_folder, home), elsewhere) = (home(), tempfile::tempdir().unwrap());
+        std::fs::write(elsewhere.path().join("notes.md"), "green tea").unwrap();
+        let refused = "\"project/tea/notes.md\" cannot be read: there is no such project.";
+        assert_eq!(answer_to(&home, "project/tea/notes.md", 0, 1).text, refused);
+        home.add_project(ProjectId::parse("tea").unwrap(), elsewhere.path()).unwrap();
+        assert_eq!(answer_to(&home, "project/tea/notes.md", 0, 1).text, "green tea");
+        assert_eq!(
+            answer_to(&home, "project/tea/none.md", 0, 1).text,
+            "There is no project/tea/none.md. There are: project/tea/notes.md"
+        );
+        let tool = ReadFile::new(home);
+        let reading = tool.reading(json!({"path": "./project/tea//notes.md"})).unwrap();
+        assert_eq!(reading.outside_text(), Some(Taint::Document("project/tea/notes.md".to_owned())));
     }
 
     #[test]
@@ -170,7 +212,7 @@ mod tests {
         std::fs::write(folder.path().join("memory/long.md"), lines.join("\n")).unwrap();
         let (mut offset, mut read) = (0, Vec::new());
         while offset < lines.len() {
-            let answer = answer(&home, "memory/long.md", offset, usize::MAX);
+            let answer = answer_to(&home, "memory/long.md", offset, usize::MAX);
             assert!(answer.text.chars().count() <= PAGE + 100);
             let last = answer.data["last"].as_u64().unwrap() as usize;
             read.extend(answer.text.lines().take(last - offset).map(str::to_owned));
@@ -185,11 +227,11 @@ mod tests {
         std::fs::write(folder.path().join(".env"), "OPENAI_API_KEY=canary").unwrap();
         std::os::unix::fs::symlink(folder.path().join(".env"), folder.path().join("memory/x.md")).unwrap();
         for path in [".env", "../etc/passwd", "/etc/passwd", "memory/../.env", "sessions/a.json", "config.yml"] {
-            let answer = answer(&home, path, 0, 10);
+            let answer = answer_to(&home, path, 0, 10);
             assert!(!answer.ok && !answer.text.contains("canary"), "{path}: {}", answer.text);
         }
         // The link is inside the home, but its target may not be read under its own name.
-        assert!(!answer(&home, "memory/x.md", 0, 10).text.contains("canary"));
+        assert!(!answer_to(&home, "memory/x.md", 0, 10).text.contains("canary"));
     }
 
     #[test]
@@ -197,7 +239,7 @@ mod tests {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/MEMORY.md"), "x").unwrap();
         assert_eq!(
-            answer(&home, "memory/Memory.md", 0, 1).text,
+            answer_to(&home, "memory/Memory.md", 0, 1).text,
             "There is no memory/Memory.md. There are: memory/MEMORY.md"
         );
     }
@@ -210,7 +252,7 @@ mod tests {
         let brings = |path: &str| {
             let context = ToolContext { session: &session, call_id: "c" };
             let prepared = tool.prepare(json!({"path": path}), context).now_or_never().unwrap();
-            prepared.ok().unwrap().outside_text()
+            prepared.ok().and_then(|call| call.outside_text())
         };
         for path in [
             "knowledge/x.md",
@@ -231,7 +273,7 @@ mod tests {
     fn endless_line_is_truncated_with_notice() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/one.md"), "x".repeat(50_000)).unwrap();
-        let answer = answer(&home, "memory/one.md", 0, 10);
+        let answer = answer_to(&home, "memory/one.md", 0, 10);
         assert!(answer.ok && answer.text.contains("this line is cut") && answer.text.len() < PAGE + 100);
     }
 }

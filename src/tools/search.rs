@@ -76,7 +76,7 @@ impl PreparedCall for PreparedSearch {
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let (library, query) = (self.library.clone(), self.query.clone());
         Box::pin(async move {
-            let root = library.root();
+            let root = library.root().clone();
             let found = tokio::task::spawn_blocking(move || {
                 let found = library.search(&query, SearchOptions::best(DEFAULT_HITS));
                 found.map(|found| (found, library.overview().progress.state))

@@ -198,7 +198,7 @@ fn notice(published: &Publication) -> Option<Notice> {
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
         engine::Notice::IndexChanged { folder, progress: IndexProgress { state, done, total } } => {
-            Notice::Index { folder: folder.to_owned(), state, done, total }
+            Notice::Index { folder: folder.to_string(), state, done, total }
         }
     })
 }

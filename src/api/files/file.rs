@@ -165,7 +165,7 @@ pub async fn list(caller: Caller, Query(query): Query<ListQuery>) -> Result<Json
     let tenant = caller.tenant();
     let (home, tokens) = (tenant.home.clone(), tenant.runtime.tokens.clone());
     let list = blocking(move || {
-        let files = home.list(root)?;
+        let files = home.list(&root)?;
         let files = files.iter().map(|file| FileEntry::read(&home, &tokens, file)).collect();
         Ok(FileList { root: root.to_string(), files })
     })
@@ -174,8 +174,8 @@ pub async fn list(caller: Caller, Query(query): Query<ListQuery>) -> Result<Json
 }
 
 pub(super) fn parse_root(name: &str) -> Result<Root, ApiError> {
-    Root::parse(name).ok_or_else(|| {
-        let known = Root::ALL.map(Root::name).join(", ");
+    Root::parse(name).filter(|root| root.folder().is_some()).ok_or_else(|| {
+        let known = Root::HOME.map(|root| root.to_string()).join(", ");
         ApiError::bad_request("bad_root", format!("root must be one of {known}"))
     })
 }

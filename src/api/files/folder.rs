@@ -80,7 +80,7 @@ pub async fn folder(caller: Caller, Query(query): Query<FileQuery>) -> Result<Js
 pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json<FoundFiles>, ApiError> {
     let roots = match query.root.as_deref() {
         Some(root) => vec![parse_root(root)?],
-        None => Root::ALL.to_vec(),
+        None => Root::HOME.to_vec(),
     };
     let limit = query.limit.unwrap_or(MAX_FOUND);
     if !(1..=MAX_FOUND).contains(&limit) {
@@ -97,7 +97,7 @@ pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json
         let mut reader = BoundedReader::new(&home, &tokens);
         let mut found = FoundFiles { files: Vec::new(), more: false };
         for root in roots {
-            let of_root = home.find_files(root, limit - found.files.len(), &wanted)?;
+            let of_root = home.find_files(&root, limit - found.files.len(), &wanted)?;
             found.files.extend(of_root.files.into_iter().map(|file| reader.entry(file)));
             found.more |= of_root.more;
         }

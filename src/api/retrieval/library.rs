@@ -200,7 +200,7 @@ pub struct FileChunk {
     responses((status = 200, body = FileChunks), (status = 404, body = ErrorBody)))]
 pub async fn chunks(caller: Caller, Query(asked): Query<ChunksQuery>) -> Result<Json<FileChunks>, ApiError> {
     let path = Place::parse(&asked.path)?;
-    let library = library(&caller, path.root().name())?;
+    let library = library(&caller, &path.root().to_string())?;
     let name = path.to_string();
     let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(library_error)?;
     let Some((first, _)) = found.first() else {

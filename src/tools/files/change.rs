@@ -44,14 +44,14 @@ impl Change {
     pub fn of(home: &Home, path: &str, edit: Edit) -> Result<Self, Box<ToolAnswer>> {
         let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
         let path = match Place::parse(path) {
-            Ok(path) if path.root() != Root::Snapshot => path,
+            Ok(path) if *path.root() != Root::Snapshot => path,
             Err(BadPath::Outside(path)) if RelPath::parse(&path).is_ok_and(|path| path.first_name() == "scratch") => {
                 return Err(failed(format!(
                     "{path} is not this tool's: scratch/ belongs to commands; use terminal or python_repl there."
                 )));
             }
             Ok(_) | Err(BadPath::Outside(_)) => {
-                let roots = Root::ALL.map(|root| format!("{root}/")).join(", ");
+                let roots = Root::HOME.map(|root| format!("{root}/")).join(", ");
                 return Err(failed(format!("{path} cannot be written: only files under {roots} can.")));
             }
             Err(bad) => return Err(failed(format!("{path:?} cannot be written: {bad}."))),
@@ -155,6 +155,18 @@ mod tests {
 
     fn edit(search: &str, replace: &str) -> Edit {
         Edit::Replace(vec![Replacement { search: search.to_owned(), replace: replace.to_owned() }])
+    }
+
+    #[test]
+    fn change_in_a_project_is_shown_with_its_path() {
+        let ((_folder, home), elsewhere) = (home(), tempfile::tempdir().unwrap());
+        std::fs::write(elsewhere.path().join("a.txt"), "one\n").unwrap();
+        let refused = Change::of(&home, "project/tea/a.txt", edit("one", "two")).unwrap_err().text;
+        assert_eq!(refused, "project/tea cannot be used here: this home has no such project. Nothing was changed.");
+        home.add_project(crate::domain::ProjectId::parse("tea").unwrap(), elsewhere.path()).unwrap();
+        let change = Change::of(&home, "project/tea/a.txt", edit("one", "two")).unwrap();
+        assert_eq!(change.shown().path.as_deref(), Some("project/tea/a.txt"));
+        assert_eq!(change.after.as_deref(), Some("two\n"));
     }
 
     #[test]

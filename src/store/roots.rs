@@ -1,0 +1,135 @@
+//! The folders of the roots. A root of the home is a folder in it; a project's folder lies elsewhere and is registered.
+
+use std::io;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::error::StoreError;
+use super::home::Home;
+use crate::domain::{ProjectId, Root};
+
+impl Home {
+    /// Makes the files of a folder of this machine available as those of a project, until this server ends or the project
+    /// is removed. The folder is held by a handle, so it stays the same folder even if it is moved.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such folder, and [`StoreError::NotAllowed`] if the folder contains
+    /// this home or lies in it: secrets and machine files are no one's project.
+    pub fn add_project(&self, id: ProjectId, folder: &Path) -> Result<(), StoreError> {
+        let shown = folder.display().to_string();
+        let folder = folder.canonicalize().map_err(StoreError::io(format!("project folder {shown}")))?;
+        if self.path().starts_with(&folder) || folder.starts_with(self.path()) {
+            let why = "it contains this home, or lies in it";
+            return Err(StoreError::NotAllowed { path: shown, why });
+        }
+        let dir = Dir::open_ambient_dir(&folder, ambient_authority());
+        let dir = dir.map_err(StoreError::io(format!("project folder {shown}")))?;
+        self.projects().write().unwrap_or_else(PoisonError::into_inner).insert(id, dir);
+        Ok(())
+    }
+
+    /// Removes a project; its folder is left as it is. Returns whether there was one.
+    pub fn remove_project(&self, id: &ProjectId) -> bool {
+        self.projects().write().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
+    }
+
+    /// Returns whether a root exists in this home. Only a project can be unknown.
+    pub fn has_root(&self, root: &Root) -> bool {
+        match root {
+            Root::Workspace | Root::Memory | Root::Skills | Root::Knowledge | Root::Snapshot => true,
+            Root::Project(id) => self.projects().read().unwrap_or_else(PoisonError::into_inner).contains_key(id),
+        }
+    }
+
+    /// Opens the folder of a root; for the list of skills, the folder that holds it. `explain` converts an error of the
+    /// file system.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotAllowed`] for a project that this home does not have.
+    pub(super) fn open_root(
+        &self,
+        root: &Root,
+        explain: impl FnOnce(io::Error) -> StoreError,
+    ) -> Result<Dir, StoreError> {
+        let opened = match (root.folder(), root) {
+            (Some(folder), _) => self.root().open_dir(folder),
+            (None, Root::Project(id)) => match self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id) {
+                Some(dir) => dir.try_clone(),
+                None => {
+                    let why = "this home has no such project";
+                    return Err(StoreError::NotAllowed { path: root.to_string(), why });
+                }
+            },
+            (None, _) => self.root().try_clone(),
+        };
+        opened.map_err(explain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Place;
+    use crate::store::Expect;
+
+    fn project(name: &str) -> ProjectId {
+        ProjectId::parse(name).unwrap()
+    }
+
+    #[test]
+    fn registered_project_is_read_written_listed_and_moved() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let home = Home::open(folder.path()).unwrap();
+        home.add_project(project("tea"), elsewhere.path()).unwrap();
+        let root = Root::Project(project("tea"));
+        let place = |below: &str| Place::parse(&format!("{root}/{below}")).unwrap();
+        home.save_text(&place("src/main.rs"), "fn main() {}", &Expect::Absent).unwrap();
+        assert_eq!(std::fs::read_to_string(elsewhere.path().join("src/main.rs")).unwrap(), "fn main() {}");
+        assert_eq!(home.read_text(&place("src/main.rs")).unwrap().content, "fn main() {}");
+        assert_eq!(home.list(&root).unwrap()[0].path, place("src/main.rs"));
+        assert_eq!(home.list_folder(&Place::of_root(root.clone())).unwrap().folders, [place("src")]);
+        home.rename_text(&place("src/main.rs"), &place("src/lib.rs"), &Expect::Anything).unwrap();
+        assert!(home.has_entry(&place("src/lib.rs")) && !home.has_entry(&place("src/main.rs")));
+
+        std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
+        std::os::unix::fs::symlink(folder.path().join(".env"), elsewhere.path().join("link")).unwrap();
+        assert!(matches!(home.read_bytes(&place("link")), Err(StoreError::NotAllowed { .. })));
+    }
+
+    #[test]
+    fn unknown_project_is_refused() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let home = Home::open(folder.path()).unwrap();
+        let place = Place::parse("project/tea/a.md").unwrap();
+        let refused = "project/tea cannot be used here: this home has no such project";
+        let refuses = || {
+            assert!(!home.has_root(place.root()));
+            assert_eq!(home.read_bytes(&place).unwrap_err().to_string(), refused);
+            assert_eq!(home.list(place.root()).unwrap_err().to_string(), refused);
+            assert_eq!(home.save_text(&place, "x", &Expect::Anything).unwrap_err().to_string(), refused);
+        };
+        refuses();
+        home.add_project(project("tea"), elsewhere.path()).unwrap();
+        home.save_text(&place, "x", &Expect::Absent).unwrap();
+        assert!(home.remove_project(&project("tea")) && !home.remove_project(&project("tea")));
+        refuses();
+        assert!(elsewhere.path().join("a.md").is_file(), "the folder is left as it is");
+    }
+
+    #[test]
+    fn home_is_no_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("home");
+        std::fs::create_dir(&path).unwrap();
+        let home = Home::open(&path).unwrap();
+        for own in [folder.path(), &path, &path.join("sessions"), Path::new("/")] {
+            let refused = home.add_project(project("own"), own);
+            assert!(matches!(refused, Err(StoreError::NotAllowed { .. })), "{own:?}: {refused:?}");
+        }
+        let gone = home.add_project(project("own"), &folder.path().join("none"));
+        assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+    }
+}
