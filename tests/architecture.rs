@@ -25,11 +25,22 @@ struct Source {
     /// Path relative to `src/`, with `/`; in another crate relative to the repository, as in `crates/embed/src/dot.rs`.
     path: String,
     code: String,
+    /// The code with its literals.
+    literal: String,
+}
+
+/// Whether string and character literals are replaced by spaces.
+#[derive(Clone, Copy, PartialEq)]
+enum Literals {
+    Blank,
+    Kept,
 }
 
 impl Source {
     fn new(path: &str, text: &str) -> Self {
-        Self { path: path.to_owned(), code: without_tests(&blank(text)) }
+        let [code, literal] = [Literals::Blank, Literals::Kept].map(|literals| blank(text, literals));
+        let (code, literal) = (without_tests(&code, &code), without_tests(&code, &literal));
+        Self { path: path.to_owned(), code, literal }
     }
 
     /// Returns the module of the layers that this file belongs to.
@@ -66,6 +77,11 @@ fn unsafe_code_stands_in_listed_files() {
 #[test]
 fn handler_reaches_tenant_only_through_caller() {
     assert_clean(&SERVER, callers);
+}
+
+#[test]
+fn only_domain_tests_a_path_by_the_name_of_a_root() {
+    assert_clean(&SERVER, prefixes);
 }
 
 #[test]
@@ -134,6 +150,18 @@ fn every_check_detects_its_violation() {
     passes(callers, "api/x.rs", &handler("caller: Caller, Path(id): Path<String>"));
     passes(callers, "api/status/server.rs", "#[utoipa::path(get)]\npub async fn health(State(app): State<App>) {}");
     passes(callers, "api/security/caller.rs", "app.tenants.open(&identity.tenant)");
+
+    fails(prefixes, "api/x.rs", "if path.starts_with(\"skills/\") {}", "a path of skills/");
+    fails(prefixes, "tools/x.rs", "let below = path\n    .strip_prefix( \"memory/\");", "a path of memory/");
+    fails(prefixes, "tools/x.rs", "path.starts_with(&format!(\"{}/\", Root::Skills))", "a path of Root::");
+    fails(prefixes, "tools/x.rs", "name.starts_with(KNOWLEDGE)", "a path of KNOWLEDGE");
+    passes(prefixes, "domain/x.rs", "path.starts_with(\"skills/\")");
+    passes(
+        prefixes,
+        "api/x.rs",
+        "// path.starts_with(\"skills/\")\nlet x = text.starts_with(\"skillset\"); f(\"skills/\");",
+    );
+    passes(prefixes, "api/x.rs", "#[cfg(test)]\nmod tests { fn f() { \"}\"; p.starts_with(\"skills/\") } }");
 
     fails(unfinished, "agent/x.rs", "let x = y.unwrap();", "unwrap()");
     fails(unfinished, "agent/x.rs", "todo!()", "todo!");
@@ -310,6 +338,35 @@ fn callers(source: &Source) -> Vec<String> {
     complaints
 }
 
+/// Reports a test of a path by what it begins with: a `domain::Place` knows its root.
+fn prefixes(source: &Source) -> Vec<String> {
+    const SIGNS: [&str; 7] =
+        ["\"workspace/", "\"memory/", "\"skills/", "\"knowledge/", "\"project/", "Root::", "KNOWLEDGE"];
+    if source.is_below(&["domain/"]) {
+        return Vec::new();
+    }
+    let calls = ["starts_with(", "strip_prefix("].into_iter().flat_map(|call| source.literal.split(call).skip(1));
+    let arguments = calls.map(argument);
+    let found = arguments.flat_map(|text| SIGNS.into_iter().filter(move |sign| text.contains(sign)));
+    found
+        .map(|sign| format!("tests a path of {} by its beginning; use `Place`", sign.trim_start_matches('"')))
+        .collect()
+}
+
+/// Returns the text up to the parenthesis that closes the one before it.
+fn argument(rest: &str) -> &str {
+    let mut depth = 1;
+    for (at, c) in rest.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 1 => return &rest[..at],
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    rest
+}
+
 fn unfinished(source: &Source) -> Vec<String> {
     let signs = [".unwrap()", "todo!", "unimplemented!", "dbg!"];
     signs.iter().filter(|sign| source.code.contains(**sign)).map(|sign| format!("has `{sign}` outside tests")).collect()
@@ -360,8 +417,9 @@ fn first_name(text: &str) -> String {
     text.chars().take_while(|c| is_of_name(*c)).collect()
 }
 
-/// Replaces comments, string literals and character literals by spaces, so that their content does not count.
-fn blank(text: &str) -> String {
+/// Replaces comments, and string and character literals unless they are kept, by spaces, so that their content does not
+/// count.
+fn blank(text: &str, literals: Literals) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut at = 0;
@@ -381,7 +439,9 @@ fn blank(text: &str) -> String {
             at += rest.chars().next().map_or(1, char::len_utf8);
             continue;
         };
-        out[at..at + end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        let is_comment = rest.starts_with("//") || rest.starts_with("/*");
+        let blanked = if is_comment || literals == Literals::Blank { end } else { 0 };
+        out[at..at + blanked].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         at += end;
     }
     String::from_utf8_lossy(&out).into_owned()
@@ -419,15 +479,18 @@ fn character(rest: &str) -> Option<usize> {
     body[c.len_utf8()..].starts_with('\'').then_some(c.len_utf8() + 2)
 }
 
-/// Returns the code without the items under `#[cfg(test)]`.
-fn without_tests(code: &str) -> String {
+/// Returns the text without the items that are under `#[cfg(test)]` in `code`, which has blank literals and the same
+/// length.
+fn without_tests(code: &str, text: &str) -> String {
+    const MARK: &str = "#[cfg(test)]";
     let mut out = String::new();
-    let mut rest = code;
-    while let Some((before, after)) = rest.split_once("#[cfg(test)]") {
-        out.push_str(before);
-        rest = &after[item_end(after)..];
+    let mut at = 0;
+    while let Some(before) = code[at..].find(MARK) {
+        out.push_str(&text[at..at + before]);
+        let item = at + before + MARK.len();
+        at = item + item_end(&code[item..]);
     }
-    out + rest
+    out + &text[at..]
 }
 
 /// Returns the end of the item that begins here: after its braces or its semicolon.

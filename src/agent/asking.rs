@@ -43,13 +43,7 @@ impl Calls<'_> {
     pub(super) fn allowed(&self, wanted: &ProposedCall, checked: Checked, session: &Session) -> PlannedCall {
         let shown = checked.call.shown();
         let (effect, taint) = (checked.effect, self.taint(session, &checked));
-        let case = Case {
-            tool: &wanted.request.name,
-            effect,
-            arguments: &checked.arguments,
-            shown: &shown,
-            tainted: taint.as_ref(),
-        };
+        let case = Case { tainted: taint.as_ref(), ..Case::of(&wanted.request.name, &checked, &shown) };
         let reason = match self.policy.decide(&case, &self.home.remembered()) {
             Verdict::Deny(why) => {
                 let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");

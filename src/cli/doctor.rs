@@ -9,20 +9,20 @@ use tokio_util::sync::CancellationToken;
 use super::load_config;
 use crate::config::known_variables;
 use crate::config::{EmbeddingSource, LocalModel};
+use crate::domain::Root;
+use crate::prompt::system::prompt_files;
 use crate::provider::find_local;
 use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Sandbox, SandboxConfig};
-
-/// The files of a home that the prompt consists of.
-const PARTS: [&str; 5] =
-    ["workspace/SOUL.md", "workspace/IDENTITY.md", "workspace/USER.md", "workspace/AGENTS.md", "memory/MEMORY.md"];
 
 pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     println!("home       {}", home.display());
     if !home.join("workspace").is_dir() {
         println!("           not a home yet: miniclaw init {}", home.display());
     }
-    for part in PARTS.iter().filter(|part| !home.join(part).is_file()) {
-        println!("           {part} is missing; it is left out of the prompt");
+    // The server writes the list of skills itself.
+    let written = prompt_files().iter().map(|file| &file.place).filter(|place| *place.root() != Root::Snapshot);
+    for place in written.filter(|place| !home.join(place.as_str()).is_file()) {
+        println!("           {place} is missing; it is left out of the prompt");
     }
     let (config, environment) = load_config(home)?;
     for (name, from) in known_variables(&environment) {

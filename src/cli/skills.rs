@@ -71,7 +71,7 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
         println!("{state:<8} {}", file.path);
     }
     for unlisted in unlisted {
-        println!("refused  {} ({})", visible(&unlisted.path), unlisted.why.sentence());
+        println!("refused  {} ({})", visible(&unlisted.path()), unlisted.why.sentence());
     }
     Ok(if untrusted.is_empty() && unlisted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,6 +5,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ids::{SessionId, WorkId};
+use super::path::BadPath;
+use super::place::Place;
 use super::tool::Effect;
 
 /// What a person sees before they answer. Invisible characters, and characters that change how others are displayed,
@@ -29,6 +31,19 @@ pub struct Shown {
     /// Hash of that file when this was shown; absent if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+}
+
+impl Shown {
+    /// Returns whether it is a change of a file of the persona, the memory or the skills. A path that cannot be parsed
+    /// counts as one.
+    pub fn changes_persona(&self) -> bool {
+        let is_one = |path: &String| match Place::parse(path) {
+            Ok(place) => place.root().is_persona(),
+            Err(BadPath::Outside(_)) => false,
+            Err(_) => true,
+        };
+        self.path.as_ref().is_some_and(is_one)
+    }
 }
 
 /// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
@@ -246,6 +261,19 @@ mod tests {
 
     fn shown() -> Shown {
         Shown { command: "ls".into(), cwd: "scratch/".into(), level: "standard".into(), ..Shown::default() }
+    }
+
+    #[test]
+    fn recorded_change_of_persona_is_recognised() {
+        let is = |path: &str| Shown { path: Some(path.to_owned()), ..Shown::default() }.changes_persona();
+        for persona in
+            ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
+        {
+            assert!(is(persona), "{persona}");
+        }
+        for other in ["knowledge/x.md", "././knowledge/memory/x", "memory2/x", "project/a/memory/x"] {
+            assert!(!is(other), "{other}");
+        }
     }
 
     #[test]

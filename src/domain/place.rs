@@ -59,9 +59,22 @@ impl Place {
         (0..self.root.depth()).fold(self.text.as_str(), |path, _| path.split_once('/').map_or("", |(_, below)| below))
     }
 
+    /// Returns whether it is in this folder, or in a folder below it.
+    pub fn is_below(&self, folder: &Place) -> bool {
+        self.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// Returns the path of its folder below the root; `None` if it is directly in the root.
     pub fn folder(&self) -> Option<&str> {
         self.path().rsplit_once('/').map(|(folder, _)| folder)
+    }
+
+    /// Returns the folder that contains it; the root's folder for a root itself.
+    pub fn containing(&self) -> Self {
+        match RelPath::parse(self.parent()) {
+            Ok(text) if !self.path().is_empty() => Self { text, root: self.root.clone() },
+            _ => self.clone(),
+        }
     }
 
     /// Returns the path of its folder, with the root; empty for a root.
@@ -134,6 +147,23 @@ mod tests {
         assert!(
             Place::parse("memory/.x/a.md").unwrap().is_hidden() && !Place::parse("memory/a.md").unwrap().is_hidden()
         );
+    }
+
+    #[test]
+    fn place_is_below_its_folders_only() {
+        let folder = |path: &str| Place::parse_folder(path).unwrap();
+        let place = folder("skills/a/b.md");
+        assert_eq!((place.containing(), folder("skills").containing()), (folder("skills/a"), folder("skills")));
+        for (above, below) in [
+            ("skills", true),
+            ("skills/a", true),
+            ("skills/a/b.md", false),
+            ("skills/ab", false),
+            ("skills/a/b", false),
+            ("memory", false),
+        ] {
+            assert_eq!(place.is_below(&folder(above)), below, "{above}");
+        }
     }
 
     #[test]

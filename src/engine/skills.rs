@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Tenant;
 use super::notice::Notice;
 use crate::domain::visible::visible;
-use crate::domain::{Place, Root, Taint};
+use crate::domain::{BadPath, Place, Root, Taint};
 use crate::skills::{Skill, SkillMessage, snapshot};
 use crate::store::{Home, SkillFiles, StoreError, Unlisted, UnlistedReason, Untrusted};
 
@@ -99,8 +99,7 @@ impl Skills {
 /// Marks a skill as failed whose folder contains an entry that cannot be listed: the versions of that entry cannot be
 /// told apart, so nobody can trust it.
 fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
-    let path = &unlisted.path;
-    let shown = visible(path);
+    let shown = visible(&unlisted.path());
     let text = format!("Not all of its files can be trusted. {shown}: {}", unlisted.why.sentence());
     let code = match unlisted.why {
         UnlistedReason::TooDeep => "unlisted_too_deep",
@@ -109,13 +108,17 @@ fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
         UnlistedReason::Closed => "unlisted_closed",
     };
     let message = SkillMessage::new(code, text).param("path", shown);
-    if let Some(skill) = around(skills, path) {
+    if let Some(skill) = around(skills, &unlisted.folder) {
         skill.fail(message);
-    } else if let Some(folder) = path.split('/').nth(1)
-        && let Ok(location) = Place::parse(&format!("{}/{folder}/SKILL.md", Root::Skills))
-    {
+    } else if let Ok(location) = skill_folder(unlisted).and_then(|folder| folder.child("SKILL.md")) {
         skills.push(broken(&location, message));
     }
+}
+
+/// Returns the folder of skills/ that the entry is in, or the entry itself if it is directly in skills/.
+fn skill_folder(unlisted: &Unlisted) -> Result<Place, BadPath> {
+    let name = unlisted.folder.path().split('/').next().filter(|name| !name.is_empty());
+    Place::of_root(Root::Skills).child(name.unwrap_or(&unlisted.name))
 }
 
 /// Returns a skill whose file has no usable content.
@@ -126,7 +129,7 @@ fn broken(location: &Place, why: SkillMessage) -> Skill {
 }
 
 fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
-    if let Some(skill) = around(skills, file.path.as_str()) {
+    if let Some(skill) = around(skills, &file.path.containing()) {
         let text = format!(
             "The folder has hidden files that commands can read and that aren't trusted ({}). Remove them, or trust them \
              with `miniclaw skills trust`.",
@@ -136,11 +139,11 @@ fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
     }
 }
 
-/// Returns the skill whose folder contains a path.
-fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
+/// Returns the innermost skill whose folder is this one or contains it.
+fn around<'s>(skills: &'s mut [Skill], folder: &Place) -> Option<&'s mut Skill> {
     let inside = |skill: &Skill| {
-        let folder = skill.location.parent();
-        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        let own = skill.location.containing();
+        *folder == own || folder.is_below(&own)
     };
     skills.iter_mut().filter(|skill| inside(skill)).max_by_key(|skill| skill.location.as_str().len())
 }

@@ -1,25 +1,50 @@
 //! The system prompt, assembled from files on every request (mini-OpenClaw document, "System Prompt").
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 
 use crate::domain::{Place, Root};
-use crate::store::{Home, StoreError};
+use crate::store::{Home, Settings, StoreError};
 
 /// Maximum characters (Unicode scalar values) of each part.
 pub const PART_LIMIT: usize = 20_000;
 const TRUNCATED: &str = "\n...[truncated]";
 
-/// Label and file of every part, in order.
-const PARTS: [(&str, &str); 6] = [
-    ("Skills Snapshot", "SKILLS_SNAPSHOT.md"),
-    ("Soul", "workspace/SOUL.md"),
-    ("Identity", "workspace/IDENTITY.md"),
-    ("User Profile", "workspace/USER.md"),
-    ("Agents Guide", "workspace/AGENTS.md"),
-    (MEMORY_LABEL, MEMORY_FILE),
-];
-const MEMORY_LABEL: &str = "Long-term Memory";
-const MEMORY_FILE: &str = "memory/MEMORY.md";
+/// A file that is part of the prompt.
+#[derive(Debug)]
+pub struct PromptFile {
+    pub label: &'static str,
+    pub place: Place,
+}
+
+/// Every part, in order.
+static FILES: LazyLock<[PromptFile; 6]> = LazyLock::new(|| {
+    let file = |label, root: Root, name| {
+        let place = Place::of_root(root).child(name).expect("a plain name of a file");
+        PromptFile { label, place }
+    };
+    [
+        PromptFile { label: "Skills Snapshot", place: Place::of_root(Root::Snapshot) },
+        file("Soul", Root::Workspace, "SOUL.md"),
+        file("Identity", Root::Workspace, "IDENTITY.md"),
+        file("User Profile", Root::Workspace, "USER.md"),
+        file("Agents Guide", Root::Workspace, "AGENTS.md"),
+        file("Long-term Memory", Root::Memory, "MEMORY.md"),
+    ]
+});
+
+/// Returns the files of which the prompt consists, in order.
+pub fn prompt_files() -> &'static [PromptFile] {
+    &*FILES
+}
+
+impl PromptFile {
+    /// Returns whether it is left out of the prompt in this mode, because its passages are retrieved.
+    fn is_retrieved(&self, memory: MemoryMode) -> bool {
+        memory == MemoryMode::Retrieved && *self.place.root() == Root::Memory
+    }
+}
 
 /// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
@@ -70,6 +95,12 @@ pub enum MemoryMode {
     Retrieved,
 }
 
+impl MemoryMode {
+    pub fn of(settings: &Settings) -> Self {
+        if settings.rag_mode { Self::Retrieved } else { Self::Whole }
+    }
+}
+
 /// How a file reaches the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -84,27 +115,27 @@ pub enum Share {
     Read,
 }
 
-/// Returns how the file with that path reaches the model.
-pub fn share(path: &str, rag_mode: bool) -> Share {
-    let is_part = PARTS.iter().any(|(_, file)| *file == path);
-    match path.split('/').next().and_then(Root::parse) {
-        _ if is_part && !(rag_mode && path == MEMORY_FILE) => Share::Each,
-        Some(root) if root.is_searched() => Share::Found,
-        Some(Root::Skills) if path.ends_with("/SKILL.md") => Share::Named,
+/// Returns how a file reaches the model.
+pub fn share(place: &Place, memory: MemoryMode) -> Share {
+    let is_part = prompt_files().iter().any(|file| file.place == *place && !file.is_retrieved(memory));
+    match place.root() {
+        _ if is_part => Share::Each,
+        root if root.is_searched() => Share::Found,
+        Root::Skills if place.file_name() == "SKILL.md" => Share::Named,
         _ => Share::Read,
     }
 }
 
 /// Returns the text that a part would have in the prompt, including its label, and whether it is truncated; `None` if
-/// the path is not a part or the part is left out.
-pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
-    let (label, file) = PARTS.into_iter().find(|(_, file)| *file == path)?;
+/// the file is not a part or the part is left out.
+pub fn part_of(place: &Place, text: &str) -> Option<(String, bool)> {
+    let file = prompt_files().iter().find(|file| file.place == *place)?;
     let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
         return None;
     }
     let mut prompt = SystemPrompt::default();
-    prompt.push((label, Some(file)), text, None);
+    prompt.push((file.label, Some(&file.place)), text, None);
     let truncated = prompt.parts.iter().any(|part| part.truncated);
     Some((prompt.text, truncated))
 }
@@ -113,16 +144,18 @@ pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
 /// also left out, and [`SystemPrompt::unreadable`] names it: a request must not lack it silently.
 pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
-    for (label, file) in PARTS {
-        if file == MEMORY_FILE && memory == MemoryMode::Retrieved {
-            prompt.push((label, None), RAG_GUIDE, None);
+    for file in prompt_files() {
+        if file.is_retrieved(memory) {
+            prompt.push((file.label, None), RAG_GUIDE, None);
             let reason = "Memory retrieval is on: relevant passages are added to each message";
-            prompt.leave_out(label, file, Absent::LeftOut(reason));
+            prompt.leave_out(file, Absent::LeftOut(reason));
             continue;
         }
-        match read(home, file) {
-            Ok(Body { text, line, etag }) => prompt.push((label, Some(file)), &text, Some((line, etag))),
-            Err(absent) => prompt.leave_out(label, file, absent),
+        match read(home, &file.place) {
+            Ok(Body { text, line, etag }) => {
+                prompt.push((file.label, Some(&file.place)), &text, Some((line, etag)));
+            }
+            Err(absent) => prompt.leave_out(file, absent),
         }
     }
     prompt
@@ -134,11 +167,10 @@ enum Absent {
     Unreadable(String),
 }
 
-fn read(home: &Home, file: &str) -> Result<Body, Absent> {
-    let path = Place::parse(file).map_err(|bad| Absent::Unreadable(bad.to_string()))?;
-    let file = match home.read_text(&path) {
+fn read(home: &Home, path: &Place) -> Result<Body, Absent> {
+    let file = match home.read_text(path) {
         Ok(text) => text,
-        Err(StoreError::NotFound { .. }) if !home.has_entry(&path) => {
+        Err(StoreError::NotFound { .. }) if !home.has_entry(path) => {
             return Err(Absent::LeftOut("File not found"));
         }
         Err(StoreError::NotFound { .. }) => {
@@ -160,7 +192,7 @@ fn newlines(text: &str) -> u32 {
 }
 
 impl SystemPrompt {
-    fn push(&mut self, (label, file): (&'static str, Option<&'static str>), text: &str, from: Option<(u32, String)>) {
+    fn push(&mut self, (label, file): (&'static str, Option<&'static Place>), text: &str, from: Option<(u32, String)>) {
         let (text, truncated) = cap(text);
         if !self.text.is_empty() {
             self.text.push_str("\n\n");
@@ -176,7 +208,7 @@ impl SystemPrompt {
         let characters = if truncated { PART_LIMIT } else { text.chars().count() };
         let lines = from.as_ref().map(|(first, _)| (*first, first + newlines(text)));
         let (end, etag) = (self.text.len(), from.map(|(_, etag)| etag));
-        let (absent, unreadable) = (None, false);
+        let (file, absent, unreadable) = (file.map(Place::as_str), None, false);
         self.parts.push(Part { label, file, start, end, characters, truncated, absent, unreadable, lines, etag });
     }
 
@@ -185,15 +217,15 @@ impl SystemPrompt {
         self.parts.iter().find(|part| part.unreadable)
     }
 
-    fn leave_out(&mut self, label: &'static str, file: &'static str, absent: Absent) {
+    fn leave_out(&mut self, file: &'static PromptFile, absent: Absent) {
         let at = self.text.len();
         let (reason, unreadable) = match absent {
             Absent::LeftOut(reason) => (reason.to_owned(), false),
             Absent::Unreadable(reason) => (reason, true),
         };
         self.parts.push(Part {
-            label,
-            file: Some(file),
+            label: file.label,
+            file: Some(file.place.as_str()),
             start: at,
             end: at,
             characters: 0,
@@ -228,11 +260,15 @@ mod tests {
         (folder, home)
     }
 
+    fn place(path: &str) -> Place {
+        Place::parse(path).unwrap()
+    }
+
     #[test]
     fn parts_have_documented_order_and_labels() {
         let (folder, home) = home();
-        for (_, file) in PARTS {
-            std::fs::write(folder.path().join(file), format!("text of {file}\n")).unwrap();
+        for PromptFile { place, .. } in prompt_files() {
+            std::fs::write(folder.path().join(place.as_str()), format!("text of {place}\n")).unwrap();
         }
         let prompt = assemble(&home, MemoryMode::Whole);
         assert_eq!(
@@ -288,7 +324,7 @@ mod tests {
         assert_eq!(unreadable, [true, true, false, false, true, true]);
         assert_eq!(prompt.unreadable().and_then(|part| part.file), Some("SKILLS_SNAPSHOT.md"));
         let retrieved = assemble(&home, MemoryMode::Retrieved);
-        assert!(retrieved.parts.iter().all(|part| part.file != Some(MEMORY_FILE) || !part.unreadable));
+        assert!(retrieved.parts.iter().all(|part| part.file != Some("memory/MEMORY.md") || !part.unreadable));
     }
 
     #[test]
@@ -297,13 +333,13 @@ mod tests {
         for text in ["\u{feff} two\nlines \n".to_owned(), "字".repeat(PART_LIMIT + 1)] {
             std::fs::write(folder.path().join("workspace/SOUL.md"), &text).unwrap();
             let prompt = assemble(&home, MemoryMode::Whole);
-            assert_eq!(part_of("workspace/SOUL.md", &text), Some((prompt.text, text.len() > 100)));
+            assert_eq!(part_of(&place("workspace/SOUL.md"), &text), Some((prompt.text, text.len() > 100)));
         }
-        assert_eq!((part_of("workspace/SOUL.md", " "), part_of("workspace/x.md", "x")), (None, None));
+        assert_eq!((part_of(&place("workspace/SOUL.md"), " "), part_of(&place("workspace/x.md"), "x")), (None, None));
         let shares = ["workspace/SOUL.md", "memory/MEMORY.md", "memory/x.md", "skills/a/SKILL.md", "workspace/x.md"];
-        let of = |rag| shares.map(|path| share(path, rag));
-        assert_eq!(of(false), [Share::Each, Share::Each, Share::Found, Share::Named, Share::Read]);
-        assert_eq!(of(true), [Share::Each, Share::Found, Share::Found, Share::Named, Share::Read]);
+        let of = |memory| shares.map(|path| share(&place(path), memory));
+        assert_eq!(of(MemoryMode::Whole), [Share::Each, Share::Each, Share::Found, Share::Named, Share::Read]);
+        assert_eq!(of(MemoryMode::Retrieved), [Share::Each, Share::Found, Share::Found, Share::Named, Share::Read]);
     }
 
     #[test]

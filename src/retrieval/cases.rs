@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Hit;
+use crate::domain::{Hit, Place};
 
 /// A question with its expected answer: at least one of `file`, `heading` and `text`. A hit must match all that are present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -88,7 +88,8 @@ fn case(line: &str) -> Result<TestCase, BadCase> {
 
 impl TestCase {
     pub fn is_answered_by(&self, hit: &Hit) -> bool {
-        let below = hit.source.split_once('/').map_or(hit.source.as_str(), |(_, below)| below);
+        let place = Place::parse(&hit.source);
+        let below = place.as_ref().map_or(hit.source.as_str(), Place::path);
         let heading = hit.heading.as_deref().unwrap_or_default();
         self.file.as_deref().is_none_or(|file| file == below || file == hit.source)
             && self.heading.as_deref().is_none_or(|wanted| heading.contains(wanted))

@@ -36,6 +36,13 @@ pub struct FileEntry {
     pub stamp: FileStamp,
 }
 
+impl Unlisted {
+    /// Returns its path in the home, for display.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.folder, self.name)
+    }
+}
+
 impl UnlistedReason {
     /// Returns what is wrong and what to do about it.
     pub fn sentence(self) -> &'static str {
@@ -72,8 +79,10 @@ enum HiddenFiles {
 /// An entry below a folder that exists but that a scan does not list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlisted {
-    /// Path in the home, for display: names that are not UTF-8 are converted lossily.
-    pub path: String,
+    /// The listed folder that it is in.
+    pub folder: Place,
+    /// Its name, for display: one that is not UTF-8 is converted lossily.
+    pub name: String,
     pub why: UnlistedReason,
 }
 
@@ -128,7 +137,8 @@ impl FolderScan {
         let seen: HashSet<&str> = self.folders.iter().map(|folder| folder.path.as_str()).collect();
         let mut found = Vec::new();
         for folder in &self.folders {
-            let mut add = |name: &str, why| found.push(Unlisted { path: format!("{}/{name}", folder.path), why });
+            let mut add =
+                |name: &str, why| found.push(Unlisted { folder: folder.path.clone(), name: name.to_owned(), why });
             folder.unlisted.iter().for_each(|(name, why)| add(name, *why));
             for file in folder.files.iter().filter(|file| folder.path.child(&file.name).is_err()) {
                 add(&file.name, UnlistedReason::Name);
@@ -434,7 +444,7 @@ mod tests {
             scan.rescan(&dir, &root).unwrap();
             let files: Vec<String> = scan.files().iter().map(|file| file.path.to_string()).collect();
             assert_eq!(files, ["skills/.git/HEAD", "skills/a/.env", &format!("skills/{deep}in.md")]);
-            let mut unlisted: Vec<_> = scan.unlisted().into_iter().map(|one| (one.path, one.why)).collect();
+            let mut unlisted: Vec<_> = scan.unlisted().into_iter().map(|one| (one.path(), one.why)).collect();
             unlisted.sort_by(|a, b| a.0.cmp(&b.0));
             let expected = [
                 ("skills/a/line\nbreak.md".to_owned(), UnlistedReason::Name),

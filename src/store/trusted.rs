@@ -82,7 +82,7 @@ impl SkillFiles {
     /// Returns the path of one entry that a command could read and that nobody has trusted; `None` if there is none.
     pub fn first_untrusted(&self) -> Option<String> {
         let untrusted = self.untrusted.first().map(|file| file.path.to_string());
-        untrusted.or_else(|| self.unlisted.first().map(|one| one.path.clone()))
+        untrusted.or_else(|| self.unlisted.first().map(Unlisted::path))
     }
 
     /// Whether one of the files changed so recently that it may change again under the same stamp.

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::defang::defang;
 use crate::domain::visible::visible;
-use crate::domain::{EgressAttempts, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{EgressAttempts, Place, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
@@ -72,6 +72,16 @@ pub type Prepared = Result<Box<dyn PreparedCall>, Box<ToolAnswer>>;
 pub trait PreparedCall: Send + Sync {
     /// Returns what a person sees before this call may run, and what their answer is bound to.
     fn shown(&self) -> Shown;
+
+    /// Returns the files that it changes, as far as they are known before it runs.
+    fn changes(&self) -> &[Place] {
+        &[]
+    }
+
+    /// Returns the sandbox level of the process that it starts; `None` if it starts none here.
+    fn level(&self) -> Option<Level> {
+        None
+    }
 
     /// Returns the source of text that strangers may have written, if this call brings such text into the conversation.
     fn outside_text(&self) -> Option<Taint> {

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Checked;
 use crate::domain::visible::visible;
-use crate::domain::{ApprovalReason, BadPath, Effect, Place, RememberedCall, Shown, Taint};
+use crate::domain::{ApprovalReason, Effect, Place, RememberedCall, Shown, Taint};
+use crate::sandbox::Level;
 
 /// The configured rule for an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -55,6 +57,10 @@ pub struct Case<'a> {
     pub effect: Effect,
     pub arguments: &'a Value,
     pub shown: &'a Shown,
+    /// The files that it changes.
+    pub changes: &'a [Place],
+    /// Sandbox level of the process that it starts.
+    pub level: Option<Level>,
     /// The source of text in the conversation that strangers may have written; calls that would run without a question then
     /// need approval.
     pub tainted: Option<&'a Taint>,
@@ -77,15 +83,22 @@ pub struct Reason {
     pub because: Option<ApprovalReason>,
 }
 
-/// Returns whether `shown` is a change of a file of the persona, the memory or the skills. A path that cannot be parsed
-/// counts as one.
-pub fn is_persona(shown: &Shown) -> bool {
-    let is_one = |path: &String| match Place::parse(path) {
-        Ok(place) => place.root().is_persona(),
-        Err(BadPath::Outside(_)) => false,
-        Err(_) => true,
-    };
-    shown.path.as_ref().is_some_and(is_one)
+impl<'a> Case<'a> {
+    /// Returns the case of a call in a conversation without text from outside.
+    pub fn of(tool: &'a str, checked: &'a Checked, shown: &'a Shown) -> Self {
+        let Checked { effect, arguments, call } = checked;
+        let (changes, level) = (call.changes(), call.level());
+        Self { tool, effect: *effect, arguments, shown, changes, level, tainted: None }
+    }
+
+    /// Returns whether it changes a file of the persona, the memory or the skills.
+    fn changes_persona(&self) -> bool {
+        self.changes.iter().any(|place| place.root().is_persona())
+    }
+
+    fn is_sandboxed(&self) -> bool {
+        matches!(self.level, Some(Level::Strict | Level::Standard)) && !self.shown.network
+    }
 }
 
 impl Policy {
@@ -102,7 +115,7 @@ impl Policy {
         if rule == Rule::Deny {
             return refused(case.tool);
         }
-        if is_persona(case.shown) {
+        if case.changes_persona() {
             return match (own, tainted) {
                 (Some(Rule::Unattended), _) | (Some(Rule::Allow), None) => Verdict::Allow,
                 (_, None) => asks("persona", PERSONA_CHANGES, None),
@@ -131,7 +144,7 @@ impl Policy {
         let unseen = match rule {
             Rule::Unattended => return Verdict::Allow,
             Rule::Allow => true,
-            Rule::Sandboxed => is_sandboxed(case.shown) || is_remembered(case, remembered),
+            Rule::Sandboxed => case.is_sandboxed() || is_remembered(case, remembered),
             Rule::Ask | Rule::Deny => is_remembered(case, remembered),
         };
         // Reading the home's own files, and changing those that the agent does not act on, stays allowed in a tainted
@@ -191,11 +204,7 @@ impl Effects {
 }
 
 fn is_remembered(case: &Case<'_>, remembered: &[RememberedCall]) -> bool {
-    !is_persona(case.shown) && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
-}
-
-fn is_sandboxed(shown: &Shown) -> bool {
-    !matches!(shown.level.as_str(), "" | "off") && !shown.network
+    !case.changes_persona() && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
 }
 
 fn what(case: &Case<'_>) -> &'static str {
@@ -217,8 +226,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn shown(level: &str, network: bool, path: Option<&str>) -> Shown {
-        Shown { level: level.to_owned(), network, path: path.map(str::to_owned), ..Shown::default() }
+    /// What a prepared call says of itself.
+    #[derive(Clone, Debug)]
+    struct Call {
+        shown: Shown,
+        changes: Vec<Place>,
+        level: Option<Level>,
+    }
+
+    impl Call {
+        fn case<'a>(&'a self, tool: &'a str, effect: Effect, arguments: &'a Value) -> Case<'a> {
+            let Self { shown, changes, level } = self;
+            Case { tool, effect, arguments, shown, changes, level: *level, tainted: None }
+        }
+    }
+
+    fn process(level: Level, network: bool) -> Call {
+        let shown = Shown { level: level.name().to_owned(), network, ..Shown::default() };
+        Call { shown, changes: Vec::new(), level: Some(level) }
+    }
+
+    fn change(path: &str) -> Call {
+        let shown = Shown { path: Some(path.to_owned()), ..Shown::default() };
+        Call { shown, changes: vec![Place::parse(path).unwrap()], level: None }
     }
 
     fn word(policy: &Policy, case: &Case<'_>, remembered: &[RememberedCall]) -> &'static str {
@@ -243,11 +273,10 @@ mod tests {
         };
         let sandboxed = with(&[("terminal", Rule::Sandboxed)]);
         let (sandboxed_call, networked, unsandboxed) =
-            (shown("standard", false, None), shown("standard", true, None), shown("off", false, None));
-        let (memory, notes) =
-            (shown("", false, Some("memory/MEMORY.md")), shown("", false, Some("knowledge/notes.md")));
-        let nothing = shown("", false, None);
-        for (policy, tool, effect, shown, tainted, verdict) in [
+            (process(Level::Standard, false), process(Level::Standard, true), process(Level::Off, false));
+        let (memory, notes) = (change("memory/MEMORY.md"), change("knowledge/notes.md"));
+        let nothing = Call { shown: Shown::default(), changes: Vec::new(), level: None };
+        for (policy, tool, effect, call, tainted, verdict) in [
             (&standard, "read_file", Read, &nothing, false, "allow"),
             (&standard, "read_file", Read, &nothing, true, "allow"),
             (&standard, "create_file", Write, &notes, false, "ask"),
@@ -297,34 +326,37 @@ mod tests {
         ] {
             let arguments = json!({});
             let tainted = tainted.then_some(&Taint::Outside);
-            let case = Case { tool, effect, arguments: &arguments, shown, tainted };
+            let case = Case { tainted, ..call.case(tool, effect, &arguments) };
             assert_eq!(word(policy, &case, &[]), verdict, "{policy:?} {case:?}");
         }
     }
 
     #[test]
-    fn policy_uses_parsed_path() {
-        let is = |path: &str| is_persona(&shown("", false, Some(path)));
-        for persona in
-            ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
-        {
-            assert!(is(persona), "{persona}");
-        }
-        for other in ["knowledge/x.md", "././knowledge/memory/x", "memory2/x"] {
-            assert!(!is(other), "{other}");
-        }
+    fn one_persona_file_among_the_changes_is_enough() {
+        let both = Call {
+            changes: ["knowledge/a.md", "memory/MEMORY.md"].map(|p| Place::parse(p).unwrap()).into(),
+            ..change("knowledge/a.md")
+        };
+        let (policy, arguments) = (
+            Policy { effects: Effects { write: Rule::Allow, ..Policy::default().effects }, ..Policy::default() },
+            json!({}),
+        );
+        let verdict = |call: &Call| word(&policy, &call.case("edit_file", Effect::Write, &arguments), &[]);
+        assert_eq!((verdict(&change("knowledge/a.md")), verdict(&both)), ("allow", "ask"));
     }
 
     #[test]
     fn document_reading_command_asks_when_attended() {
-        let reading = Shown { reads: vec!["knowledge".to_owned()], ..shown("standard", false, None) };
+        let mut reading = process(Level::Standard, false);
+        reading.shown.reads = vec!["knowledge".to_owned()];
         let arguments = json!({"command": "ls", "reads": ["knowledge"]});
         let verdict = |rule, tainted, remembered: &[RememberedCall]| {
             let policy = Policy { tools: [("terminal".to_owned(), rule)].into(), ..Policy::default() };
-            let (tool, effect) = ("terminal", Effect::Execute);
-            word(&policy, &Case { tool, effect, arguments: &arguments, shown: &reading, tainted }, remembered)
+            let case = Case { tainted, ..reading.case("terminal", Effect::Execute, &arguments) };
+            word(&policy, &case, remembered)
         };
-        let always = RememberedCall { reads: reading.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
+        let always =
+            RememberedCall { reads: reading.shown.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
         let always = std::slice::from_ref(&always);
         for rule in [Rule::Allow, Rule::Sandboxed, Rule::Ask] {
             assert_eq!(verdict(rule, None, &[]), "ask", "{rule:?}");
@@ -337,12 +369,12 @@ mod tests {
 
     #[test]
     fn command_output_taints_only_persona_changes() {
-        let (arguments, sandboxed_call) = (json!({}), shown("standard", false, None));
-        let memory = shown("", false, Some("memory/MEMORY.md"));
+        let (arguments, sandboxed_call) = (json!({}), process(Level::Standard, false));
+        let memory = change("memory/MEMORY.md");
         let tools = ["edit_file", "terminal"].map(|tool| (tool.to_owned(), Rule::Allow)).into();
         let policy = Policy { tools, ..Policy::default() };
-        let verdict = |tool, effect, shown, tainted| {
-            word(&policy, &Case { tool, effect, arguments: &arguments, shown, tainted }, &[])
+        let verdict = |tool, effect, call: &Call, tainted| {
+            word(&policy, &Case { tainted, ..call.case(tool, effect, &arguments) }, &[])
         };
         assert_eq!(verdict("terminal", Effect::Execute, &sandboxed_call, Some(&Taint::Output)), "allow");
         assert_eq!(verdict("edit_file", Effect::Write, &memory, Some(&Taint::Output)), "ask");
@@ -362,12 +394,15 @@ mod tests {
         }
     }
 
+    fn in_scratch() -> Call {
+        let mut call = process(Level::Standard, false);
+        call.shown.cwd = "scratch/".to_owned();
+        call
+    }
+
     fn asked_again(rules: &[RememberedCall], command: &str) -> &'static str {
         let arguments = json!({"command": command});
-        let shown = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
-        let case =
-            Case { tool: "terminal", effect: Effect::Execute, arguments: &arguments, shown: &shown, tainted: None };
-        word(&Policy::default(), &case, rules)
+        word(&Policy::default(), &in_scratch().case("terminal", Effect::Execute, &arguments), rules)
     }
 
     /// Each of these does something other than an allowed line but looks similar.
@@ -454,21 +489,28 @@ mod tests {
     fn always_rule_binds_place_and_arguments() {
         let arguments = json!({"command": "ls"});
         let rules = [remember(arguments.clone())];
-        let here = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
-        let verdict = |tool: &str, arguments: &Value, shown: &Shown, tainted: bool| {
+        let here = in_scratch();
+        let verdict = |tool: &str, arguments: &Value, call: &Call, tainted: bool| {
             let tainted = tainted.then_some(&Taint::Outside);
-            let case = Case { tool, effect: Effect::Execute, arguments, shown, tainted };
+            let case = Case { tainted, ..call.case(tool, Effect::Execute, arguments) };
             word(&Policy::default(), &case, &rules)
         };
+        let with = |shown: Shown| Call { shown, ..here.clone() };
         assert_eq!(verdict("terminal", &arguments, &here, false), "allow");
         assert_eq!(verdict("terminal", &arguments, &here, true), "ask");
         assert_eq!(verdict("python_repl", &arguments, &here, false), "ask");
-        assert_eq!(verdict("terminal", &arguments, &Shown { cwd: "/".to_owned(), ..here.clone() }, false), "ask");
-        assert_eq!(verdict("terminal", &arguments, &Shown { network: true, ..here.clone() }, false), "ask");
-        assert_eq!(verdict("terminal", &arguments, &Shown { level: "off".to_owned(), ..here.clone() }, false), "ask");
+        assert_eq!(
+            verdict("terminal", &arguments, &with(Shown { cwd: "/".to_owned(), ..here.shown.clone() }), false),
+            "ask"
+        );
+        assert_eq!(verdict("terminal", &arguments, &with(Shown { network: true, ..here.shown.clone() }), false), "ask");
+        assert_eq!(
+            verdict("terminal", &arguments, &with(Shown { level: "off".to_owned(), ..here.shown.clone() }), false),
+            "ask"
+        );
         assert_eq!(verdict("terminal", &json!({"command": "ls", "network": true}), &here, false), "ask");
         // A change of a memory file is shown each time, whatever calls are remembered.
-        let memory = Shown { path: Some("memory/MEMORY.md".to_owned()), ..here };
+        let memory = Call { changes: change("memory/MEMORY.md").changes, ..here.clone() };
         assert_eq!(verdict("terminal", &arguments, &memory, false), "ask");
     }
 }

@@ -14,7 +14,7 @@ use crate::api::security::caller::Caller;
 use crate::domain::{Place, Session, SessionId};
 use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
-use crate::prompt::system::{PART_LIMIT, Share, share};
+use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 use crate::provider::ChatMessage;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -76,8 +76,8 @@ pub async fn text_tokens(
     let path = Place::parse(&path)?;
     let tenant = caller.tenant().clone();
     let counted = blocking(move || {
-        let share = share(path.as_str(), tenant.home.settings().rag_mode);
-        let part = crate::prompt::system::part_of(path.as_str(), &text);
+        let share = share(&path, MemoryMode::of(&tenant.home.settings()));
+        let part = part_of(&path, &text);
         let (part, truncated) = part.filter(|_| share == Share::Each).unwrap_or_default();
         Ok(TextTokens {
             tokens: tenant.runtime.tokens.count(&text),

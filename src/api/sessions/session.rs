@@ -240,7 +240,7 @@ pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Mes
     let session = caller.engine.view(&id).await?.session;
     let home = caller.tenant().home.clone();
     let system = blocking(move || {
-        let mode = if home.settings().rag_mode { MemoryMode::Retrieved } else { MemoryMode::Whole };
+        let mode = MemoryMode::of(&home.settings());
         Ok(assemble(&home, mode).text)
     })
     .await?;

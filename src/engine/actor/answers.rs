@@ -9,7 +9,6 @@ use crate::domain::approval::hash;
 use crate::domain::{Answer, Approval, Decision, Event, RememberedCall, Scope};
 use crate::engine::EngineError;
 use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
-use crate::tools::policy::is_persona;
 use crate::tools::{Case, ToolContext, Verdict};
 
 impl Actor {
@@ -64,8 +63,8 @@ impl Actor {
         let checked = tools.prepare(&approval.tool, &arguments.to_string(), context).await;
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
         let shown = checked.call.shown();
-        let (tool, effect) = (approval.tool.as_str(), approval.effect);
-        let case = Case { tool, effect, arguments: &checked.arguments, shown: &shown, tainted: None };
+        let tool = approval.tool.as_str();
+        let case = Case { effect: approval.effect, ..Case::of(tool, &checked, &shown) };
         match self.tenant.policy.decide(&case, &[]) {
             Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
             Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
@@ -73,7 +72,7 @@ impl Actor {
     }
 
     async fn remember(&self, approval: &Approval) -> Result<(), EngineError> {
-        if is_persona(&approval.shown) {
+        if approval.shown.changes_persona() {
             return Err(AnswerRefused::NeverAlways.into());
         }
         let rule = RememberedCall {

@@ -220,6 +220,7 @@ struct FileCall {
     session: SessionId,
     call_id: String,
     path: String,
+    place: Place,
     edit: Edit,
     /// The change as computed when the call was prepared.
     shown: Shown,
@@ -287,9 +288,10 @@ impl Tool for FileTool {
     fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
         Box::pin(async move {
             let (path, edit) = self.read(arguments)?;
-            let shown = change(&self.editor, &path, &edit).await?.shown();
+            let change = change(&self.editor, &path, &edit).await?;
+            let (place, shown) = (change.path.clone(), change.shown());
             let (session, call_id) = (context.session.clone(), context.call_id.to_owned());
-            let call = FileCall { editor: self.editor.clone(), session, call_id, path, edit, shown };
+            let call = FileCall { editor: self.editor.clone(), session, call_id, path, place, edit, shown };
             Ok(Box::new(call) as Box<dyn PreparedCall>)
         })
     }
@@ -298,6 +300,10 @@ impl Tool for FileTool {
 impl PreparedCall for FileCall {
     fn shown(&self) -> Shown {
         self.shown.clone()
+    }
+
+    fn changes(&self) -> &[Place] {
+        std::slice::from_ref(&self.place)
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

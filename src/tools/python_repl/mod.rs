@@ -21,7 +21,7 @@ use super::{
     prepared,
 };
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
+use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Level, Line, Process, SandboxError, grouped};
 
 /// Time limits for a call, for the start of Python, and for a reaction to Ctrl-C; limits for keeping interpreters.
 #[derive(Clone, Copy, Debug)]
@@ -303,6 +303,10 @@ impl Tool for PythonRepl {
 impl PreparedCall for Code {
     fn shown(&self) -> Shown {
         self.pythons.environment.shown(&self.code, self.permissions)
+    }
+
+    fn level(&self) -> Option<Level> {
+        Some(self.pythons.environment.sandbox.level())
     }
 
     fn outside_text(&self) -> Option<Taint> {

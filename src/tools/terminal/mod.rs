@@ -15,7 +15,7 @@ use super::{
     prepared,
 };
 use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, grouped};
+use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, Level, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
 /// Maximum bytes kept of each stream: enough for the characters shown, at up to four bytes each.
@@ -179,6 +179,10 @@ impl Tool for Terminal {
 impl PreparedCall for Command {
     fn shown(&self) -> Shown {
         self.shell.environment.shown(&self.command, self.permissions)
+    }
+
+    fn level(&self) -> Option<Level> {
+        Some(self.shell.environment.sandbox.level())
     }
 
     fn outside_text(&self) -> Option<Taint> {
