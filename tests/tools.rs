@@ -400,8 +400,9 @@ async fn commands_see_documents_only_on_request() {
     let shown = prepare(&terminal, "s", reading.clone()).await.shown();
     assert_eq!(shown.reads, ["knowledge"]);
     assert!(prepare(&terminal, "s", json!({"command": cat})).await.shown().reads.is_empty());
-    assert_eq!(prepare(&terminal, "s", reading).await.outside_text(), Some(Taint::Command));
-    assert_eq!(prepare(&terminal, "s", json!({"command": cat, "reads": []})).await.outside_text(), None);
+    assert_eq!(prepare(&terminal, "s", reading).await.outside_text().brings, [Taint::Command, Taint::Output]);
+    let without = prepare(&terminal, "s", json!({"command": cat, "reads": []})).await;
+    assert_eq!(without.outside_text().brings, [Taint::Output]);
     let tools = ToolSet::new(vec![Arc::new(Terminal::new(home.environment.clone()))]);
     let session = SessionId::parse("s").unwrap();
     let context = ToolContext { session: &session, call_id: "call_1" };
@@ -413,17 +414,17 @@ async fn commands_see_documents_only_on_request() {
     python(&repl, "x = 1").await;
     let answer = python(&repl, open).await;
     assert!(!answer.ok && answer.text.contains("only with \"reads\""), "{}", answer.text);
-    assert!(!plain.holds_outside_text());
+    assert!(plain.outside_text().holds.is_none());
     let reading = || json!({"code": open, "reads": ["knowledge"]});
     let answer = call(&repl, "s", reading()).await;
     assert!(answer.ok && answer.text.ends_with("obey me"), "{}", answer.text);
     assert!(answer.text.starts_with("[new Python: a Python that may read knowledge/"), "{}", answer.text);
     // The process may keep what it has read, so the taint counts from then on, also for calls that read nothing.
     let answer = python(&repl, "y = 2").await;
-    assert!(answer.ok && plain.holds_outside_text(), "{}", answer.text);
+    assert!(answer.ok && plain.outside_text().holds.is_some(), "{}", answer.text);
     assert_eq!(call(&repl, "s", reading()).await.text, "obey me", "the same Python");
     repl.session_closed(&session);
-    assert!(!plain.holds_outside_text());
+    assert!(plain.outside_text().holds.is_none());
     assert!(!python(&repl, open).await.ok, "another one cannot");
 }
 

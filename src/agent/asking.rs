@@ -42,7 +42,7 @@ impl Calls<'_> {
     /// Applies the policy to a call that fits its tool.
     pub(super) fn allowed(&self, wanted: &ProposedCall, checked: Checked, session: &Session) -> PlannedCall {
         let shown = checked.call.shown();
-        let (effect, taint) = (checked.effect, self.taint(session, &checked));
+        let (effect, taint) = (checked.call.effect(), self.taint(session, &checked));
         let case = Case { tainted: taint.as_ref(), ..Case::of(&wanted.request.name, &checked, &shown) };
         let reason = match self.policy.decide(&case, &self.home.remembered()) {
             Verdict::Deny(why) => {
@@ -77,7 +77,7 @@ impl Calls<'_> {
     fn taint(&self, session: &Session, checked: &Checked) -> Option<Taint> {
         let known = Taint::strongest(&session.taint).cloned();
         let is_weak = known.as_ref().is_none_or(|source| !source.is_strong());
-        let held = || checked.call.holds_outside_text().then_some(Taint::Command);
+        let held = || checked.call.outside_text().holds;
         let stronger = if is_weak { self.listed.clone().or_else(held) } else { None };
         stronger.or(known)
     }

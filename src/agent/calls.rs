@@ -10,12 +10,14 @@ use super::asking::{ApprovalResult, PendingApproval};
 use super::deadline::Deadline;
 use super::recorder::{NotRecorded, Recorder};
 use crate::domain::{
-    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Root, Session, SessionId, Shown, StoppedBy, Taint,
+    CallApproval, CallStatus, Event, Outcome, RequestedCall, Root, Session, SessionId, Shown, StoppedBy, Taint,
     ToolAnswer, WorkId,
 };
 use crate::provider::CallRequest;
 use crate::store::Home;
-use crate::tools::{Checked, EndRun, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model};
+use crate::tools::{
+    Checked, EndRun, FilesRead, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model,
+};
 
 /// How long a tool may take to return after it was told to stop; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -230,7 +232,7 @@ impl Calls<'_> {
         match self.tools.prepare(&call.name, &call.arguments, context).await {
             Ok(checked) => {
                 repeats.refused = 0;
-                if !checked.effect.is_read_only() {
+                if !checked.call.effect().is_read_only() {
                     // The call may change what other calls find, so making those again is not a repetition.
                     repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
                 }
@@ -276,15 +278,18 @@ impl Calls<'_> {
         }
     }
 
-    /// Returns a file of a skill that nobody has trusted in its current version. Commands can read skills/, and what a
-    /// command has read is unknown.
-    async fn readable_untrusted(&self) -> Option<String> {
+    /// Returns a file of a skill that nobody has trusted in its current version, if a call may have read it unnoticed:
+    /// commands can read skills/, and what a command has read is unknown.
+    async fn untrusted_of(&self, checked: &Checked) -> Option<Taint> {
+        if checked.call.outside_text().files == FilesRead::Named {
+            return None;
+        }
         let home = self.home.clone();
         let found = tokio::task::spawn_blocking(move || home.skill_files()).await;
         match found {
-            Ok(Ok(files)) => files.first_untrusted(),
+            Ok(Ok(files)) => files.first_untrusted().map(Taint::Skill),
             // If the files cannot be checked, assume the worse.
-            Ok(Err(_)) | Err(_) => Some(format!("{}/", Root::Skills)),
+            Ok(Err(_)) | Err(_) => Some(Taint::Skill(format!("{}/", Root::Skills))),
         }
     }
 
@@ -294,30 +299,8 @@ impl Calls<'_> {
             return self.stop_signal.cancelled(started);
         }
         let mut ended = self.execute_now(checked, approved, started).await;
-        ended.taint = self.taint_of(checked, &ended.answer);
+        ended.taint = checked.call.outside_text().sources(&ended.answer);
         ended
-    }
-
-    /// Returns the sources of text that strangers may have written in the answer of a call that was run, however it
-    /// ended.
-    fn taint_of(&self, checked: &Checked, answer: &ToolAnswer) -> Vec<Taint> {
-        let mut taint = answer.taint.clone();
-        taint.extend(answer.untrusted_file.clone().map(Taint::Skill));
-        if answer.taint.is_empty() {
-            taint.extend(checked.call.outside_text());
-        }
-        if taint.is_empty() {
-            taint = self.held(checked);
-        }
-        if checked.effect == Effect::Execute {
-            taint.push(Taint::Output);
-        }
-        taint
-    }
-
-    /// Returns the taint of a process that lives across calls: it may have read text from outside in an earlier one.
-    fn held(&self, checked: &Checked) -> Vec<Taint> {
-        checked.call.holds_outside_text().then_some(Taint::Command).into_iter().collect()
     }
 
     async fn execute_now(&self, checked: &Checked, approved: Option<&Shown>, started: Instant) -> CallEnd {
@@ -335,12 +318,7 @@ impl Calls<'_> {
         match answer {
             Ok(_) if cancel.is_cancelled() => self.stop_signal.cancelled(started),
             Ok(mut answer) => {
-                if checked.effect == Effect::Execute {
-                    answer.untrusted_file = self.readable_untrusted().await;
-                }
-                if answer.taint.is_empty() {
-                    answer.taint = self.held(checked);
-                }
+                answer.sources.extend(self.untrusted_of(checked).await);
                 let answer = sanitize_for_model(answer, checked.call.as_ref());
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 CallEnd { took, ..CallEnd::unrun(status, answer) }
@@ -348,14 +326,12 @@ impl Calls<'_> {
             Err(EndRun::Cancelled { text, egress_attempts }) => {
                 let mut cancelled = self.stop_signal.cancelled(started);
                 egress_attempts.add_to(&mut cancelled.answer.data);
-                let text = ToolAnswer { text, taint: self.held(checked), ..ToolAnswer::default() };
+                cancelled.answer.sources.extend(self.untrusted_of(checked).await);
+                let text = ToolAnswer { text, sources: cancelled.answer.sources.clone(), ..ToolAnswer::default() };
                 let text = sanitize_for_model(text, checked.call.as_ref()).text;
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 cancelled.answer.text = egress_attempts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
-                if checked.effect == Effect::Execute {
-                    cancelled.answer.untrusted_file = self.readable_untrusted().await;
-                }
                 cancelled
             }
             Err(EndRun::Broken(reason)) => {
@@ -370,7 +346,7 @@ impl PlannedCall {
     fn is_read_only(&self) -> bool {
         match self {
             PlannedCall::Answer(..) => true,
-            PlannedCall::Run(checked) => checked.effect.is_read_only(),
+            PlannedCall::Run(checked) => checked.call.effect().is_read_only(),
             PlannedCall::Ask(_) => false,
         }
     }

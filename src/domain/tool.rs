@@ -38,6 +38,7 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON schema of the arguments object.
     pub parameters: Value,
+    /// The effect of its calls as people are told it; what counts is what each call says of itself.
     pub effect: Effect,
 }
 
@@ -53,13 +54,12 @@ pub struct ToolAnswer {
     /// What a view shows for this operation, e.g. the command line that ran.
     pub operation_code: Vec<String>,
     pub text: String,
-    /// File that may have brought text from strangers into the answer, although calls of this kind normally do not.
-    pub untrusted_file: Option<String>,
-    /// Sources of text in the answer that strangers may have written, if the call's arguments do not show them.
-    pub taint: Vec<Taint>,
+    /// Sources of text in the answer that strangers may have written, if only the answer shows them: the documents that
+    /// a search found, a file of a skill in a version that nobody has trusted.
+    pub sources: Vec<Taint>,
 }
 
-/// The field of an operation's record that names [`ToolAnswer::untrusted_file`].
+/// The field of an operation's record that names the untrusted file of a skill among [`ToolAnswer::sources`].
 pub const UNTRUSTED_FILE: &str = "outside";
 
 impl ToolAnswer {
@@ -73,8 +73,8 @@ impl ToolAnswer {
         Self { text: message.clone(), message, ..Self::default() }
     }
 
-    pub fn with_untrusted_file(mut self, file: impl Into<String>) -> Self {
-        self.untrusted_file = Some(file.into());
+    pub fn with_source(mut self, source: Taint) -> Self {
+        self.sources.push(source);
         self
     }
 
@@ -88,7 +88,8 @@ impl ToolAnswer {
         self
     }
 
-    /// Returns `{status: 0|1, message, data, operationCode}`; 0 is success. Adds `outside` if it is set.
+    /// Returns `{status: 0|1, message, data, operationCode}`; 0 is success. Adds `outside` if a file of a
+    /// skill is among the sources.
     pub fn record(&self) -> Value {
         let mut record = json!({
             "status": if self.ok { 0 } else { 1 },
@@ -96,8 +97,12 @@ impl ToolAnswer {
             "data": self.data,
             "operationCode": self.operation_code,
         });
-        if let Some(file) = &self.untrusted_file {
-            record[UNTRUSTED_FILE] = json!(file);
+        let untrusted = |source: &Taint| match source {
+            Taint::Skill(file) => Some(json!(file)),
+            _ => None,
+        };
+        if let Some(file) = self.sources.iter().find_map(untrusted) {
+            record[UNTRUSTED_FILE] = file;
         }
         record
     }
@@ -112,8 +117,7 @@ impl Default for ToolAnswer {
             data: json!({}),
             operation_code: Vec::new(),
             text: String::new(),
-            untrusted_file: None,
-            taint: Vec::new(),
+            sources: Vec::new(),
         }
     }
 }
@@ -130,6 +134,9 @@ mod tests {
             json!({"status": 0, "message": "ran", "data": {"exit_code": 0}, "operationCode": ["echo hello"]})
         );
         assert_eq!(ToolAnswer::failed("no such file").record()["status"], 1);
-        assert_eq!(answer.with_untrusted_file("skills/x/SKILL.md").record()["outside"], "skills/x/SKILL.md");
+        assert_eq!(
+            answer.with_source(Taint::Skill("skills/x/SKILL.md".to_owned())).record()["outside"],
+            "skills/x/SKILL.md"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 mod fetch_url;
 pub mod files;
+mod outside;
 pub mod policy;
 mod python_repl;
 mod read_file;
@@ -19,14 +20,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::defang::defang;
 use crate::domain::visible::visible;
-use crate::domain::{EgressAttempts, Place, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, Place, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{Editor, FileTool};
+pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
 pub use search::SearchTool;
@@ -70,6 +71,9 @@ pub type Prepared = Result<Box<dyn PreparedCall>, Box<ToolAnswer>>;
 
 /// A call with parsed arguments.
 pub trait PreparedCall: Send + Sync {
+    /// Returns what running it can change.
+    fn effect(&self) -> Effect;
+
     /// Returns what a person sees before this call may run, and what their answer is bound to.
     fn shown(&self) -> Shown;
 
@@ -83,14 +87,9 @@ pub trait PreparedCall: Send + Sync {
         None
     }
 
-    /// Returns the source of text that strangers may have written, if this call brings such text into the conversation.
-    fn outside_text(&self) -> Option<Taint> {
-        None
-    }
-
-    /// Returns whether the state that the tool keeps for the session holds such text, whatever this call requests.
-    fn holds_outside_text(&self) -> bool {
-        false
+    /// Returns the text from outside that it handles, as of now: a run may change the state that a tool keeps.
+    fn outside_text(&self) -> OutsideText {
+        OutsideText::default()
     }
 
     /// Runs the call. There are two ways to fail: `Ok(ToolAnswer::failed(…))` tells the model, which can react;
@@ -189,6 +188,12 @@ impl CommandEnvironment {
         permissions.network || permissions.knowledge || self.sandbox.level() == Level::Off
     }
 
+    /// Returns the text from outside that a command handles. `holds` is what the process has read in an earlier call.
+    fn outside_text(&self, permissions: Permissions, holds: Option<Taint>) -> OutsideText {
+        let read = self.reaches_outside(permissions).then_some(Taint::Command).or(holds.clone());
+        OutsideText { brings: read.into_iter().chain([Taint::Output]).collect(), holds, files: FilesRead::Any }
+    }
+
     /// Returns what a person sees of a command.
     fn shown(&self, command: &str, permissions: Permissions) -> Shown {
         Shown {
@@ -271,15 +276,6 @@ impl CommandEnvironment {
             }
             Level::Standard | Level::Strict => None,
         }
-    }
-}
-
-/// Makes a tool's text safe for the model: text that strangers may have written cannot imitate the structure of the
-/// conversation.
-pub fn sanitize_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer {
-    match answer.untrusted_file.is_some() || !answer.taint.is_empty() || call.outside_text().is_some() {
-        true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
-        false => answer,
     }
 }
 

@@ -86,9 +86,9 @@ pub struct Reason {
 impl<'a> Case<'a> {
     /// Returns the case of a call in a conversation without text from outside.
     pub fn of(tool: &'a str, checked: &'a Checked, shown: &'a Shown) -> Self {
-        let Checked { effect, arguments, call } = checked;
-        let (changes, level) = (call.changes(), call.level());
-        Self { tool, effect: *effect, arguments, shown, changes, level, tainted: None }
+        let Checked { arguments, call } = checked;
+        let (effect, changes, level) = (call.effect(), call.changes(), call.level());
+        Self { tool, effect, arguments, shown, changes, level, tainted: None }
     }
 
     /// Returns whether it changes a file of the persona, the memory or the skills.

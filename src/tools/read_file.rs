@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number};
+use super::{EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number};
 use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
@@ -91,12 +91,17 @@ fn place(home: &Home, path: &str) -> Result<Place, Box<ToolAnswer>> {
 }
 
 impl PreparedCall for Reading {
+    fn effect(&self) -> Effect {
+        Effect::Read
+    }
+
     fn shown(&self) -> Shown {
         line(&self.path)
     }
 
-    fn outside_text(&self) -> Option<Taint> {
-        self.place.root().is_outside_text().then(|| Taint::Document(self.place.to_string()))
+    fn outside_text(&self) -> OutsideText {
+        let is_outside = self.place.root().is_outside_text();
+        OutsideText::from_source(is_outside.then(|| Taint::Document(self.place.to_string())))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -111,7 +116,7 @@ impl PreparedCall for Reading {
 fn answer(home: &Home, place: &Place, lines: Lines) -> ToolAnswer {
     let text = match home.read_text(place) {
         Ok(text) if home.trusts(place, text.content.as_bytes()) => text.content,
-        Ok(text) => return shown(place, &text.content, lines).with_untrusted_file(place.as_str()),
+        Ok(text) => return shown(place, &text.content, lines).with_source(Taint::Skill(place.to_string())),
         Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, place)),
         Err(other) => return ToolAnswer::failed(format!("{other}.")),
     };
@@ -202,7 +207,7 @@ mod tests {
         );
         let tool = ReadFile::new(home);
         let reading = tool.reading(json!({"path": "./project/tea//notes.md"})).unwrap();
-        assert_eq!(reading.outside_text(), Some(Taint::Document("project/tea/notes.md".to_owned())));
+        assert_eq!(reading.outside_text().brings, [Taint::Document("project/tea/notes.md".to_owned())]);
     }
 
     #[test]
@@ -252,7 +257,7 @@ mod tests {
         let brings = |path: &str| {
             let context = ToolContext { session: &session, call_id: "c" };
             let prepared = tool.prepare(json!({"path": path}), context).now_or_never().unwrap();
-            prepared.ok().and_then(|call| call.outside_text())
+            prepared.ok().and_then(|call| call.outside_text().brings.pop())
         };
         for path in [
             "knowledge/x.md",

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared};
+use super::{EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared};
 use crate::domain::knowledge::{NearMiss, Search};
 use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::library::{DEFAULT_HITS, IndexState, Library, SearchOptions};
@@ -64,13 +64,17 @@ struct PreparedSearch {
 }
 
 impl PreparedCall for PreparedSearch {
+    fn effect(&self) -> Effect {
+        Effect::Read
+    }
+
     fn shown(&self) -> Shown {
         line(&self.query)
     }
 
-    fn outside_text(&self) -> Option<Taint> {
+    fn outside_text(&self) -> OutsideText {
         let root = self.library.root();
-        root.is_outside_text().then(|| Taint::Document(format!("{root}/")))
+        OutsideText::from_source(root.is_outside_text().then(|| Taint::Document(format!("{root}/"))))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -85,7 +89,7 @@ impl PreparedCall for PreparedSearch {
             Ok(match found {
                 Ok((search, state)) if root.is_outside_text() => {
                     let sources = search.hits.iter().map(|hit| Taint::Document(hit.source.clone()));
-                    ToolAnswer { taint: sources.collect(), ..answer(&search, state) }
+                    ToolAnswer { sources: sources.collect(), ..answer(&search, state) }
                 }
                 Ok((search, state)) => answer(&search, state),
                 Err(error) => ToolAnswer::failed(format!("{root}/ could not be searched: {error}.")),

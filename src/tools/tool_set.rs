@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{PreparedCall, Tool, ToolContext, schema};
-use crate::domain::{Effect, SessionId, ToolAnswer, ToolSpec};
+use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 
 /// The tools that the model is offered in one exchange. Cheap to clone.
 #[derive(Clone)]
@@ -17,7 +17,6 @@ pub struct ToolSet {
 
 /// A checked and prepared call, which may run if the policy or a person allows it.
 pub struct Checked {
-    pub effect: Effect,
     /// The arguments as the model wrote them, for the policy and the hash of an approval.
     pub arguments: Value,
     pub call: Box<dyn PreparedCall>,
@@ -75,7 +74,7 @@ impl ToolSet {
     ) -> Result<Checked, Rejection> {
         let (tool, arguments) = self.check(name, raw_arguments).map_err(Rejection::Unfit)?;
         let call = tool.prepare(arguments.clone(), context).await.map_err(Rejection::Impossible)?;
-        Ok(Checked { effect: tool.spec().effect, arguments, call })
+        Ok(Checked { arguments, call })
     }
 
     fn check(&self, name: &str, raw_arguments: &str) -> Result<(&Arc<dyn Tool>, Value), String> {
@@ -115,7 +114,8 @@ impl ToolSet {
 mod tests {
     use super::super::{EndRun, Prepared, RunOptions};
     use super::*;
-    use crate::domain::Shown;
+    use crate::domain::{Effect, Shown};
+    use crate::tools::Case;
     use futures_util::future::{BoxFuture, FutureExt};
     use serde_json::json;
 
@@ -138,6 +138,10 @@ mod tests {
     }
 
     impl PreparedCall for Text {
+        fn effect(&self) -> Effect {
+            Effect::Network
+        }
+
         fn shown(&self) -> Shown {
             Shown { command: self.0.clone(), ..Shown::default() }
         }
@@ -180,6 +184,14 @@ mod tests {
         assert!(
             matches!(prepare("one", r#"{"x":"never"}"#), Err(Rejection::Impossible(answer)) if answer.text == "not now")
         );
+    }
+
+    #[test]
+    fn effect_is_that_of_the_call() {
+        let checked = prepare("one", r#"{"x":"y"}"#).unwrap();
+        let shown = checked.call.shown();
+        assert_eq!(tools().specs()[0].effect, Effect::Read);
+        assert_eq!(Case::of("one", &checked, &shown).effect, Effect::Network, "the policy hears it from the call");
     }
 
     #[test]

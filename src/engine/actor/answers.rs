@@ -64,8 +64,7 @@ impl Actor {
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
         let shown = checked.call.shown();
         let tool = approval.tool.as_str();
-        let case = Case { effect: approval.effect, ..Case::of(tool, &checked, &shown) };
-        match self.tenant.policy.decide(&case, &[]) {
+        match self.tenant.policy.decide(&Case::of(tool, &checked, &shown), &[]) {
             Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
             Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
         }

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
 use super::{
-    EndRun, OUTPUT_LIMIT, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared, whole_number,
+    EndRun, OUTPUT_LIMIT, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared,
+    whole_number,
 };
 use crate::domain::defang::defang;
 use crate::domain::{Effect, EgressAttempts, Shown, Taint, ToolAnswer, ToolSpec};
@@ -148,12 +149,16 @@ impl Tool for FetchUrl {
 }
 
 impl PreparedCall for PageRequest {
+    fn effect(&self) -> Effect {
+        Effect::Network
+    }
+
     fn shown(&self) -> Shown {
         Shown { network: true, ..line(&format!("GET {}", self.url)) }
     }
 
-    fn outside_text(&self) -> Option<Taint> {
-        Some(Taint::Page(self.url.clone()))
+    fn outside_text(&self) -> OutsideText {
+        OutsideText::from_source(Some(Taint::Page(self.url.clone())))
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

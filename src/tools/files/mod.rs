@@ -298,6 +298,10 @@ impl Tool for FileTool {
 }
 
 impl PreparedCall for FileCall {
+    fn effect(&self) -> Effect {
+        Effect::Write
+    }
+
     fn shown(&self) -> Shown {
         self.shown.clone()
     }

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use self::interpreters::{InterpreterLost, Interpreters, Slot};
 use super::text::{plain, trimmed};
 use super::{
-    CommandEnvironment, EndRun, OUTPUT_LIMIT, Permissions, Prepared, PreparedCall, RunOptions, Tool, ToolContext,
-    prepared,
+    CommandEnvironment, EndRun, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
+    ToolContext, prepared,
 };
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Level, Line, Process, SandboxError, grouped};
@@ -301,6 +301,10 @@ impl Tool for PythonRepl {
 }
 
 impl PreparedCall for Code {
+    fn effect(&self) -> Effect {
+        Effect::Execute
+    }
+
     fn shown(&self) -> Shown {
         self.pythons.environment.shown(&self.code, self.permissions)
     }
@@ -309,12 +313,9 @@ impl PreparedCall for Code {
         Some(self.pythons.environment.sandbox.level())
     }
 
-    fn outside_text(&self) -> Option<Taint> {
-        self.pythons.environment.reaches_outside(self.permissions).then_some(Taint::Command)
-    }
-
-    fn holds_outside_text(&self) -> bool {
-        self.pythons.interpreters.is_tainted(&self.session)
+    fn outside_text(&self) -> OutsideText {
+        let held = self.pythons.interpreters.is_tainted(&self.session).then_some(Taint::Command);
+        self.pythons.environment.outside_text(self.permissions, held)
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

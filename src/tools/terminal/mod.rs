@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
 use super::{
-    CommandEnvironment, EndRun, OUTPUT_LIMIT, Permissions, Prepared, PreparedCall, RunOptions, Tool, ToolContext,
-    prepared,
+    CommandEnvironment, EndRun, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
+    ToolContext, prepared,
 };
-use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, Level, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
@@ -177,6 +177,10 @@ impl Tool for Terminal {
 }
 
 impl PreparedCall for Command {
+    fn effect(&self) -> Effect {
+        Effect::Execute
+    }
+
     fn shown(&self) -> Shown {
         self.shell.environment.shown(&self.command, self.permissions)
     }
@@ -185,8 +189,8 @@ impl PreparedCall for Command {
         Some(self.shell.environment.sandbox.level())
     }
 
-    fn outside_text(&self) -> Option<Taint> {
-        self.shell.environment.reaches_outside(self.permissions).then_some(Taint::Command)
+    fn outside_text(&self) -> OutsideText {
+        self.shell.environment.outside_text(self.permissions, None)
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
