@@ -48,11 +48,11 @@ test('allowed calls run, and a reload in between changes nothing', async ({ open
   await button(page, 'Allow once').click()
   await answers(page).getByText('After count once.').waitFor()
   await openStep(page, 'terminal')
-  await answers(page).getByText('Allowed once by you').waitFor()
+  await answers(page).getByText('You allowed this once').waitFor()
   await answers(page).getByRole('region', { name: 'Output' }).getByText('one two').waitFor()
   await page.reload()
   await openStep(page, 'terminal')
-  await answers(page).getByText('Allowed once by you').waitFor()
+  await answers(page).getByText('You allowed this once').waitFor()
 })
 
 test('in Chinese the page explains approvals and failures in Chinese', async ({ open }) => {
@@ -60,15 +60,15 @@ test('in Chinese the page explains approvals and failures in Chinese', async ({ 
   const message = page.getByRole('textbox', { name: '消息', exact: true })
   await message.fill('in chinese')
   await message.press('Enter')
-  const zhCard = page.getByRole('group', { name: 'miniclaw 请求执行命令' })
-  await zhCard.getByText('配置要求对此先询问。').waitFor()
-  assert.equal(await zhCard.getByText(/It runs a program/).count(), 0)
+  const zhCard = page.getByRole('group', { name: 'miniclaw 请求运行命令' })
+  await zhCard.getByText('此操作需要批准。').waitFor()
+  assert.equal(await zhCard.getByText(/Running commands/).count(), 0)
   await shot(page, 'approval-zh')
   await zhCard.getByRole('button', { name: '允许一次' }).click()
   await answers(page).getByText('After in chinese.').waitFor()
   await message.fill('without a key')
   await message.press('Enter')
-  const failed = page.getByText(/需要 API 密钥|不接受该 API 密钥/)
+  const failed = page.getByText(/需要 API 密钥|拒绝了该 API 密钥/)
   await failed.waitFor()
   await page.reload()
   await failed.waitFor()
@@ -77,7 +77,7 @@ test('in Chinese the page explains approvals and failures in Chinese', async ({ 
 test('a standing rule allows exactly one input until it is removed', async ({ open }) => {
   const page = await open()
   await say(page, 'the same always')
-  await button(page, 'Always for exactly this').click()
+  await button(page, 'Always allow this exact command').click()
   await answers(page).getByText('After the same always.').waitFor()
   await settled(page)
   await say(page, 'the same again')
@@ -85,19 +85,19 @@ test('a standing rule allows exactly one input until it is removed', async ({ op
   await page.keyboard.press('Control+,')
   const dialog = page.getByRole('dialog', { name: 'Settings' })
   await dialog.getByText('echo always').waitFor()
-  await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
-  await dialog.getByText('Nothing is allowed without asking').waitFor()
+  await dialog.getByRole('button', { name: 'Remove rule for terminal' }).click()
+  await dialog.getByText('Nothing is always allowed').waitFor()
 })
 
 test('the model reads a denial with its reason', async ({ app, open }) => {
   const page = await open()
   await say(page, 'something dangerous')
-  await button(page, 'Deny because…').click()
+  await button(page, 'Deny with reason…').click()
   await card(page).getByRole('textbox').fill('Not on a Sunday.')
   await button(page, 'Deny').click()
   await answers(page).getByText('After something dangerous.').waitFor()
   await openStep(page, 'terminal')
-  await answers(page).getByText('Denied by you: Not on a Sunday.').waitFor()
+  await answers(page).getByText('You denied this: Not on a Sunday.').waitFor()
   const read = JSON.stringify((await app.requests()).at(-1))
   assert.ok(
     (await app.requests()).some(request => JSON.stringify(request).includes('Not on a Sunday.')),
@@ -113,7 +113,7 @@ test('a new message replaces the pending call', async ({ open }) => {
   await card(page).waitFor({ state: 'detached' })
   await answers(page).getByText('All right.').waitFor()
   await openCalls(answers(page).first())
-  await answers(page).first().getByText('Cancelled').first().waitFor()
+  await answers(page).first().getByText('Canceled').first().waitFor()
   assert.equal(await composer(page).inputValue(), '')
 })
 
@@ -137,11 +137,11 @@ test('a file change is previewed, undone and redone', async ({ app, open }) => {
   const page = await open()
   await say(page, 'Ada likes coffee')
   await page
-    .getByRole('group', { name: 'Change in memory/MEMORY.md' })
+    .getByRole('group', { name: 'Changes to memory/MEMORY.md' })
     .getByText('Ada likes coffee.')
     .waitFor()
   assert.match(await memory(app), /likes tea/)
-  assert.equal(await button(page, 'Always for exactly this').count(), 0)
+  assert.equal(await button(page, 'Always allow this exact command').count(), 0)
   await button(page, 'Allow once').click()
   await answers(page).getByText('Noted.').waitFor()
   assert.match(await memory(app), /likes coffee/)
@@ -150,7 +150,7 @@ test('a file change is previewed, undone and redone', async ({ app, open }) => {
   await shot(page, 'changed-files')
   for (const [name, words] of [
     ['Undo memory/MEMORY.md', /likes tea/],
-    ['Do it again memory/MEMORY.md', /likes coffee/],
+    ['Redo memory/MEMORY.md', /likes coffee/],
   ]) {
     await changes.getByRole('button', { name }).click()
     await until(
@@ -163,7 +163,7 @@ test('a file change is previewed, undone and redone', async ({ app, open }) => {
   await changes.getByRole('button', { name: 'Undo memory/MEMORY.md' }).click()
   await changes.getByText('undone').waitFor()
   await writeFile(join(app.home, 'memory/MEMORY.md'), 'Mine.\n')
-  await changes.getByRole('button', { name: 'Do it again memory/MEMORY.md' }).click()
-  await page.getByText('That did not work').first().waitFor()
+  await changes.getByRole('button', { name: 'Redo memory/MEMORY.md' }).click()
+  await page.getByText('Something went wrong').first().waitFor()
   assert.equal(await memory(app), 'Mine.\n')
 })

@@ -61,7 +61,7 @@ test('a pending call shows everywhere a person may look, and runs once it is all
   await finish(page, asked)
   await openCalls(answers(page).last())
   await answers(page).locator('summary', { hasText: 'terminal' }).click()
-  await answers(page).getByText('Allowed once by you').waitFor()
+  await answers(page).getByText('You allowed this once').waitFor()
 })
 
 test('the card takes the focus from an empty message box, and key 3 denies', async ({ open }) => {
@@ -118,7 +118,7 @@ test('a card out of view is shown first, and answered once it is visible', async
   await page.getByRole('log').evaluate(box => {
     box.scrollTop = 0
   })
-  await page.getByRole('button', { name: 'Jump to latest' }).waitFor()
+  await page.getByRole('button', { name: 'Scroll to latest' }).waitFor()
   await page.keyboard.press('Control+Alt+Enter')
   await inSight(page)
   assert.deepEqual(world.answers, [])
@@ -139,7 +139,7 @@ test('the shortcuts for the oldest card submit its open form, but not behind a d
   await page.getByRole('dialog', { name: 'Settings' }).waitFor({ state: 'detached' })
   assert.deepEqual(world.answers, [])
 
-  await card(page).getByRole('button', { name: 'Deny because…' }).click()
+  await card(page).getByRole('button', { name: 'Deny with reason…' }).click()
   await page.keyboard.press('Control+Alt+Enter')
   await card(page).getByRole('button', { name: 'Back', exact: true }).click()
   assert.deepEqual(world.answers, [])
@@ -158,11 +158,11 @@ test('a person can edit the input and give a reason', async ({ open }) => {
   await card(page).getByRole('button', { name: 'Edit…' }).click()
   await card(page).getByRole('textbox', { name: 'command' }).fill('ls invoices')
   await shot(page, 'approval-edit')
-  await card(page).getByRole('button', { name: 'Allow as changed' }).click()
+  await card(page).getByRole('button', { name: 'Allow with changes' }).click()
   await card(page).waitFor({ state: 'detached' })
   await finish(page, first)
   const second = await ask(page, world)
-  await card(page).getByRole('button', { name: 'Deny because…' }).click()
+  await card(page).getByRole('button', { name: 'Deny with reason…' }).click()
   await card(page).getByRole('textbox').fill('Show me the list first.')
   await card(page).getByRole('button', { name: 'Deny', exact: true }).click()
   await card(page).waitFor({ state: 'detached' })
@@ -172,8 +172,8 @@ test('a person can edit the input and give a reason', async ({ open }) => {
     { decision: 'deny', reason: 'Show me the list first.', hash: second.hash },
   ])
   for (const [n, words] of [
-    [0, 'Allowed after you changed the input'],
-    [1, 'Denied by you: Show me the list first.'],
+    [0, 'You allowed this with changes'],
+    [1, 'You denied this: Show me the list first.'],
   ]) {
     const bubble = answers(page).nth(n + 1)
     await openCalls(bubble)
@@ -192,20 +192,20 @@ test('a file change shows as a full diff', async ({ open }) => {
     },
   })
   await page.getByRole('group', { name: 'miniclaw wants to change memory/MEMORY.md' }).waitFor()
-  const diff = page.getByRole('group', { name: 'Change in memory/MEMORY.md' })
+  const diff = page.getByRole('group', { name: 'Changes to memory/MEMORY.md' })
   await diff.getByText('\\u200b').waitFor()
   assert.match(await diff.textContent(), /Co\\u200bffee <img src=x onerror=alert\(1\)>/)
   assert.equal(await diff.locator('img').count(), 0)
-  assert.equal(await page.getByRole('button', { name: 'Always for exactly this' }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Always allow this exact command' }).count(), 0)
   await shot(page, 'approval-diff')
 })
 
 test('answered, expired and cancelled requests disappear with an explanation', async ({ open }) => {
   const { page, world } = await conversation(open)
   for (const [decision, status, words] of [
-    ['approved', 'done', 'Allowed once by you'],
-    ['expired', 'denied', 'Nobody answered in time, so it did not run'],
-    ['cancelled', 'cancelled', 'Cancelled before it was answered'],
+    ['approved', 'done', 'You allowed this once'],
+    ['expired', 'denied', 'Denied: the request expired'],
+    ['cancelled', 'cancelled', 'Canceled before it was answered'],
   ]) {
     const asked = await ask(page, world)
     await card(page).waitFor()
@@ -227,7 +227,7 @@ test('an answer that comes too late shows an error and removes the card', async 
   await card(page).waitFor()
   world.waiting = []
   await card(page).getByRole('button', { name: 'Allow once' }).click()
-  await page.getByText('This request was answered already.').first().waitFor()
+  await page.getByText('This request has already been answered.').first().waitFor()
   await card(page).waitFor({ state: 'detached' })
 })
 
@@ -238,8 +238,8 @@ test('standing rules are listed in the settings and can be removed', async ({ op
   const dialog = page.getByRole('dialog', { name: 'Settings' })
   await dialog.getByText('make report').waitFor()
   await shot(page, 'settings')
-  await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
-  await dialog.getByText('Nothing is allowed without asking').waitFor()
+  await dialog.getByRole('button', { name: 'Remove rule for terminal' }).click()
+  await dialog.getByText('Nothing is always allowed').waitFor()
 })
 
 test('without a sandbox a red banner warns', async ({ open }) => {

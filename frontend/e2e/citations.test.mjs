@@ -75,9 +75,9 @@ test('a citation of a missing place says so', async ({ open }) => {
   const page = await open()
   await ask(page)
   await answers(page).getByRole('link', { name: 'knowledge/gone.md:3' }).click()
-  await page.getByText('There is no file knowledge/gone.md.').first().waitFor()
+  await page.getByText('File not found: knowledge/gone.md').first().waitFor()
   await answers(page).getByRole('link', { name: 'knowledge/long.md:900' }).click()
-  await page.getByText('There is no line 900 in knowledge/long.md: it has 80.').first().waitFor()
+  await page.getByText('Line 900 not found: knowledge/long.md has 80 lines.').first().waitFor()
 })
 
 test('an incomplete citation stays text, and nothing moves when it becomes a link', async ({ app, open }) => {

@@ -132,7 +132,7 @@ test('a jump into the middle of a long answer finds its target, also after a rel
     assert.ok(Math.abs(Number(first) - share * SECTIONS) < 8, `${first} at ${share}`)
   }
   await shot(page, 'long-midst')
-  await page.getByRole('button', { name: 'Jump to latest' }).click()
+  await page.getByRole('button', { name: 'Scroll to latest' }).click()
   await answers(page).getByText('The end.').waitFor()
 })
 
@@ -140,7 +140,7 @@ test('search finds, reveals and marks words far down in a long answer', async ({
   const page = await open()
   await longAnswer(page)
   await composer(page).press('Control+f')
-  const bar = page.getByRole('search', { name: 'Find in this conversation' })
+  const bar = page.getByRole('search', { name: 'Find in conversation' })
   for (const n of [60, 100, 20]) {
     await bar.getByRole('textbox').fill(`Section ${n}`)
     await bar.getByText('1 of 1').waitFor()
@@ -172,7 +172,7 @@ test('the view stays in place while a long answer grows below it', async ({ app,
   await rest(page)
   assert.deepEqual(await seen(page), shown)
   await fewAreThere(page)
-  await page.getByRole('button', { name: 'Jump to latest' }).click()
+  await page.getByRole('button', { name: 'Scroll to latest' }).click()
   await answers(page).getByText('The end.').waitFor()
 })
 

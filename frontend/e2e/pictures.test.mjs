@@ -12,8 +12,8 @@ default_model: eyes
 const test = withMiniclaw({ config: asking })
 
 const STILL = { reducedMotion: 'reduce' }
-const attached = (page, name = 'Attached files') => page.locator('form').getByRole('list', { name })
-const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attached files' })
+const attached = (page, name = 'Attachments') => page.locator('form').getByRole('list', { name })
+const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attachments' })
 
 const accessible = async page => assert.deepEqual(await faults(page), [])
 
@@ -102,8 +102,8 @@ test('a pasted picture is scaled down, reaches the model, and enlarges after a r
   await view.waitFor({ state: 'detached' })
 
   await answers(page).hover()
-  await answers(page).getByRole('button', { name: 'Answer again' }).click()
-  await page.getByText('Way 2 of 2').waitFor({ state: 'attached' })
+  await answers(page).getByRole('button', { name: 'Regenerate' }).click()
+  await page.getByText('Version 2 of 2').waitFor({ state: 'attached' })
   await settled(page)
   assert.deepEqual(await lastAsked(app), [text, first, second], 'asked again with the same pictures')
   await shown(seen)
@@ -114,7 +114,7 @@ test('a pasted picture is scaled down, reaches the model, and enlarges after a r
   const path = new URL(page.url()).pathname
   // A browser that has not loaded it: the address contains the hash of the content, so another browser has it cached.
   const other = await open({ ...STILL, path })
-  await sent(other).getByText('image.png: its file is missing or was changed').waitFor()
+  await sent(other).getByText('image.png: file is missing or was changed').waitFor()
   await shown(sent(other).getByRole('img', { name: 'photo.jpg' }))
   await shot(other, 'picture-missing')
   await accessible(other)
@@ -135,7 +135,7 @@ test('a model without vision is reported before anything is sent', async ({ app,
   await page.reload()
   await bring(page, 'paste', { name: 'image.png', mime: 'image/png', width: 60, height: 40 })
   await shown(attached(page).getByRole('img', { name: 'image.png' }))
-  await page.getByText(/mock cannot see pictures\. Choose a model that can/).waitFor()
+  await page.getByText(/mock doesn’t support images\. Choose another model/).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled(), true)
   await shot(page, 'picture-blind-mobile-dark')
   await accessible(page)

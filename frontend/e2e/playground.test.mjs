@@ -12,7 +12,7 @@ const test = withMiniclaw()
 const question = page => page.getByRole('searchbox', { name: 'Question' })
 const rows = page => page.locator('[data-row]')
 const order = page => rows(page).evaluateAll(all => all.map(row => row.dataset.row))
-const weight = page => page.getByRole('slider', { name: 'Weight of the meaning' })
+const weight = page => page.getByRole('slider', { name: 'Semantic weight' })
 const side = page => page.locator('#pane-right')
 
 const playground = (open, options = {}) => open({ path: ADDRESS, ready: question, ...options })
@@ -35,7 +35,7 @@ test('a URL describes a trial: its question runs, and the best passage shows in 
   const first = rows(page).first()
   await first.getByText(`${hits[0].source}:${hits[0].lines.join('–')}`).waitFor()
   await first.getByText(`= ${hits[0].score.toFixed(2)}`).waitFor()
-  await side(page).getByText('found', { exact: true }).waitFor()
+  await side(page).getByText('match', { exact: true }).waitFor()
   await side(page).getByRole('heading', { name: hits[0].source }).waitFor()
   const coloured = await side(page).locator('.bg-rag-soft.whitespace-pre-wrap').allTextContents()
   const words = text => text.replace(/\s+/g, '')
@@ -45,18 +45,18 @@ test('a URL describes a trial: its question runs, and the best passage shows in 
 
 test('the question shows as it was searched, with the words left out', async ({ open }) => {
   const page = await playground(open, { path: '/playground' })
-  await page.getByText('Ask something, and see').waitFor()
+  await page.getByText('Enter a question to see').waitFor()
   assert.ok(await question(page).evaluate(input => input === document.activeElement))
   await page.keyboard.type('where is the zyzzyva key')
-  const terms = page.getByRole('list', { name: 'Searched as' })
-  await terms.getByRole('listitem').filter({ hasText: 'zyzzyva' }).getByText('in no passage').waitFor()
+  const terms = page.getByRole('list', { name: 'Search terms' })
+  await terms.getByRole('listitem').filter({ hasText: 'zyzzyva' }).getByText('not in any passage').waitFor()
   await terms
     .getByRole('listitem')
     .filter({ hasText: 'key' })
     .getByText(/^idf \d\.\d\d$/)
     .waitFor()
   await terms.getByText('where, is, the').waitFor()
-  await page.getByText(/\d ms: files .* words .* question .* meaning .* order/).waitFor()
+  await page.getByText(/\d ms: files .* keyword .* query embedding .* semantic .* ranking/).waitFor()
   await page.waitForURL(/query=where\+is\+the\+zyzzyva\+key/)
 })
 
@@ -101,7 +101,7 @@ test('another weight ranks again without a request, and resets to the server’s
     .waitFor({ state: 'attached' })
   await page.waitForURL(/weight=1/)
   await shot(page, 'playground-meaning')
-  await page.getByRole('button', { name: 'Back to it' }).click()
+  await page.getByRole('button', { name: 'Reset' }).click()
   assert.deepEqual(await order(page), own)
 })
 
@@ -137,13 +137,13 @@ test('more passages can be handed on, and the rest are near misses with a reason
   await rows(page).first().waitFor()
   const handed = () => page.locator('ol > li').evaluateAll(all => all.findIndex(li => !li.dataset.row))
   assert.equal(await handed(), 3)
-  await page.getByRole('slider', { name: 'How many passages are handed on' }).focus()
+  await page.getByRole('slider', { name: 'Number of passages sent to the model' }).focus()
   await page.keyboard.press('ArrowRight')
   await page.keyboard.press('ArrowRight')
   await until(handed, at => at === 5, 'five passages')
   await rows(page)
     .nth(6)
-    .getByText(/its words weigh less: 0\.\d\d · 0\.\d\d behind/)
+    .getByText(/lower keyword score: 0\.\d\d · 0\.\d\d below/)
     .waitFor()
   await page.waitForURL(/k=5/)
 })
@@ -180,10 +180,10 @@ test('a chunk shows its origin', async ({ app, open }) => {
 
 test('the editor opens beside the results, and the passage comes back', async ({ open }) => {
   const page = await playground(open)
-  await rows(page).first().getByRole('button', { name: 'Open in the editor' }).click()
+  await rows(page).first().getByRole('button', { name: 'Open in editor' }).click()
   await side(page).locator('.cm-passage').first().waitFor()
-  await side(page).getByRole('button', { name: 'Back to the passage' }).click()
-  await side(page).getByText('found', { exact: true }).waitFor()
+  await side(page).getByRole('button', { name: 'Back to passage' }).click()
+  await side(page).getByText('match', { exact: true }).waitFor()
 })
 
 test('the palette opens the playground, and the shortcut of the composer leads back', async ({ open }) => {
@@ -208,7 +208,7 @@ test('without a model the page explains how to get one and disables the weight',
   const page = await playground(open)
   await rows(page).first().waitFor()
   await page.locator('#pane-play').getByText('make embedder').waitFor()
-  await page.getByText('words only: there is no embedding model').waitFor()
+  await page.getByText('keyword only: no embedding model').waitFor()
   assert.ok(await weight(page).isDisabled())
   await shot(page, 'playground-no-model')
 })
@@ -217,7 +217,7 @@ test('an index that is being built shows its progress', async ({ open }) => {
   const page = await playground(open, { prepare: page => catchStream(page.context()) })
   await rows(page).first().waitFor()
   await emit(page, { type: 'index', folder: 'knowledge', state: 'building', done: 34, total: 100 })
-  await page.locator('#pane-play').getByText('The index is being built: 34 %').waitFor()
+  await page.locator('#pane-play').getByText('Building index: 34 %').waitFor()
   await shot(page, 'playground-building')
 })
 
@@ -235,15 +235,15 @@ test('a failed search says why and can be retried', async ({ open }) => {
 
 test('a search without matches says so', async ({ open }) => {
   const page = await playground(open, { path: '/playground?query=zyzzyva&folder=knowledge' })
-  await page.locator('#pane-play').getByText('No passage matches.').waitFor()
+  await page.locator('#pane-play').getByText('No matching passages.').waitFor()
 })
 
 test('on a phone the file is one step away', async ({ open }) => {
   const page = await playground(open, MOBILE)
   await rows(page).first().waitFor()
   await shot(page, 'playground-phone')
-  await rows(page).first().getByRole('button', { name: 'In its file' }).click()
-  await side(page).getByText('found', { exact: true }).waitFor()
+  await rows(page).first().getByRole('button', { name: 'Show in file' }).click()
+  await side(page).getByText('match', { exact: true }).waitFor()
   await shot(page, 'playground-phone-file')
   await page.locator('nav').last().getByRole('button', { name: 'Playground' }).click()
   await rows(page).first().waitFor()

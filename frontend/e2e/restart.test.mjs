@@ -51,14 +51,14 @@ test('a message sent while the server is down is neither lost nor duplicated', a
   const session = page.url().split('/s/')[1]
   const box = composer(page)
   await app.restart(async () => {
-    await page.getByText(/^Disconnected – reconnecting in \d+ s$/).waitFor()
+    await page.getByText(/^Disconnected\. Reconnecting in \d+ s$/).waitFor()
     await say(page, 'are you away?')
-    await page.getByRole('log').getByText('Sent when the server can be reached again').waitFor()
+    await page.getByRole('log').getByText('Sends when you’re back online').waitFor()
     assert.equal(await box.inputValue(), '')
     // Only one message is queued; more than that would be a conversation with nobody.
     await box.fill('and now?')
     await box.press('Enter')
-    await page.getByText('The server cannot be reached. Your text is kept.').waitFor()
+    await page.getByText('Can’t reach the server. Your message is saved as a draft.').waitFor()
     assert.equal(await box.inputValue(), 'and now?')
     assert.equal(await mine(page).count(), 2)
   })
@@ -83,9 +83,9 @@ test('a part of the page that fails to load says so, and the rest stays', async 
     .getByRole('treeitem', { name: /SOUL\.md/ })
     .first()
     .click()
-  await page.getByRole('alert').getByText('could not be loaded').waitFor()
+  await page.getByRole('alert').getByText('couldn’t be loaded').waitFor()
   await composer(page).press('Control+,')
-  const told = page.getByRole('region', { name: /could not be loaded/ })
+  const told = page.getByRole('region', { name: /couldn’t be loaded/ })
   await told.waitFor()
   assert.equal(await composer(page).inputValue(), 'half a thought')
 

@@ -22,22 +22,22 @@ const openTests = open => open({ path: '/playground?folder=knowledge&tab=tests',
 
 test('without cases the page explains how to add them', async ({ open }) => {
   const page = await openTests(open)
-  await page.getByText('A test is a question and the place where its answer stands.').waitFor()
+  await page.getByText('A test is a question and the passage that answers it.').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Run' }).isDisabled())
 })
 
 test('a passage becomes a test once, and the file is created if missing', async ({ app, open }) => {
   const page = await openTests(open)
-  await page.getByRole('tab', { name: 'Try out' }).click()
+  await page.getByRole('tab', { name: 'Search' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).fill('where do I put my API key')
   const setup = page.locator('[data-row*="setup-and-keys.md"]').first()
   await setup.getByRole('button').first().click()
   await setup.getByRole('button', { name: 'Add as test' }).click()
-  await page.getByText('Added as line 1 of knowledge/tests.jsonl').first().waitFor()
+  await page.getByText('Added to knowledge/tests.jsonl (line 1)').first().waitFor()
   const [added] = (await readFile(file(app), 'utf8')).trim().split('\n')
   assert.deepEqual(JSON.parse(added), CASES[0])
   await setup.getByRole('button', { name: 'Add as test' }).click()
-  await page.getByText('That is line 1 of knowledge/tests.jsonl already').first().waitFor()
+  await page.getByText('Already in knowledge/tests.jsonl (line 1)').first().waitFor()
   assert.equal(await readFile(file(app), 'utf8'), `${added}\n`)
   await page.getByRole('button', { name: 'Show', exact: true }).first().click()
   await page.locator('#pane-right .cm-passage').waitFor()
@@ -57,16 +57,16 @@ test('a run measures retrieval, and the next one lists what got worse and better
   const { last: report } = await ask(app, '/api/retrieval/tests?folder=knowledge')
   await last.getByText(report.recall_at_k.toFixed(2), { exact: true }).first().waitFor()
   await last.getByText(report.mrr.toFixed(2), { exact: true }).first().waitFor()
-  await last.getByText('words only').waitFor()
+  await last.getByText('keyword only').waitFor()
 
   const rank = report.results[1].rank
   await writeFile(skills, '# Nothing\n\nNo word of it is here.\n')
   await page.getByRole('button', { name: 'Run' }).click()
-  await page.getByRole('region', { name: 'Got worse: 1' }).getByText(`place ${rank} → not found`).waitFor()
+  await page.getByRole('region', { name: 'Regressed: 1' }).getByText(`rank ${rank} → not found`).waitFor()
   await shot(page, 'tests-worse')
   await writeFile(skills, text)
   await page.getByRole('button', { name: 'Run' }).click()
-  await page.getByRole('region', { name: 'Got better: 1' }).getByText(`not found → place ${rank}`).waitFor()
+  await page.getByRole('region', { name: 'Improved: 1' }).getByText(`not found → rank ${rank}`).waitFor()
   await shot(page, 'tests')
 })
 
@@ -83,7 +83,7 @@ test('a case links to its question', async ({ app, open }) => {
 test('an invalid line is reported and links to its place in the file', async ({ app, open }) => {
   await writeFile(file(app), `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
   const page = await openTests(open)
-  const problems = page.getByRole('region', { name: 'Lines that are no test' })
+  const problems = page.getByRole('region', { name: 'Invalid lines' })
   await problems.getByText('missing field `query`').waitFor()
   await problems.getByRole('link', { name: 'line 5' }).click()
   const marked = page.locator('#pane-right .cm-passage')

@@ -50,7 +50,7 @@ const test = withMiniclaw({
   },
 })
 
-const card = page => answers(page).locator('details', { hasText: 'found' }).last()
+const card = page => answers(page).locator('details', { hasText: 'retrieved' }).last()
 /** Expands the search in the only answer, and returns its passages. */
 async function passages(page) {
   await openCalls(answers(page))
@@ -68,8 +68,8 @@ test('the card shows each passage, why it was found, and opens it at its lines',
   await answers(page).getByText('All right.').waitFor()
   const { hits } = await searchFor(app, query, 'memory')
   const first = card(page).getByRole('listitem').first()
-  await first.getByText('Why', { exact: true }).click()
-  const terms = first.getByRole('list', { name: 'What each word adds' }).getByRole('listitem')
+  await first.getByText('Details', { exact: true }).click()
+  const terms = first.getByRole('list', { name: 'Score per term' }).getByRole('listitem')
   for (const { term, score } of hits[0].how.lexical.terms) {
     await terms.filter({ hasText: term }).getByText(score.toFixed(2)).first().waitFor()
   }
@@ -93,11 +93,11 @@ test('a search tool shows its passages, and its output links to them', async ({ 
   const found = await passages(page)
   const { hits } = await searchFor(app, QUESTION)
   assert.equal(await found.getByRole('list').first().locator('> li').count(), hits.length)
-  await found.getByText('Why', { exact: true }).first().click()
+  await found.getByText('Details', { exact: true }).first().click()
   await found.getByText('BM25').first().waitFor()
   const linked = answers(page).getByRole('region', { name: 'Output' }).locator('a.passage')
   assert.equal(await linked.first().textContent(), `${hits[0].source}:${hits[0].lines.join('-')}`)
-  await found.getByRole('link', { name: 'Open in the playground' }).click()
+  await found.getByRole('link', { name: 'Open in retrieval playground' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).waitFor()
   assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), QUESTION)
 })
@@ -116,19 +116,19 @@ test('a PDF passage shows as extracted at its page, and a damaged PDF says what 
   await settled(page)
   const found = await passages(page)
   await found.getByRole('listitem').filter({ hasText: 'birds.pdf' }).locator('a.passage').first().click()
-  const read = page.locator('#pane-right').getByRole('group', { name: 'Text of the file, by passages' })
+  const read = page.locator('#pane-right').getByRole('group', { name: 'File content by passage' })
   await read.locator('[data-found]', { hasText: 'Ostriches run' }).waitFor()
   for (const text of pages) await read.getByText(text).waitFor()
-  await page.locator('#pane-right').getByText('not text that can be edited').waitFor()
+  await page.locator('#pane-right').getByText('can’t be edited here').waitFor()
   await shot(page, 'pdf-passage')
   assert.deepEqual(await faults(page), [])
   await page
     .locator('#pane-right')
     .getByRole('treeitem', { name: /^torn\.pdf/ })
     .click()
-  await page.locator('#pane-right').getByText('This file cannot be shown').waitFor()
+  await page.locator('#pane-right').getByText('Can’t open this file').waitFor()
   await page.locator('#pane-right [role=treeitem][title="knowledge/birds.pdf"]').waitFor()
-  await page.locator('#pane-right [role=treeitem][title*=damaged]', { hasText: 'torn.pdf' }).waitFor()
+  await page.locator('#pane-right [role=treeitem][title*=Damaged]', { hasText: 'torn.pdf' }).waitFor()
 })
 
 /** Starts a conversation, and sends the page frames that no server sent. */
@@ -149,13 +149,13 @@ test('with a model, both shares, their sum and the near misses show', async ({ a
     { type: 'retrieval', query: QUESTION, results: hits, search: { ...search, hits: [] } },
   ])
   const first = card(page).getByRole('listitem').first()
-  await first.getByText('Why', { exact: true }).click()
+  await first.getByText('Details', { exact: true }).click()
   const { lexical, vector } = hits[0].how
   const [a, b, sum] = [vector.share, lexical.share, hits[0].score].map(n => n.toFixed(2))
   await first.getByText(`0.20 × ${a} + 0.80 × ${b} = ${sum}`).waitFor()
-  await first.getByText(`cosine ${vector.cosine.toFixed(2)}`).waitFor()
+  await first.getByText(`cosine similarity ${vector.cosine.toFixed(2)}`).waitFor()
   await card(page).getByText('near misses').click()
-  await card(page).getByText('behind').first().waitFor()
+  await card(page).getByText('below').first().waitFor()
   await shot(page, 'card-why')
 })
 
@@ -166,5 +166,5 @@ test('passages without an explanation show without one', async ({ app, open }) =
     { type: 'retrieval', query: QUESTION, results, search: { ...search, hits: [] } },
   ])
   await card(page).locator('a.passage').first().waitFor()
-  assert.equal(await card(page).getByText('Why', { exact: true }).count(), 0)
+  assert.equal(await card(page).getByText('Details', { exact: true }).count(), 0)
 })

@@ -59,11 +59,11 @@ test('hostile text is harmless in an approval and its outcome', async ({ canary:
 test('hostile text is harmless in an error of the provider', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await say(page, 'break')
-  await answers(page).getByRole('region', { name: 'This did not work' }).waitFor()
+  await answers(page).getByRole('region', { name: 'Something went wrong' }).waitFor()
   await settled(page)
   await harmless(page)
   await page.reload()
-  await answers(page).getByRole('region', { name: 'This did not work' }).waitFor()
+  await answers(page).getByRole('region', { name: 'Something went wrong' }).waitFor()
   await harmless(page)
 })
 

@@ -32,7 +32,7 @@ no test
 /** With a fake embedding model, so that the screens show everything they can. */
 async function withRetrieval(page, app) {
   await catchStream(page.context())
-  const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'It is not UTF-8 text.', code: 'not_utf8' }]
+  const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'Not a UTF-8 text file.', code: 'not_utf8' }]
   await fakeRetrieval(page, app, { unreadable, unembedded: chunk => chunk.lines[0] > 30 })
 }
 const RULE = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }
@@ -129,7 +129,7 @@ const DESKTOP_SCREENS = {
     go: async page => {
       await page.locator('#pane-right').getByRole('tab').nth(3).click()
       const inspector = page.locator('#pane-right')
-      await inspector.getByText(/cannot be read|无法读取/).click()
+      await inspector.getByText(/couldn’t be read|无法读取/).click()
       await emit(page, { type: 'index', folder: 'knowledge', state: 'embedding', done: 119, total: 340 })
       await inspector.getByRole('progressbar').waitFor()
     },
@@ -171,7 +171,7 @@ const DESKTOP_SCREENS = {
     go: async page => {
       await page.locator('[role=log] article').last().hover()
       await page
-        .getByRole('button', { name: /X-ray of this answer|透视此回答/ })
+        .getByRole('button', { name: /X-ray of this response|透视此回复/ })
         .last()
         .click()
       await page.getByRole('dialog').getByRole('heading').nth(1).waitFor()
@@ -207,7 +207,7 @@ const DESKTOP_SCREENS = {
   },
   usage: {
     go: async page => {
-      await page.getByRole('button', { name: /^Tokens used|^词元用量/ }).click()
+      await page.getByRole('button', { name: /^Token usage|^词元用量/ }).click()
       await page.getByRole('dialog').getByRole('table').first().waitFor()
     },
   },
@@ -247,7 +247,7 @@ const MOBILE_SCREENS = {
     deep: true,
     go: async page => {
       await page
-        .getByRole('button', { name: /X-ray of this answer|透视此回答/ })
+        .getByRole('button', { name: /X-ray of this response|透视此回复/ })
         .last()
         .click()
       await page.getByRole('dialog').getByRole('heading').nth(1).waitFor()

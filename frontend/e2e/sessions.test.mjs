@@ -25,7 +25,7 @@ const test = withMiniclaw({
   },
 })
 
-const sidebar = page => page.getByRole('navigation', { name: 'Sessions' })
+const sidebar = page => page.getByRole('navigation', { name: 'Conversations' })
 const search = page => page.getByRole('textbox', { name: 'Search conversations' })
 const menu = async (page, title, item) => {
   await sidebar(page).getByRole('link', { name: title }).hover()
@@ -38,7 +38,7 @@ const menu = async (page, title, item) => {
 test('search finds titles and messages, and a hit links to its message', async ({ open }) => {
   const page = await open()
   await search(page).fill('PLATYPUS')
-  const results = page.getByRole('region', { name: 'Found' })
+  const results = page.getByRole('region', { name: 'Search results' })
   await results.getByRole('link', { name: 'An old platypus' }).waitFor()
   await shot(page, 'session-search')
   await results.getByRole('link', { name: /Where did the platypus go/ }).click()
@@ -54,14 +54,14 @@ test('search finds titles and messages, and a hit links to its message', async (
   await page.reload()
   await message.waitFor()
   await search(page).fill('no such word')
-  await sidebar(page).getByText('Nothing found.').waitFor()
+  await sidebar(page).getByText('No results.').waitFor()
   await search(page).press('Escape')
   await sidebar(page).getByRole('link', { name: 'At the zoo' }).waitFor()
 })
 
 test('a URL of a deleted message says so', async ({ open }) => {
   const page = await open({ path: '/s/zoo/m/q99' })
-  await page.getByText('That message is not in this conversation any more.').first().waitFor()
+  await page.getByText('This message is no longer in the conversation.').first().waitFor()
 })
 
 test('a pinned conversation is first in every tab', async ({ open }) => {
@@ -88,7 +88,7 @@ test('an archived conversation stays apart until its next message', async ({ ope
   }
   await search(page).fill('platypus')
   await sidebar(page)
-    .getByRole('region', { name: 'Found' })
+    .getByRole('region', { name: 'Search results' })
     .getByRole('link', { name: 'An old platypus' })
     .waitFor()
   await search(page).press('Escape')
@@ -96,10 +96,10 @@ test('an archived conversation stays apart until its next message', async ({ ope
   await archived.locator('summary').press('Enter')
   await archived.getByRole('link', { name: 'An old platypus' }).waitFor()
   await shot(page, 'session-archived')
-  await menu(page, 'An old platypus', 'Unarchive')
+  await menu(page, 'An old platypus', 'Restore')
   await archived.waitFor({ state: 'detached' })
   await page
-    .getByRole('region', { name: 'Unarchived “An old platypus”' })
+    .getByRole('region', { name: 'Restored “An old platypus”' })
     .getByRole('button', { name: 'Undo' })
     .click()
   await archived.getByRole('link', { name: 'An old platypus' }).click()
@@ -133,8 +133,8 @@ test('several conversations are selected, archived and deleted, with one undo', 
   await box('Bee').press('Escape')
   await link('Bee').waitFor()
 
-  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Select several…' }).click()
+  await sidebar(page).getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Select multiple…' }).click()
   await boxes.getByText('0 selected').waitFor()
   await box('Bee').focus()
   await page.keyboard.press('Space')
@@ -168,10 +168,10 @@ test('a conversation is exported to a file and imported unchanged', async ({ app
     /^# At the zoo\n[\s\S]*## You\n\nWhere did the platypus go\?/,
   )
   const json = await got('Export as JSON')
-  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
+  await sidebar(page).getByRole('button', { name: 'More actions' }).click()
   const [chooser] = await Promise.all([
     page.waitForEvent('filechooser'),
-    page.getByRole('menuitem', { name: 'Import a conversation…' }).click(),
+    page.getByRole('menuitem', { name: 'Import conversation…' }).click(),
   ])
   await chooser.setFiles({
     name: 'zoo.json',
@@ -189,7 +189,7 @@ test('a conversation is exported to a file and imported unchanged', async ({ app
       ...{ name: 'photo.json', mimeType: 'application/json' },
       buffer: Buffer.from('no JSON'),
     })
-  await page.getByText('photo.json was not imported').first().waitFor()
+  await page.getByText('Couldn’t import photo.json').first().waitFor()
 })
 
 test('compacted messages can be read, and a deleted conversation restored', async ({ app, open }) => {
@@ -204,22 +204,23 @@ test('compacted messages can be read, and a deleted conversation restored', asyn
     ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
     body: '{}',
   })
-  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Trash and originals' })
+  await sidebar(page).getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Trash and recovery' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Trash and recovery' })
   await dialog.getByText('4 messages, compacted').waitFor()
-  await dialog.getByRole('button', { name: 'Read' }).click()
+  await dialog.getByRole('button', { name: 'View' }).click()
   await dialog.getByRole('listitem').filter({ hasText: 'first' }).waitFor()
   assert.equal(await dialog.getByRole('listitem').count(), 4)
   await shot(page, 'compacted-read')
   await page.keyboard.press('Escape')
   await answers(page).last().waitFor()
   await menu(page, 'An old platypus', 'Delete')
-  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
-  await dialog.getByRole('listitem').filter({ hasText: 'An old platypus' }).waitFor()
+  await sidebar(page).getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Trash and recovery' }).click()
+  const deleted = dialog.getByRole('listitem').filter({ hasText: 'An old platypus' })
+  await deleted.waitFor()
   await shot(page, 'recovery')
-  await dialog.getByRole('button', { name: 'Bring back' }).click()
+  await deleted.getByRole('button', { name: 'Restore' }).click()
   await dialog.getByText('No deleted conversations.').waitFor()
   await page.keyboard.press('Escape')
   await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()

@@ -8,7 +8,7 @@ import { ask, shot } from './harness.mjs'
 
 const test = withMiniclaw()
 const at = (app, path) => join(app.home, path)
-const dialog = page => page.getByRole('dialog', { name: /^(Trash and originals|回收站与原文)$/ })
+const dialog = page => page.getByRole('dialog', { name: /^(Trash and recovery|回收站与恢复)$/ })
 const part = (page, name) => dialog(page).getByRole('region', { name })
 
 async function put(app, id, title) {
@@ -24,8 +24,8 @@ async function putFile(app, path) {
   await ask(app, `/api/files?path=${path}`, { method: 'DELETE' })
 }
 async function openTrash(page) {
-  await page.getByRole('button', { name: /^(More about conversations|更多对话操作)$/ }).click()
-  await page.getByRole('menuitem', { name: /^(Trash and originals|回收站与原文)$/ }).click()
+  await page.getByRole('button', { name: /^(More actions|更多操作)$/ }).click()
+  await page.getByRole('menuitem', { name: /^(Trash and recovery|回收站与恢复)$/ }).click()
 }
 
 test('a deleted file is restored, and another is deleted permanently after a confirmation', async ({
@@ -38,18 +38,18 @@ test('a deleted file is restored, and another is deleted permanently after a con
   await openTrash(page)
   const files = part(page, 'Deleted files')
   const row = name => files.getByRole('listitem').filter({ hasText: name })
-  await files.getByText('The last 200 are kept; older ones go by themselves.').waitFor()
+  await files.getByText('The last 200 files are kept. Older files are removed automatically.').waitFor()
   await row('memory/tea.md')
     .getByText(/^deleted .+/)
     .waitFor()
-  await row('memory/tea.md').getByRole('button', { name: 'Bring back' }).click()
+  await row('memory/tea.md').getByRole('button', { name: 'Restore' }).click()
   await row('memory/tea.md').waitFor({ state: 'detached' })
   assert.ok(existsSync(at(app, 'memory/tea.md')))
-  await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md for good' }).click()
-  await files.getByRole('button', { name: 'Keep' }).click()
-  await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md for good' }).click()
-  await files.getByText('It cannot be brought back.').waitFor()
-  await files.getByRole('button', { name: 'Delete for good', exact: true }).click()
+  await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md permanently' }).click()
+  await files.getByRole('button', { name: 'Cancel' }).click()
+  await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md permanently' }).click()
+  await files.getByText('This can’t be undone.').waitFor()
+  await files.getByRole('button', { name: 'Delete permanently', exact: true }).click()
   await files.getByText('No deleted files.').waitFor()
   assert.deepEqual((await ask(app, '/api/files/deleted')).files, [])
 })
@@ -65,9 +65,9 @@ test('a deleted conversation is deleted permanently, and the palette opens the t
   await page.keyboard.type('trash')
   await page.keyboard.press('Enter')
   const sessions = part(page, 'Deleted conversations')
-  await sessions.getByText('They are kept until you delete them for good.').waitFor()
-  await sessions.getByRole('button', { name: 'Delete An old plan for good' }).click()
-  await sessions.getByRole('button', { name: 'Delete for good', exact: true }).click()
+  await sessions.getByText('Kept until you delete them permanently.').waitFor()
+  await sessions.getByRole('button', { name: 'Delete An old plan permanently' }).click()
+  await sessions.getByRole('button', { name: 'Delete permanently', exact: true }).click()
   await sessions.getByText('No deleted conversations.').waitFor()
   assert.ok(!existsSync(at(app, 'sessions/archive/deleted/gone.json')))
 })
@@ -78,7 +78,7 @@ for (const { look, small, given } of LOOKS) {
     await putFile(app, 'memory/a-file-with-a-name-that-is-long.md')
     await putFile(app, 'workspace/b.md')
     const page = await open(given)
-    if (small) await page.getByRole('button', { name: /^(Sessions|会话)$/ }).click()
+    if (small) await page.getByRole('button', { name: /^(Conversations|对话列表)$/ }).click()
     await openTrash(page)
     await dialog(page).getByText('workspace/b.md').first().waitFor()
     await dialog(page).getByRole('button', { name: /b.md/ }).first().click()

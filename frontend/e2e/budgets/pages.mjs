@@ -99,7 +99,7 @@ export async function openings(browser, app, titles) {
   const cpu = []
   for (const title of titles) {
     const link = page
-      .getByRole('navigation', { name: 'Sessions' })
+      .getByRole('navigation', { name: 'Conversations' })
       .getByRole('link', { name: title, exact: true })
     await link.waitFor()
     await page.evaluate(timeOpening, LAST)

@@ -100,7 +100,7 @@ export async function readOn(browser, app, { id, question, seconds }) {
     await page.mouse.wheel(0, -300)
     await pause(50)
   }
-  await page.getByRole('button', { name: 'Jump to latest' }).waitFor()
+  await page.getByRole('button', { name: 'Scroll to latest' }).waitFor()
   await pause(500)
   const look = () =>
     log(page).evaluate(box => {
