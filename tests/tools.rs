@@ -77,6 +77,7 @@ fn tools_are_described_tersely() {
         Arc::new(Terminal::new(home.environment.clone())),
         Arc::new(home.python(PythonLimits::default())),
     ]);
+    let tools = tools.unwrap();
     for spec in tools.specs().iter() {
         let bytes = spec.description.len() + spec.parameters.to_string().len();
         assert!(spec.description.len() <= 250 && bytes <= 400, "{}: {bytes} bytes", spec.name);
@@ -403,7 +404,7 @@ async fn commands_see_documents_only_on_request() {
     assert_eq!(prepare(&terminal, "s", reading).await.outside_text().brings, [Taint::Command, Taint::Output]);
     let without = prepare(&terminal, "s", json!({"command": cat, "reads": []})).await;
     assert_eq!(without.outside_text().brings, [Taint::Output]);
-    let tools = ToolSet::new(vec![Arc::new(Terminal::new(home.environment.clone()))]);
+    let tools = ToolSet::new(vec![Arc::new(Terminal::new(home.environment.clone()))]).unwrap();
     let session = SessionId::parse("s").unwrap();
     let context = ToolContext { session: &session, call_id: "call_1" };
     let refused = tools.prepare("terminal", r#"{"command": "ls", "reads": ["sessions"]}"#, context).await;

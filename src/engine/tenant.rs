@@ -202,7 +202,7 @@ fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledg
     for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
         tools.push(Arc::new(tool(editor.clone())));
     }
-    ToolSet::new(tools)
+    ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
 }
 
 fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &ToolSet) -> Arc<Models> {

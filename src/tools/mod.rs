@@ -30,9 +30,10 @@ pub use files::{Editor, FileTool};
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
+pub use schema::{BadSchema, SchemaOrigin};
 pub use search::SearchTool;
 pub use terminal::Terminal;
-pub use tool_set::{Checked, Rejection, ToolSet};
+pub use tool_set::{BadTool, Checked, Rejection, ToolSet};
 
 /// Maximum length of a command's output for the model, in characters.
 pub const OUTPUT_LIMIT: usize = 5_000;
@@ -55,6 +56,11 @@ pub struct RunOptions<'a> {
 /// A function that the model may call, with a name and a schema of its arguments.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
+
+    /// Returns who wrote the schema of its arguments.
+    fn schema_origin(&self) -> SchemaOrigin {
+        SchemaOrigin::Own
+    }
 
     /// Reads the arguments once into a call that can be shown and run. [`ToolSet::prepare`] has already checked them against
     /// the tool's schema.

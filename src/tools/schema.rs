@@ -1,15 +1,121 @@
-//! Checks a tool's arguments against its JSON schema: `type`, `required`, `properties`, `additionalProperties`, `items`,
-//! `enum`, `minimum`, `maximum`, `minLength`, `maxLength`. Nothing is repaired or filled in.
+//! The JSON schema of a tool's arguments, and its check. Nothing is repaired or filled in.
+//!
+//! Our own schemas use a few keywords, which a fast check with short sentences knows; one with any other keyword is refused
+//! when its tool is registered. Schemas from elsewhere may use all of JSON Schema; the `jsonschema` crate checks them.
 
+use jsonschema::Validator;
 use serde_json::Value;
 
-/// Checks `value`. The error is a sentence about the first mistake that names the field.
-pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
+/// The keywords that the check of our own schemas knows. `description` says nothing that could be checked.
+const KEYWORDS: [&str; 11] = [
+    "type",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "description",
+];
+/// Maximum characters of a foreign schema's complaint: it may quote the schema, which can be long.
+const LONGEST_COMPLAINT: usize = 400;
+
+/// Who wrote a tool's schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaOrigin {
+    #[default]
+    Own,
+    /// A program that is not ours, such as an MCP server.
+    Foreign,
+}
+
+/// A schema that can check arguments.
+pub enum ArgumentSchema {
+    Own(Value),
+    Foreign(Box<Validator>),
+}
+
+/// Why a tool's schema cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum BadSchema {
+    #[error("its schema has the keyword \"{0}\", which our own check does not know")]
+    UnknownKeyword(String),
+    #[error("its schema says {0} with a value that our own check does not know")]
+    UnknownForm(&'static str),
+    #[error("its schema is not valid: {0}")]
+    Invalid(String),
+}
+
+impl ArgumentSchema {
+    /// Prepares a schema for checks.
+    ///
+    /// # Errors
+    /// Returns an error if the schema is our own and has a keyword that [`check`] does not know, or if it is foreign and
+    /// is not valid. Schemas of other addresses are never fetched, so a reference to one is an error too.
+    pub fn new(schema: &Value, origin: SchemaOrigin) -> Result<Self, BadSchema> {
+        match origin {
+            SchemaOrigin::Own => known(schema).map(|()| Self::Own(schema.clone())),
+            SchemaOrigin::Foreign => {
+                let compiled = jsonschema::options().offline().should_validate_formats(true).build(schema);
+                let invalid = |error: jsonschema::ValidationError<'_>| BadSchema::Invalid(short(&error.to_string()));
+                compiled.map(|validator| Self::Foreign(Box::new(validator))).map_err(invalid)
+            }
+        }
+    }
+
+    /// Checks arguments. The error is a sentence about the first mistake that names the field.
+    pub fn check(&self, arguments: &Value) -> Result<(), String> {
+        match self {
+            Self::Own(schema) => check(schema, arguments),
+            Self::Foreign(validator) => validator.validate(arguments).map_err(|error| {
+                let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+                short(&error.masked_with(subject(&place)).to_string())
+            }),
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_COMPLAINT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns an error unless [`check`] knows every keyword of the schema in the form in which it has it.
+fn known(schema: &Value) -> Result<(), BadSchema> {
+    let Value::Object(keywords) = schema else { return Err(BadSchema::UnknownForm("a schema")) };
+    for (keyword, value) in keywords {
+        let form = |fits: bool, name| if fits { Ok(()) } else { Err(BadSchema::UnknownForm(name)) };
+        match keyword.as_str() {
+            "properties" => {
+                let Value::Object(fields) = value else { return Err(BadSchema::UnknownForm("properties")) };
+                fields.values().try_for_each(known)?;
+            }
+            "items" => known(value)?,
+            "type" => form(value.is_string(), "type")?,
+            "additionalProperties" => form(value.is_boolean(), "additionalProperties")?,
+            keyword if KEYWORDS.contains(&keyword) => {}
+            keyword => return Err(BadSchema::UnknownKeyword(keyword.to_owned())),
+        }
+    }
+    Ok(())
+}
+
+fn subject(place: &str) -> String {
+    if place.is_empty() { "the arguments".to_owned() } else { format!("\"{place}\"") }
+}
+
+/// Checks `value` against one of our own schemas. The error is a sentence about the first mistake that names the field.
+fn check(schema: &Value, value: &Value) -> Result<(), String> {
     at("", schema, value)
 }
 
 fn at(place: &str, schema: &Value, value: &Value) -> Result<(), String> {
-    let subject = if place.is_empty() { "the arguments".to_owned() } else { format!("\"{place}\"") };
+    let subject = subject(place);
     if let Some(wanted) = schema["type"].as_str()
         && !is_of_type(wanted, value)
     {
@@ -142,8 +248,78 @@ mod tests {
         #[test]
         fn check_agrees_with_jsonschema(schema in any_schema(), value in any_value()) {
             let reference = jsonschema::draft202012::new(&schema).expect("the schema is valid");
+            prop_assert!(ArgumentSchema::new(&schema, SchemaOrigin::Own).is_ok(), "{}", schema);
             prop_assert_eq!(check(&schema, &value).is_ok(), reference.is_valid(&value), "{} against {}", value, schema);
         }
+    }
+
+    #[test]
+    fn own_schema_with_unknown_keyword_is_refused() {
+        for (schema, keyword) in [
+            (json!({"type": "object", "patternProperties": {}}), "patternProperties"),
+            (json!({"properties": {"x": {"type": "string", "pattern": "^a"}}}), "pattern"),
+            (json!({"properties": {"x": {"type": "array", "items": {"$ref": "#/x"}}}}), "$ref"),
+            (json!({"oneOf": []}), "oneOf"),
+        ] {
+            let refused = ArgumentSchema::new(&schema, SchemaOrigin::Own).err();
+            assert_eq!(refused, Some(BadSchema::UnknownKeyword(keyword.to_owned())), "{schema}");
+        }
+        for (schema, form) in [
+            (json!({"type": ["string", "null"]}), "type"),
+            (json!({"additionalProperties": {"type": "string"}}), "additionalProperties"),
+            (json!({"items": true}), "a schema"),
+        ] {
+            let refused = ArgumentSchema::new(&schema, SchemaOrigin::Own).err();
+            assert_eq!(refused, Some(BadSchema::UnknownForm(form)), "{schema}");
+        }
+    }
+
+    #[test]
+    fn foreign_schema_is_checked_as_a_whole() {
+        let schema = json!({
+            "type": "object",
+            "$defs": {"size": {"type": "object", "properties": {"unit": {"enum": ["mm", "in"]}}, "required": ["unit"]}},
+            "properties": {
+                "code": {"type": "string", "pattern": "^[A-Z]{2}[0-9]+$"},
+                "target": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+                "size": {"$ref": "#/$defs/size"},
+                "day": {"type": "string", "format": "date"},
+            },
+        });
+        let schema = ArgumentSchema::new(&schema, SchemaOrigin::Foreign).unwrap();
+        for (arguments, wrong) in [
+            (json!({"code": "AB12", "target": 3, "size": {"unit": "mm"}, "day": "2026-02-28"}), ""),
+            (json!({"code": "ab"}), "\"code\" does not match \"^[A-Z]{2}[0-9]+$\""),
+            (json!({"target": true}), "\"target\" is not valid under any of the schemas listed in the 'oneOf' keyword"),
+            (json!({"size": {"unit": "ft"}}), "\"size.unit\" is not one of \"mm\" or \"in\""),
+            (json!({"size": {}}), "\"unit\" is a required property"),
+            (json!({"day": "2026-02-30"}), "\"day\" is not a \"date\""),
+            (json!([]), "the arguments is not of type \"object\""),
+        ] {
+            assert_eq!(schema.check(&arguments).err().unwrap_or_default(), wrong, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn invalid_or_remote_foreign_schema_is_refused() {
+        for schema in [
+            json!({"type": "strin"}),
+            json!({"properties": {"x": {"pattern": "("}}}),
+            json!({"$ref": "https://example.com/schema.json"}),
+            json!({"$ref": "#/$defs/none"}),
+        ] {
+            let refused = ArgumentSchema::new(&schema, SchemaOrigin::Foreign).err();
+            assert!(matches!(refused, Some(BadSchema::Invalid(_))), "{schema}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn long_complaint_is_cut() {
+        let pattern = "a".repeat(2 * LONGEST_COMPLAINT);
+        let schema = json!({"properties": {"x": {"pattern": pattern}}});
+        let schema = ArgumentSchema::new(&schema, SchemaOrigin::Foreign).unwrap();
+        let complaint = schema.check(&json!({"x": "b"})).unwrap_err();
+        assert!(complaint.chars().count() <= LONGEST_COMPLAINT + 1 && complaint.starts_with("\"x\" does not match"));
     }
 
     #[test]

@@ -5,14 +5,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{PreparedCall, Tool, ToolContext, schema};
+use super::schema::{ArgumentSchema, BadSchema};
+use super::{PreparedCall, Tool, ToolContext};
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 
 /// The tools that the model is offered in one exchange. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ToolSet {
-    tools: Arc<[Arc<dyn Tool>]>,
+    tools: Arc<[RegisteredTool]>,
     specs: Arc<[ToolSpec]>,
+}
+
+/// A tool with its schema, prepared for checks.
+#[derive(Clone)]
+struct RegisteredTool {
+    tool: Arc<dyn Tool>,
+    schema: Arc<ArgumentSchema>,
+}
+
+/// A tool that cannot be offered.
+#[derive(Debug, thiserror::Error)]
+#[error("the tool {name} cannot be offered: {why}")]
+pub struct BadTool {
+    pub name: String,
+    pub why: BadSchema,
 }
 
 /// A checked and prepared call, which may run if the policy or a person allows it.
@@ -52,9 +68,38 @@ impl fmt::Display for Rejection {
 }
 
 impl ToolSet {
-    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+    /// Prepares the schemas of tools, which takes longer than the check of a call: sets are kept, not made for each
+    /// exchange.
+    ///
+    /// # Errors
+    /// Returns an error if the schema of a tool cannot be used.
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Result<Self, BadTool> {
+        let registered = tools.into_iter().map(|tool| {
+            let spec = tool.spec();
+            match ArgumentSchema::new(&spec.parameters, tool.schema_origin()) {
+                Ok(schema) => Ok(RegisteredTool { tool, schema: Arc::new(schema) }),
+                Err(why) => Err(BadTool { name: spec.name.clone(), why }),
+            }
+        });
+        registered.collect::<Result<Vec<_>, _>>().map(Self::of)
+    }
+
+    fn of(tools: Vec<RegisteredTool>) -> Self {
+        let specs = tools.iter().map(|tool| tool.tool.spec().clone()).collect();
         Self { tools: tools.into(), specs }
+    }
+
+    /// Returns this set and those of `more` whose names are not in it: a tool never takes the name of an earlier one.
+    pub fn with(self, more: Self) -> Self {
+        if self.tools.is_empty() || more.tools.is_empty() {
+            return if self.tools.is_empty() { more } else { self };
+        }
+        let is_new = |tool: &&RegisteredTool| self.find(&tool.tool.spec().name).is_none();
+        Self::of(self.tools.iter().chain(more.tools.iter().filter(is_new)).cloned().collect())
+    }
+
+    fn find(&self, name: &str) -> Option<&RegisteredTool> {
+        self.tools.iter().find(|tool| tool.tool.spec().name == name)
     }
 
     pub fn specs(&self) -> Arc<[ToolSpec]> {
@@ -78,7 +123,7 @@ impl ToolSet {
     }
 
     fn check(&self, name: &str, raw_arguments: &str) -> Result<(&Arc<dyn Tool>, Value), String> {
-        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == name) else {
+        let Some(RegisteredTool { tool, schema }) = self.find(name) else {
             let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
             return Err(format!(
                 "there is no tool named \"{name}\"; the tools are {}. Nothing was run.",
@@ -95,16 +140,16 @@ impl ToolSet {
                 )
             })?
         };
-        schema::check(&tool.spec().parameters, &arguments).map_err(|wrong| {
-            let schema = &tool.spec().parameters["properties"];
-            format!("wrong arguments for {name}: {wrong}. Nothing was run. Its arguments are {schema}")
+        schema.check(&arguments).map_err(|wrong| {
+            let known = &tool.spec().parameters["properties"];
+            format!("wrong arguments for {name}: {wrong}. Nothing was run. Its arguments are {known}")
         })?;
         Ok((tool, arguments))
     }
 
     /// Notifies every tool that a session is closed.
     pub fn session_closed(&self, session: &SessionId) {
-        for tool in self.tools.iter() {
+        for RegisteredTool { tool, .. } in self.tools.iter() {
             tool.session_closed(session);
         }
     }
@@ -159,7 +204,7 @@ mod tests {
             parameters: parameters.clone(),
             effect: Effect::Read,
         };
-        ToolSet::new(vec![Arc::new(Echo(spec("one"))), Arc::new(Echo(spec("two")))])
+        ToolSet::new(vec![Arc::new(Echo(spec("one"))), Arc::new(Echo(spec("two")))]).unwrap()
     }
 
     fn prepare(name: &str, arguments: &str) -> Result<Checked, Rejection> {
@@ -192,6 +237,18 @@ mod tests {
         let shown = checked.call.shown();
         assert_eq!(tools().specs()[0].effect, Effect::Read);
         assert_eq!(Case::of("one", &checked, &shown).effect, Effect::Network, "the policy hears it from the call");
+    }
+
+    #[test]
+    fn own_tool_with_unchecked_keyword_is_refused() {
+        let spec = ToolSpec {
+            name: "odd".into(),
+            description: "".into(),
+            parameters: json!({"type": "object", "minProperties": 1}),
+            effect: Effect::Read,
+        };
+        let refused = ToolSet::new(vec![Arc::new(Echo(spec))]).err().unwrap().to_string();
+        assert!(refused.contains("the tool odd") && refused.contains("minProperties"), "{refused}");
     }
 
     #[test]
