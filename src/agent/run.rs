@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+
 use super::calls::{Calls, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
@@ -49,7 +51,7 @@ pub struct Tasks {
 
 /// Returns the tools for the next exchange of a session, from its home and possibly from other sources such as a
 /// project or client.
-pub type ToolChoice = Arc<dyn Fn(&Session) -> ToolSet + Send + Sync>;
+pub type ToolChoice = Arc<dyn for<'a> Fn(&'a Session) -> BoxFuture<'a, ToolSet> + Send + Sync>;
 
 /// Updates the list of skills in the prompt, and returns a skill whose description it contains although nobody has
 /// trusted its current version.
@@ -111,7 +113,7 @@ pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<RunEn
 pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<RunEnd>, NotRecorded> {
     let deadline = Deadline::new(tasks.limits.deadline);
     let left = ProposedCall::left(recorder.session(), recorder.work_id());
-    let tools = (tasks.tools)(recorder.session());
+    let tools = (tasks.tools)(recorder.session()).await;
     let calls = Calls { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
     let mut repeats = RepeatCounter::default();
     let ended = tokio::select! {
@@ -199,7 +201,7 @@ impl Run {
         for dialogue in first..limits.max_iterations {
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
-            let tools = (self.tasks.tools)(recorder.session());
+            let tools = (self.tasks.tools)(recorder.session()).await;
             let context = ExchangeContext { hits: hits.as_deref(), tools: &tools };
             let answer = self.answer(recorder, context, &mut client).await?;
             output_tokens += answer.usage.output_tokens;

@@ -1,8 +1,11 @@
 //! `approvals` in config.yml: which calls run, which need approval, and which are denied.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{ConfigError, bad};
 use crate::tools::{Policy, Rule};
@@ -24,19 +27,66 @@ struct Effects {
     network: Option<Plain>,
 }
 
-/// Listed by name, so that a typo is an error with its line.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Tools {
-    terminal: Option<Rule>,
-    python_repl: Option<Rule>,
-    fetch_url: Option<Plain>,
-    read_file: Option<Plain>,
-    search_knowledge_base: Option<Plain>,
-    search_memory: Option<Plain>,
-    create_file: Option<Plain>,
-    edit_file: Option<Plain>,
-    delete_file: Option<Plain>,
+/// Rules by the names of tools.
+#[derive(Debug, Default)]
+struct Tools(BTreeMap<String, Rule>);
+
+/// The tools that run in the sandbox, for which `sandboxed` is a rule.
+const SANDBOXED: [&str; 2] = ["terminal", "python_repl"];
+/// The names of all tools that can have a rule.
+const NAMES: &[&str] = &[
+    "terminal",
+    "python_repl",
+    "fetch_url",
+    "read_file",
+    "search_knowledge_base",
+    "search_memory",
+    "create_file",
+    "edit_file",
+    "delete_file",
+];
+
+impl<'de> Deserialize<'de> for Tools {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RulesByName)
+    }
+}
+
+struct RulesByName;
+
+impl<'de> Visitor<'de> for RulesByName {
+    type Value = Tools;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names of tools with their rules")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tools, A::Error> {
+        let mut rules = BTreeMap::new();
+        while let Some(ToolName(name)) = entries.next_key()? {
+            let is_sandboxed = SANDBOXED.contains(&name.as_str());
+            // A name without a value is the same as no entry.
+            let rule = match is_sandboxed {
+                true => entries.next_value::<Option<Rule>>()?,
+                false => entries.next_value::<Option<Plain>>()?.map(Rule::from),
+            };
+            if rules.contains_key(&name) {
+                return Err(de::Error::custom(format!("duplicate field `{name}`")));
+            }
+            rules.extend(rule.map(|rule| (name, rule)));
+        }
+        Ok(Tools(rules))
+    }
+}
+
+/// A name in [`NAMES`], so that a typo is an error with its line.
+struct ToolName(String);
+
+impl<'de> Deserialize<'de> for ToolName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if NAMES.contains(&name.as_str()) { Ok(Self(name)) } else { Err(de::Error::unknown_field(&name, NAMES)) }
+    }
 }
 
 /// The rule for calls that do not run in the sandbox.
@@ -68,18 +118,7 @@ pub fn policy(entry: &Entry) -> Result<Policy, ConfigError> {
     policy.effects.write = plain(effects.write, policy.effects.write);
     policy.effects.execute = effects.execute.unwrap_or(policy.effects.execute);
     policy.effects.network = plain(effects.network, policy.effects.network);
-    let told = [
-        ("terminal", tools.terminal),
-        ("python_repl", tools.python_repl),
-        ("fetch_url", tools.fetch_url.map(Rule::from)),
-        ("read_file", tools.read_file.map(Rule::from)),
-        ("search_knowledge_base", tools.search_knowledge_base.map(Rule::from)),
-        ("search_memory", tools.search_memory.map(Rule::from)),
-        ("create_file", tools.create_file.map(Rule::from)),
-        ("edit_file", tools.edit_file.map(Rule::from)),
-        ("delete_file", tools.delete_file.map(Rule::from)),
-    ];
-    policy.tools = told.into_iter().filter_map(|(name, rule)| Some((name.to_owned(), rule?))).collect();
+    policy.tools.clone_from(&tools.0);
     if let Some(seconds) = timeout_seconds {
         if !(1..=86_400).contains(seconds) {
             return Err(bad("config.yml", "approvals.timeout_seconds: must be between 1 and 86400"));
@@ -123,12 +162,27 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_can_have_a_rule() {
+        let entries: String = NAMES.iter().map(|name| format!("    {name}: deny\n")).collect();
+        let rules = policy_of(&format!("approvals:\n  tools:\n{entries}")).unwrap().tools;
+        assert_eq!(rules.len(), NAMES.len());
+        assert!(rules.values().all(|rule| *rule == Rule::Deny));
+        assert!(policy_of("approvals:\n  tools:\n    terminal:\n").unwrap().tools.is_empty());
+        for name in NAMES {
+            let sandboxed = policy_of(&format!("approvals:\n  tools:\n    {name}: sandboxed\n"));
+            assert_eq!(sandboxed.is_ok(), SANDBOXED.contains(name), "{name}");
+        }
+    }
+
+    #[test]
     fn unknown_field_is_refused_with_its_line() {
         for (text, field, line) in [
             ("approvals:\n  efects: {}\n", "efects", "line 2"),
             ("approvals:\n  effects:\n    delete: ask\n", "delete", "line 3"),
             ("approvals:\n  effects:\n    execute: maybe\n", "approvals.effects.execute", "line 3"),
             ("approvals:\n  tools:\n    termnal: allow\n", "termnal", "line 3"),
+            ("approvals:\n  tools:\n    terminal: ask\n    mcp_weather: allow\n", "mcp_weather", "line 3"),
+            ("approvals:\n  tools: [terminal]\n", "names of tools", "line 2"),
             ("approvals:\n  tools:\n    fetch_url: sandboxed\n", "approvals.tools.fetch_url", "line 3"),
             ("approvals:\n  effects:\n    network: sandboxed\n", "approvals.effects.network", "line 3"),
             ("approvals: {timeout_seconds: 0}\n", "approvals.timeout_seconds", ""),

@@ -21,6 +21,7 @@ pub mod runtime;
 pub mod skills;
 pub mod starter;
 pub mod tenant;
+pub mod tool_sources;
 pub mod watch;
 mod work;
 
@@ -232,7 +233,7 @@ impl Engine {
             self.lock().sessions.remove(id);
         }
         let deleted = self.move_session(turn, id, Move::Delete).await?;
-        self.tenant.home_tools.session_closed(id);
+        self.tenant.tool_sources.session_closed(id);
         self.tenant.hub.remove(id);
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         if deleted { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }

@@ -6,6 +6,7 @@ mod fallback;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 pub use fallback::EMBEDDED;
@@ -96,18 +97,17 @@ pub struct Models {
     status: RwLock<ModelStatus>,
     hub: Arc<Hub>,
     /// Builds the system prompt and tools that every session's request begins with.
-    shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
+    shared_prefix: SharedPrefix,
 }
+
+/// Returns the system prompt and tools that every session's request begins with.
+pub type SharedPrefix = Box<dyn Fn() -> BoxFuture<'static, ModelRequest> + Send + Sync>;
 
 /// Interval between polls of a starting model.
 const POLL: Duration = Duration::from_millis(250);
 
 impl Models {
-    pub fn new(
-        catalogue: Arc<ModelCatalogue>,
-        hub: Arc<Hub>,
-        shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
-    ) -> Arc<Self> {
+    pub fn new(catalogue: Arc<ModelCatalogue>, hub: Arc<Hub>, shared_prefix: SharedPrefix) -> Arc<Self> {
         let (choice, status) = default_of(&catalogue);
         let models = Arc::new(Self {
             catalogue: catalogue.clone(),
@@ -291,7 +291,7 @@ impl Models {
     pub async fn prefix_changed(self: &Arc<Self>) {
         let Some(local) = self.catalogue.local() else { return };
         if let Some(started) = local.running().await {
-            started.read_prefix(&(self.shared_prefix)()).await;
+            started.read_prefix(&(self.shared_prefix)().await).await;
             let models = self.clone();
             tokio::spawn(async move { models.follow_prefix().await });
         }

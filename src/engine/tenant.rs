@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
 use super::hub::Hub;
 use super::models::Models;
 use super::runtime::Runtime;
 use super::skills::Skills;
+use super::tool_sources::{ExchangeScope, ToolSources};
 use super::watch::{self, FileAuthors};
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::config::Config;
-use crate::domain::{EmbedError, Root, Session};
+use crate::domain::{EmbedError, Root};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
 use crate::prompt::history::VisionSupport;
 use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
+use crate::provider::ModelRequest;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::{
@@ -33,8 +37,8 @@ pub struct Tenant {
     pub claim: Claim,
     pub hub: Arc<Hub>,
     pub models: Arc<Models>,
-    /// The tools of every session of this home.
-    pub home_tools: ToolSet,
+    /// Where the tools of each exchange come from.
+    pub tool_sources: Arc<ToolSources>,
     /// The index of memory/.
     pub memory: Arc<Library>,
     /// The index of knowledge/.
@@ -69,7 +73,8 @@ impl Tenant {
         let editor = Documents::editor(&store, &authors, [&memory, &knowledge]);
         let skills: Arc<Skills> = Arc::default();
         let home_tools = home_tools(&runtime, &home, &editor, [&memory, &knowledge]);
-        let models = models(&runtime, &home, &hub, &home_tools);
+        let tool_sources = Arc::new(ToolSources::new(home_tools));
+        let models = models(&runtime, &home, &hub, &tool_sources);
         let listeners = Listeners {
             authors: authors.clone(),
             libraries: [memory.clone(), knowledge.clone()],
@@ -89,7 +94,7 @@ impl Tenant {
             claim,
             hub,
             models,
-            home_tools,
+            tool_sources,
             memory,
             knowledge,
             editor,
@@ -110,9 +115,9 @@ impl Tenant {
         Ok(engine)
     }
 
-    /// Returns the tools for the next exchange of this session.
-    pub fn tools(&self, _: &Session) -> ToolSet {
-        self.home_tools.clone()
+    /// Returns the tools for the next exchange in this scope.
+    pub async fn tools(&self, scope: ExchangeScope<'_>) -> ToolSet {
+        self.tool_sources.tools(scope).await
     }
 
     async fn read_skills(&self) -> Result<(), EngineError> {
@@ -205,15 +210,18 @@ fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledg
     ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
 }
 
-fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &ToolSet) -> Arc<Models> {
+fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &Arc<ToolSources>) -> Arc<Models> {
     let (home, tools, tokens) = (home.clone(), tools.clone(), runtime.tokens.clone());
     let context_window = runtime.config.embedded.context_window;
-    let shared_prefix = move || {
-        let retrieved = home.settings().rag_mode;
-        let limits =
-            RequestLimits { context_window, sight: VisionSupport::Blind, tools: tools.specs(), tokens: &tokens };
-        let sources = RequestSources { home: &home, session: None, hits: retrieved.then_some(&[]) };
-        NextRequest::assemble(sources, &limits).request
+    let shared_prefix = move || -> BoxFuture<'static, ModelRequest> {
+        let (home, tools, tokens) = (home.clone(), tools.clone(), tokens.clone());
+        Box::pin(async move {
+            let tools = tools.tools(ExchangeScope::new_session()).await.specs();
+            let retrieved = home.settings().rag_mode;
+            let limits = RequestLimits { context_window, sight: VisionSupport::Blind, tools, tokens: &tokens };
+            let sources = RequestSources { home: &home, session: None, hits: retrieved.then_some(&[]) };
+            NextRequest::assemble(sources, &limits).request
+        })
     };
     Models::new(runtime.models.clone(), hub.clone(), Box::new(shared_prefix))
 }

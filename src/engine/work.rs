@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::models::{NoProgress, StartProgress};
 use super::skills::refresh_before_request;
+use super::tool_sources::ExchangeScope;
 use super::{EngineError, Tenant};
 use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
@@ -30,7 +31,10 @@ pub async fn work(
         home: tenant.home.clone(),
         tools: {
             let tenant = tenant.clone();
-            Arc::new(move |session| tenant.tools(session))
+            Arc::new(move |session| {
+                let tenant = tenant.clone();
+                Box::pin(async move { tenant.tools(ExchangeScope::of(session)).await })
+            })
         },
         policy: tenant.policy.clone(),
         limits: tenant.runtime.config.limits,

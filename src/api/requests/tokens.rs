@@ -12,10 +12,12 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::prompt::next_request;
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Session, SessionId};
+use crate::engine::tool_sources::ExchangeScope;
 use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 use crate::provider::ChatMessage;
+use crate::tools::ToolSet;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SessionTokens {
@@ -99,7 +101,8 @@ pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Js
     let session = caller.engine.view(&SessionId::parse(&id)?).await?.session;
     let tenant = caller.tenant().clone();
     let context_window = tenant.models.status_of(&session.chosen).context_window;
-    let counted = blocking(move || Ok(counted(&tenant, &session))).await?;
+    let tools = tenant.tools(ExchangeScope::of(&session)).await;
+    let counted = blocking(move || Ok(counted(&tenant, &session, &tools))).await?;
     Ok(Json(SessionTokens {
         system_tokens: counted.system,
         message_tokens: counted.messages,
@@ -120,8 +123,8 @@ impl Counted {
     }
 }
 
-pub(in crate::api) fn counted(tenant: &Tenant, session: &Arc<Session>) -> Counted {
-    let next = next_request(tenant, Some(session));
+pub(in crate::api) fn counted(tenant: &Tenant, session: &Arc<Session>, tools: &ToolSet) -> Counted {
+    let next = next_request(tenant, Some(session), tools);
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let tokens = |message: &ChatMessage| match message {
         ChatMessage::System(_) => 0,

@@ -12,6 +12,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::tokens::counted;
 use crate::api::security::caller::Caller;
 use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
+use crate::engine::tool_sources::ExchangeScope;
 use crate::engine::{Plan, Proposal, blocking};
 
 /// Maximum length of an accepted summary, in characters. The model's own have at most 500.
@@ -93,8 +94,9 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     let id = SessionId::parse(&id)?;
     let plan = caller.engine.plan(&id).await?;
     let tenant = caller.tenant().clone();
+    let tools = tenant.tools(ExchangeScope::of(&plan.session)).await;
     let told = blocking(move || {
-        let total = |session: &Arc<Session>| counted(&tenant, session).total();
+        let total = |session: &Arc<Session>| counted(&tenant, session, &tools).total();
         let messages = plan.session.messages[..plan.count].to_vec();
         let mut found = mentions(&messages);
         let more = found.len().saturating_sub(MOST_MENTIONS);
@@ -132,6 +134,7 @@ pub async fn preview(
     let Json(PreviewRequest { hash }) = request?;
     let (Plan { session, count, hash }, summary) = caller.engine.propose(&id, &hash).await?;
     let tenant = caller.tenant().clone();
+    let tools = tenant.tools(ExchangeScope::of(&session)).await;
     let told = blocking(move || {
         let mut after = (*session).clone();
         after.apply(
@@ -141,8 +144,8 @@ pub async fn preview(
         Ok(ProposedSummary {
             session_id: id.to_string(),
             hash,
-            tokens_before: counted(&tenant, &session).total(),
-            tokens_after: counted(&tenant, &Arc::new(after)).total(),
+            tokens_before: counted(&tenant, &session, &tools).total(),
+            tokens_after: counted(&tenant, &Arc::new(after), &tools).total(),
             summary,
         })
     });

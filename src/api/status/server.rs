@@ -10,6 +10,7 @@ use crate::api::security::caller::Caller;
 use crate::domain::Effect;
 use crate::engine::blocking;
 use crate::engine::model_status::{ModelCandidate, ModelStatus};
+use crate::engine::tool_sources::ExchangeScope;
 use crate::sandbox::grouped;
 use crate::store::Quarantined;
 
@@ -89,7 +90,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
     let tenant = caller.tenant();
     let home = tenant.home.clone();
     let rag_mode = blocking(move || Ok(home.settings().rag_mode)).await?;
-    let specs = tenant.home_tools.specs();
+    let specs = tenant.tools(ExchangeScope::new_session()).await.specs();
     let libraries = [&tenant.memory, &tenant.knowledge];
     let left_out = libraries.into_iter().filter(|library| library.left_out() > 0).map(|library| {
         let (count, folder) = (grouped(library.left_out() as u64), library.folder());

@@ -9,6 +9,7 @@ use crate::domain::approval::hash;
 use crate::domain::{Answer, Approval, Decision, Event, RememberedCall, Scope};
 use crate::engine::EngineError;
 use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
+use crate::engine::tool_sources::ExchangeScope;
 use crate::tools::{Case, ToolContext, Verdict};
 
 impl Actor {
@@ -58,7 +59,7 @@ impl Actor {
 
     /// Checks the person's own arguments and returns the hash that the answer is bound to.
     async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, AnswerRefused> {
-        let tools = self.tenant.tools(&self.ledger.session);
+        let tools = self.tenant.tools(ExchangeScope::of(&self.ledger.session)).await;
         let context = ToolContext { session: &approval.session_id, call_id: &approval.call_id };
         let checked = tools.prepare(&approval.tool, &arguments.to_string(), context).await;
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;

@@ -1,0 +1,203 @@
+//! The tools of an exchange, assembled from sources. Whoever needs them asks here: a run, the prompt that the page shows,
+//! the status, and the prefix that the embedded model reads in advance.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures_util::future::BoxFuture;
+
+use crate::domain::{Session, SessionId};
+use crate::tools::ToolSet;
+
+/// What the tools of an exchange are chosen for.
+#[derive(Clone, Copy)]
+pub struct ExchangeScope<'a> {
+    /// `None` for a request that belongs to no session yet.
+    pub session: Option<&'a Session>,
+}
+
+impl<'a> ExchangeScope<'a> {
+    pub fn of(session: &'a Session) -> Self {
+        Self { session: Some(session) }
+    }
+
+    /// Returns the scope of the first request of a new session.
+    pub fn new_session() -> Self {
+        Self { session: None }
+    }
+}
+
+/// Where tools come from.
+#[derive(Clone)]
+pub enum ToolSource {
+    /// The same tools in every exchange: those of the home.
+    Fixed(ToolSet),
+    /// Tools that are chosen for each exchange. They keep no state for a session.
+    Chosen(ChooseTools),
+}
+
+/// Returns the tools of a source for the next exchange.
+pub type ChooseTools = Arc<dyn for<'a> Fn(ExchangeScope<'a>) -> BoxFuture<'a, ToolSet> + Send + Sync>;
+
+/// The sources of one tenant, in the order in which their tools are offered.
+pub struct ToolSources(RwLock<Arc<[ToolSource]>>);
+
+impl ToolSources {
+    pub fn new(home: ToolSet) -> Self {
+        Self(RwLock::new([ToolSource::Fixed(home)].into()))
+    }
+
+    /// Adds a source, whose tools are offered from the next exchange on. A tool that has the name of a tool of an earlier
+    /// source is not offered.
+    pub fn add(&self, source: ToolSource) {
+        let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *sources = sources.iter().cloned().chain([source]).collect();
+    }
+
+    /// Returns the tools for the next exchange in this scope.
+    pub async fn tools(&self, scope: ExchangeScope<'_>) -> ToolSet {
+        let mut all = ToolSet::default();
+        for source in self.sources().iter() {
+            let tools = match source {
+                ToolSource::Fixed(tools) => tools.clone(),
+                ToolSource::Chosen(choose) => choose(scope).await,
+            };
+            all = all.with(tools);
+        }
+        all
+    }
+
+    /// Notifies the tools that keep something for a session that it is closed.
+    pub fn session_closed(&self, session: &SessionId) {
+        for source in self.sources().iter() {
+            match source {
+                ToolSource::Fixed(tools) => tools.session_closed(session),
+                ToolSource::Chosen(_) => {}
+            }
+        }
+    }
+
+    fn sources(&self) -> Arc<[ToolSource]> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::config::{Config, Environment};
+    use crate::domain::{Effect, Event, Role, Shown, ToolAnswer, ToolSpec, UserPrompt};
+    use crate::engine::{Homes, PublishedItem, Runtime, TenantId, TenantRegistry};
+    use crate::provider::scripted::{self, Script};
+    use crate::tools::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext};
+    use serde_json::{Value, json};
+
+    /// A tool without arguments that says its name.
+    struct Named(ToolSpec);
+
+    struct Call(String);
+
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn prepare<'a>(&'a self, _: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+            Box::pin(async { Ok(Box::new(Call(self.0.name.clone())) as Box<dyn PreparedCall>) })
+        }
+    }
+
+    impl PreparedCall for Call {
+        fn effect(&self) -> Effect {
+            Effect::Read
+        }
+
+        fn shown(&self) -> Shown {
+            Shown::default()
+        }
+
+        fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+            Box::pin(async { Ok(ToolAnswer::done("done", format!("{} answers", self.0))) })
+        }
+    }
+
+    fn set(names: &[&str]) -> ToolSet {
+        let named = |name: &&str| {
+            let spec = ToolSpec {
+                name: (*name).to_owned(),
+                description: String::new(),
+                parameters: json!({"type": "object"}),
+                effect: Effect::Read,
+            };
+            Arc::new(Named(spec)) as Arc<dyn Tool>
+        };
+        ToolSet::new(names.iter().map(named).collect()).unwrap()
+    }
+
+    fn names(tools: &ToolSet) -> Vec<String> {
+        tools.specs().iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    #[tokio::test]
+    async fn earlier_source_keeps_its_names() {
+        let sources = ToolSources::new(set(&["one", "two"]));
+        let foreign = set(&["two", "three"]);
+        sources.add(ToolSource::Chosen(Arc::new(move |scope| {
+            let tools = if scope.session.is_some() { foreign.clone() } else { ToolSet::default() };
+            Box::pin(async move { tools })
+        })));
+        assert_eq!(names(&sources.tools(ExchangeScope::new_session()).await), ["one", "two"]);
+        let session = Session::new("", 0.0);
+        assert_eq!(names(&sources.tools(ExchangeScope::of(&session)).await), ["one", "two", "three"]);
+    }
+
+    #[tokio::test]
+    async fn tools_change_between_exchanges_of_one_run() {
+        let script = "replies:\n- steps: [{tool_call: {id: a, name: first_only}}, {finish: tool_calls}]\n\
+                      - steps: [{tool_call: {id: b, name: first_only}}, {finish: tool_calls}]\n\
+                      - steps: [{text: done}, {finish: stop}]\n- repeat: true\n  steps: [{text: title}, {finish: stop}]\n";
+        let provider = scripted::start(Script::parse(script).unwrap()).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = "embedding: {provider: none}\nfind_local_models: false\n";
+        std::fs::write(folder.path().join("config.yml"), config).unwrap();
+        let variables = [
+            ("OPENAI_API_KEY".to_owned(), "sk-x".to_owned()),
+            ("OPENAI_BASE_URL".to_owned(), provider.base_url.to_string()),
+            ("OPENAI_MODEL".to_owned(), "scripted".to_owned()),
+        ];
+        let environment = Environment::load(folder.path(), variables.into_iter()).unwrap();
+        let config = Config::load(folder.path(), &environment).unwrap();
+        let runtime = Runtime::start(config, folder.path(), 0).await.unwrap();
+        runtime.find_models();
+        let registry = TenantRegistry::new(runtime, Homes::Each(folder.path().join("people")));
+        let engine = registry.open(&TenantId::parse("ann").unwrap()).await.unwrap();
+
+        let exchanges = AtomicUsize::new(0);
+        let (first, second) = (set(&["first_only"]), set(&["second_only"]));
+        engine.tenant().tool_sources.add(ToolSource::Chosen(Arc::new(move |_| {
+            let is_first = exchanges.fetch_add(1, Ordering::Relaxed) == 0;
+            let tools = if is_first { first.clone() } else { second.clone() };
+            Box::pin(async move { tools })
+        })));
+        let id = SessionId::parse(&engine.create("").await.unwrap().id).unwrap();
+        let mut events = engine.tenant().hub.follow(&id, None).live;
+        engine.say(&id, UserPrompt::from("go".to_owned()), None).await.unwrap();
+        let is_end = |item: &PublishedItem| matches!(item, PublishedItem::Event(Event::WorkFinished { .. }));
+        while !is_end(&events.recv().await.unwrap().what) {}
+
+        let offered = |request: &Value| {
+            let tools = request["tools"].as_array().unwrap();
+            tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).last().unwrap().to_owned()
+        };
+        let requests = provider.requests();
+        assert_eq!(requests[..3].iter().map(offered).collect::<Vec<_>>(), ["first_only", "second_only", "second_only"]);
+        let session = engine.view(&id).await.unwrap().session;
+        let answers = session.messages.iter().filter(|message| message.role == Role::Assistant);
+        let outputs: Vec<String> =
+            answers.flat_map(|message| &message.tool_calls).map(|call| call.output.clone()).collect();
+        assert_eq!(outputs[0], "first_only answers");
+        assert!(outputs[1].contains("there is no tool named \"first_only\""), "{}", outputs[1]);
+        registry.shut_down().await;
+    }
+}
