@@ -3,8 +3,8 @@ import { approvalCards } from '@/features/approvals/cards'
 import type { Key } from '@/lib/i18n'
 import { isMod } from '@/lib/platform'
 import { chordOf } from './chords'
-import type { Chord, Command } from './command'
-import { COMMANDS, type CommandId } from './commands'
+import type { Chord, Command, CommandContext } from './command'
+import { COMMANDS, type CommandId, isEnabled } from './commands'
 
 /** Keys of the text field itself, which the help sheet lists too. */
 export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
@@ -47,12 +47,18 @@ export const isChord = (chord: Chord, event: KeyboardEvent): boolean =>
   Boolean(chord.shift) === event.shiftKey &&
   Boolean(chord.alt) === event.altKey
 
-/** The command for a key event, if any. */
-export function shortcutOf(event: KeyboardEvent): Command<CommandId> | null {
-  if (event.isComposing || event.keyCode === 229) return null
-  const fits = (command: Command<CommandId>): boolean => {
+/** The commands for a key event, enabled or not. */
+function commandsFor(event: KeyboardEvent): Command<CommandId>[] {
+  if (event.isComposing || event.keyCode === 229) return []
+  return COMMANDS.filter(command => {
     const chord = chordOf(command)
     return chord !== null && isChord(chord, event) && applies(command, event.target)
-  }
-  return COMMANDS.find(fits) ?? null
+  })
 }
+
+/** Whether the keys belong to a command, even if it is disabled at this moment. */
+export const isShortcut = (event: KeyboardEvent): boolean => commandsFor(event).length > 0
+
+/** The enabled command for a key event, if any: a disabled one leaves the keys to others, and to the browser. */
+export const shortcutOf = (event: KeyboardEvent, context: CommandContext): Command<CommandId> | null =>
+  commandsFor(event).find(command => isEnabled(command, context)) ?? null

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef } from 'react'
 import type { CommandContext } from './command'
-import { type CommandId, isEnabled, runCommand } from './commands'
+import { type CommandId, runCommand } from './commands'
 import { shortcutOf } from './shortcuts'
 
 /**
@@ -13,8 +13,8 @@ export function useShortcuts(context: CommandContext): (id: CommandId) => void {
   })
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const command = shortcutOf(event)
-      if (!command || !isEnabled(command, latest.current)) return
+      const command = shortcutOf(event, latest.current)
+      if (!command) return
       event.preventDefault()
       command.run(latest.current)
     }

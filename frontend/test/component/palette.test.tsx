@@ -7,6 +7,7 @@ import { getLang, setLang } from '@/lib/i18n'
 import { getTheme, setTheme } from '@/lib/theme'
 import { useUi } from '@/stores/ui'
 import { serve } from '../fetch'
+import { approval } from '../unit/approvals'
 
 function show(path = '/', rag_mode: boolean | null = true) {
   history.replaceState(null, '', path)
@@ -75,6 +76,13 @@ it('Enter, arrows and Esc belong to the input method while it composes', async (
   expect(active()).not.toBe(first)
   fireEvent.keyDown(field(), { key: 'Escape' })
   expect(useUi.getState().dialog).toBeNull()
+})
+
+it('a command that depends on a change appears with it', () => {
+  show('/')
+  expect(find('allow the')).toEqual([])
+  act(() => queryClient.setQueryData(keys.approvals, [approval()]))
+  expect(find('allow the')).toHaveLength(1)
 })
 
 it('an open conversation can be compacted and exported', async () => {

@@ -1,14 +1,42 @@
-import { expect, it } from 'vitest'
+import { renderHook } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { keys as queries, queryClient } from '@/api/queries'
 import { keysOf, useChords } from '@/app/chords'
-import { COMMANDS } from '@/app/commands'
+import { COMMANDS, isEnabled } from '@/app/commands'
 import { shortcutOf } from '@/app/shortcuts'
-import { messageActions } from '@/features/chat/messageActions'
-import { actOnFocused, lastCode } from '@/features/chat/messages'
+import { useShortcuts } from '@/app/useShortcuts'
+import { actionOfFocused, messageActions } from '@/features/chat/messageActions'
+import { lastCode } from '@/features/chat/messages'
+import { openBuffer } from '@/features/editor/buffer'
+import { putFile, useBuffers } from '@/stores/buffers'
+import { updateThread } from '@/stores/live'
+import { useUi } from '@/stores/ui'
+import { emptyThread } from '@/thread/model'
+import { file } from '../file'
+import { approval } from './approvals'
 
-const key = (init: KeyboardEventInit, target: HTMLElement = document.body): string | undefined => {
+const context = (sessionId: string | null = null) => ({
+  ...{ sessionId, width: 'wide' as const, input: { current: null }, navigate: () => {} },
+})
+/** A conversation whose answer is being written. */
+function run(id: string): void {
+  updateThread(id, () => ({ phase: 'ready', thread: { ...emptyThread(id), running: { workId: 'w1' } } }))
+}
+
+afterEach(() => {
+  queryClient.clear()
+  useBuffers.setState({ files: {}, comparing: null })
+  useUi.setState({ file: null })
+})
+
+const key = (
+  init: KeyboardEventInit,
+  target: HTMLElement = document.body,
+  sessionId: string | null = null,
+): string | undefined => {
   const event = new KeyboardEvent('keydown', { ...init, bubbles: true })
   target.dispatchEvent(event)
-  return shortcutOf(event)?.id
+  return shortcutOf(event, context(sessionId))?.id
 }
 
 it('no two commands share an id or a shortcut', () => {
@@ -27,6 +55,7 @@ it('a command is found by the physical key and all of its modifiers', () => {
 
 it('nothing is allowed or denied while a dialog is open', () => {
   const allow = { code: 'Enter', ctrlKey: true, altKey: true }
+  queryClient.setQueryData(queries.approvals, [approval()])
   expect(key(allow)).toBe('allowOldest')
   const dialog = document.createElement('div')
   dialog.role = 'dialog'
@@ -45,8 +74,9 @@ it('a single letter does not fire during typing', () => {
 })
 
 it('a key of an input method triggers no command', () => {
-  expect(key({ code: 'Escape', isComposing: true })).toBeUndefined()
-  expect(key({ code: 'Escape' })).toBe('stopWork')
+  run('s1')
+  expect(key({ code: 'Escape', isComposing: true }, document.body, 's1')).toBeUndefined()
+  expect(key({ code: 'Escape' }, document.body, 's1')).toBe('stopWork')
 })
 
 it('chosen shortcuts replace the defaults, and removed ones do nothing', () => {
@@ -62,12 +92,17 @@ it('chosen shortcuts replace the defaults, and removed ones do nothing', () => {
 it('letters act on a message only while it has the focus', () => {
   const log = document.createElement('div')
   log.setAttribute('role', 'log')
-  log.innerHTML = '<article><button>x</button></article>'
+  log.innerHTML = '<article tabindex="-1" data-message="m1"><button>x</button></article>'
   document.body.append(log)
   const [article, button] = [log.querySelector('article'), log.querySelector('button')]
+  const offered = { copyMessage: () => {} }
+  messageActions.set('m1', offered)
+  article?.focus()
   expect(key({ code: 'KeyC' }, article as HTMLElement)).toBe('copyMessage')
   expect(key({ code: 'KeyC' }, button as HTMLElement)).toBeUndefined()
   expect(key({ code: 'KeyC' })).toBeUndefined()
+  expect(key({ code: 'KeyE' }, article as HTMLElement), 'it cannot be edited').toBeUndefined()
+  messageActions.delete('m1', offered)
   log.remove()
 })
 
@@ -79,15 +114,13 @@ it('a message command acts on the focused message, whatever its buttons are call
   const done: string[] = []
   const offered = { copyMessage: () => void done.push('copied'), regenerate: null }
   messageActions.set('m1', offered)
-  actOnFocused('copyMessage')
-  expect(done).toEqual([])
+  expect(actionOfFocused('copyMessage')).toBeNull()
   log.querySelector('article')?.focus()
-  actOnFocused('copyMessage')
-  actOnFocused('regenerate')
+  actionOfFocused('copyMessage')?.()
   expect(done).toEqual(['copied'])
+  expect(actionOfFocused('regenerate')).toBeNull()
   messageActions.delete('m1', offered)
-  actOnFocused('copyMessage')
-  expect(done).toEqual(['copied'])
+  expect(actionOfFocused('copyMessage')).toBeNull()
   log.remove()
 })
 
@@ -99,4 +132,58 @@ it('keys are named as they are printed', () => {
 it('the last code block is found, whatever its fence', () => {
   expect(lastCode('a\n```js\none\n```\n~~~\ntwo ``` \n~~~\nend')).toBe('two ``` \n')
   expect(lastCode('no code, only `x`')).toBeNull()
+})
+
+/** Whether the page keeps the keys from the browser. */
+function isPrevented(init: KeyboardEventInit, sessionId: string | null): boolean {
+  const { unmount } = renderHook(() => useShortcuts(context(sessionId)))
+  const event = new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true })
+  document.body.dispatchEvent(event)
+  unmount()
+  return event.defaultPrevented
+}
+
+it('the browser finds text where no conversation is open', () => {
+  const find = { code: 'KeyF', ctrlKey: true }
+  expect(isPrevented(find, null)).toBe(false)
+  expect(useUi.getState().find).toBeNull()
+  expect(isPrevented(find, 's1')).toBe(true)
+  expect(useUi.getState().find).toBe('')
+  useUi.setState({ find: null })
+})
+
+it('a disabled command leaves its keys to another', () => {
+  const keys = { code: 'KeyJ', mod: true } as const
+  const pressed = { code: 'KeyJ', ctrlKey: true }
+  useChords.setState({ chosen: { findInChat: keys, nextPane: keys } })
+  expect(key(pressed, document.body, 's1')).toBe('findInChat')
+  expect(key(pressed)).toBe('nextPane')
+  useChords.setState({ chosen: {} })
+})
+
+it('what has nothing to act on is disabled', () => {
+  const enabled = (sessionId: string | null) =>
+    COMMANDS.filter(command => isEnabled(command, context(sessionId))).map(({ id }) => id)
+  const needy = [
+    ...['stopWork', 'findInChat', 'copyLastCode', 'foldChains', 'saveFile', 'diffFile'],
+    ...['allowOldest', 'denyOldest', 'previousSession', 'nextSession', 'previousMessage', 'nextMessage'],
+    ...['copyMessage', 'editMessage', 'regenerate', 'branchHere', 'compress', 'exportMd', 'exportJson'],
+  ]
+  expect(needy.filter(id => (enabled(null) as string[]).includes(id))).toEqual([])
+
+  run('s1')
+  expect(enabled('s1')).toContain('stopWork')
+  expect(enabled('s2')).not.toContain('stopWork')
+
+  queryClient.setQueryData(queries.approvals, [approval()])
+  expect(enabled(null)).toEqual(expect.arrayContaining(['allowOldest', 'denyOldest']))
+
+  const notes = file('memory/a.md')
+  const buffer = openBuffer(notes, 'one', 'e1', 1)
+  useUi.setState({ file: notes })
+  putFile(notes, { phase: 'open', buffer })
+  expect(enabled(null)).toContain('saveFile')
+  expect(enabled(null)).not.toContain('diffFile')
+  putFile(notes, { phase: 'open', buffer: { ...buffer, text: 'two' } })
+  expect(enabled(null)).toContain('diffFile')
 })

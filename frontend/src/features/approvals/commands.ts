@@ -21,11 +21,19 @@ async function give(approval: Approval, given: Answer): Promise<void> {
   if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
 }
 
+const oldestCall = () => queryClient.getQueryData<Approval[]>(keys.approvals)?.[0]
+
 /** Answers the oldest pending call. A card out of view is shown first: nobody allows what they do not see. */
-const answerOldest =
-  (given: Answer) =>
-  ({ sessionId, navigate }: CommandContext): void => {
-    const oldest = queryClient.getQueryData<Approval[]>(keys.approvals)?.[0]
+const answerOldest = (given: Answer) => ({
+  scope: 'uncovered' as const,
+  enabled: () => {
+    const oldest = oldestCall()
+    // While the person writes a reason to deny the call, it cannot be allowed.
+    const denying = oldest && approvalCards.get(oldest.id)?.form === 'deny'
+    return oldest !== undefined && !(denying && given.decision === 'approve')
+  },
+  run: ({ sessionId, navigate }: CommandContext): void => {
+    const oldest = oldestCall()
     if (!oldest) return
     const card = approvalCards.get(oldest.id)
     const element = card?.element()
@@ -36,24 +44,22 @@ const answerOldest =
     }
     // If the person is changing the input or writing a reason, that form is submitted.
     if (card.form === given.decision) card.submit()
-    else if (card.form && given.decision === 'approve') return
     else if (!isInSight(element)) element.scrollIntoView({ block: 'end' })
     else void give(oldest, given)
-  }
+  },
+})
 
 export const approvalCommands = defineCommands([
   {
     id: 'allowOldest',
     label: 'allowOldest',
     keys: { code: 'Enter', mod: true, alt: true },
-    scope: 'uncovered',
-    run: answerOldest({ decision: 'approve' }),
+    ...answerOldest({ decision: 'approve' }),
   },
   {
     id: 'denyOldest',
     label: 'denyOldest',
     keys: { code: 'Backspace', mod: true, alt: true },
-    scope: 'uncovered',
-    run: answerOldest({ decision: 'deny' }),
+    ...answerOldest({ decision: 'deny' }),
   },
 ])

@@ -3,7 +3,8 @@ import { stop } from '@/app/threads'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
-import type { MessageAction } from './messageActions'
+import type { Thread } from '@/thread/model'
+import { actionOfFocused, chains, type MessageAction, neighbour } from './messageActions'
 
 function showComposer(address: string, { navigate, input }: CommandContext): void {
   if (location.pathname !== address) navigate(address)
@@ -13,10 +14,8 @@ function showComposer(address: string, { navigate, input }: CommandContext): voi
 
 const focusComposer = (context: CommandContext): void => showComposer(useUi.getState().lastChat, context)
 
-function stopWork({ sessionId }: CommandContext): void {
-  const thread = sessionId ? shownThread(useLive.getState().threads[sessionId]) : null
-  if (sessionId && thread?.running) void stop(sessionId)
-}
+const threadOf = ({ sessionId }: CommandContext): Thread | null =>
+  sessionId === null ? null : shownThread(useLive.getState().threads[sessionId])
 
 export const chatCommands = defineCommands([
   {
@@ -32,59 +31,60 @@ export const chatCommands = defineCommands([
     scope: 'outside text',
     run: focusComposer,
   },
-  { id: 'stopWork', label: 'stopWork', keys: { code: 'Escape' }, scope: 'run', run: stopWork },
+  {
+    id: 'stopWork',
+    label: 'stopWork',
+    keys: { code: 'Escape' },
+    scope: 'run',
+    enabled: context => threadOf(context)?.running != null,
+    run: ({ sessionId }) => void (sessionId && stop(sessionId)),
+  },
   {
     id: 'findInChat',
     label: 'findInChat',
     keys: { code: 'KeyF', mod: true },
     scope: 'chat',
-    run: ({ sessionId }) => {
-      const { find, set } = useUi.getState()
-      if (sessionId) set({ pane: 'chat', view: 'chat', find: find ?? '' })
-    },
+    // Without a conversation, the keys keep their meaning in the browser.
+    enabled: ({ sessionId }) => sessionId !== null,
+    run: () => useUi.setState(({ find }) => ({ pane: 'chat', view: 'chat', find: find ?? '' })),
   },
   {
     id: 'copyLastCode',
     label: 'copyLastCode',
     keys: { code: 'Semicolon', mod: true, shift: true },
+    enabled: context => threadOf(context)?.entries.some(entry => entry.kind === 'assistant') === true,
     run: ({ sessionId }) => void import('./messages').then(({ copyLastCode }) => copyLastCode(sessionId)),
   },
   {
     id: 'foldChains',
     label: 'foldChains',
     keys: { code: 'KeyC', alt: true },
+    enabled: () => chains.all().length > 0,
     run: () => void import('./messages').then(({ foldChains }) => foldChains()),
   },
 ])
 
-const step = (by: 1 | -1) => () => void import('./messages').then(messages => messages.step(by))
-const act = (action: MessageAction) => () =>
-  void import('./messages').then(({ actOnFocused }) => actOnFocused(action))
+const step = (by: 1 | -1) => ({
+  scope: 'message' as const,
+  enabled: () => neighbour(by) !== null,
+  run: () => {
+    const next = neighbour(by)
+    next?.focus({ preventScroll: true })
+    next?.scrollIntoView({ block: 'nearest' })
+  },
+})
+const act = (action: MessageAction) => ({
+  scope: 'message' as const,
+  enabled: () => actionOfFocused(action) !== null,
+  run: () => actionOfFocused(action)?.(),
+})
 
 /** Commands on the focused message. */
 export const messageCommands = defineCommands([
-  {
-    id: 'previousMessage',
-    label: 'previousMessage',
-    keys: { code: 'ArrowUp' },
-    scope: 'message',
-    run: step(-1),
-  },
-  { id: 'nextMessage', label: 'nextMessage', keys: { code: 'ArrowDown' }, scope: 'message', run: step(1) },
-  {
-    id: 'copyMessage',
-    label: 'copyMessage',
-    keys: { code: 'KeyC' },
-    scope: 'message',
-    run: act('copyMessage'),
-  },
-  {
-    id: 'editMessage',
-    label: 'editMessage',
-    keys: { code: 'KeyE' },
-    scope: 'message',
-    run: act('editMessage'),
-  },
-  { id: 'regenerate', label: 'regenerate', keys: { code: 'KeyR' }, scope: 'message', run: act('regenerate') },
-  { id: 'branchHere', label: 'branchHere', keys: { code: 'KeyB' }, scope: 'message', run: act('branchHere') },
+  { id: 'previousMessage', label: 'previousMessage', keys: { code: 'ArrowUp' }, ...step(-1) },
+  { id: 'nextMessage', label: 'nextMessage', keys: { code: 'ArrowDown' }, ...step(1) },
+  { id: 'copyMessage', label: 'copyMessage', keys: { code: 'KeyC' }, ...act('copyMessage') },
+  { id: 'editMessage', label: 'editMessage', keys: { code: 'KeyE' }, ...act('editMessage') },
+  { id: 'regenerate', label: 'regenerate', keys: { code: 'KeyR' }, ...act('regenerate') },
+  { id: 'branchHere', label: 'branchHere', keys: { code: 'KeyB' }, ...act('branchHere') },
 ])

@@ -1,28 +1,10 @@
-/** Keyboard actions on the messages of the open conversation. */
+/** Keyboard actions on the open conversation. */
 import { copyText } from '@/lib/clipboard'
 import { t } from '@/lib/i18n'
 import { useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { shownThread } from '@/thread/loaded'
-import { chains, type MessageAction, messageActions } from './messageActions'
-
-const shown = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[role=log] article')]
-const placeOf = (article: HTMLElement): number => Number(article.getAttribute('aria-posinset'))
-
-/** Moves the focus to the previous or next message; from elsewhere in the chat, to the last one. */
-export function step(by: 1 | -1): void {
-  const all = shown().sort((a, b) => placeOf(a) - placeOf(b))
-  const at = all.indexOf(document.activeElement as HTMLElement)
-  const next = at < 0 ? all.at(-1) : all[at + by]
-  next?.focus({ preventScroll: true })
-  next?.scrollIntoView({ block: 'nearest' })
-}
-
-/** Performs an action on the focused message, if it is available. */
-export function actOnFocused(action: MessageAction): void {
-  const article = document.activeElement?.closest<HTMLElement>('[role=log] article')
-  messageActions.get(article?.dataset.message ?? '')?.[action]?.()
-}
+import { chains } from './messageActions'
 
 const FENCE = /^(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^\1/gm
 

@@ -1,27 +1,42 @@
 import { defineCommands } from '@/app/command'
-import { useBuffers } from '@/stores/buffers'
+import { bufferOf, useBuffers } from '@/stores/buffers'
 import { useUi } from '@/stores/ui'
 import { compare, endComparison, save } from './actions'
+import { type Buffer, isDirty } from './buffer'
+
+/** The text of the open file, once it is loaded. */
+function openBuffer(): Buffer | null {
+  const { file } = useUi.getState()
+  return file && bufferOf(file)
+}
+
+const isCompared = ({ file }: Buffer): boolean => useBuffers.getState().comparing?.file === file
 
 export const editorCommands = defineCommands([
   {
     id: 'saveFile',
     label: 'saveFile',
     keys: { code: 'KeyS', mod: true },
+    // A saved file too: the keys must not open the browser's dialog then.
+    enabled: () => openBuffer() !== null,
     run: () => {
-      const { file } = useUi.getState()
-      if (file) void save(file)
+      const buffer = openBuffer()
+      if (buffer) void save(buffer.file)
     },
   },
   {
     id: 'diffFile',
     label: 'compareBeforeSave',
     keys: { code: 'KeyD', alt: true },
+    enabled: () => {
+      const buffer = openBuffer()
+      return buffer !== null && (isDirty(buffer) || isCompared(buffer))
+    },
     run: () => {
-      const { file } = useUi.getState()
-      if (!file) return
-      if (useBuffers.getState().comparing?.file === file) endComparison(file)
-      else void compare(file)
+      const buffer = openBuffer()
+      if (!buffer) return
+      if (isCompared(buffer)) endComparison(buffer.file)
+      else void compare(buffer.file)
     },
   },
   {

@@ -1,7 +1,8 @@
-import { useFoundFiles, useSessions, useStatus } from '@/api/queries'
+import { useFoundFiles, useSessions } from '@/api/queries'
 import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import type { CommandContext } from '@/app/command'
-import { COMMANDS, isEnabled } from '@/app/commands'
+import { runCommand } from '@/app/commands'
+import { useEnabledCommands } from '@/app/useEnabled'
 import { useT } from '@/lib/i18n'
 import { openPath } from '@/stores/ui'
 import type { Item } from './item'
@@ -16,22 +17,21 @@ export function useItems(query: string, context: CommandContext): Item[] {
   const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
   const files = useFoundFiles({ words: query.trim(), limit: MOST }).data?.files ?? []
-  // Some commands depend on the status: the items are computed again when it changes.
-  useStatus()
+  const commands = useEnabledCommands(context)
   const all: Item[] = [
     // A command on the focused message has no message here, because the palette has the focus.
-    ...COMMANDS.filter(
-      command => command.id !== 'palette' && command.scope !== 'message' && isEnabled(command, context),
-    ).map(command => {
-      const chord = chordOf(command, chosen)
-      return {
-        id: command.id,
-        group: 'commands' as const,
-        text: t(command.label, command.name && { name: t(command.name) }),
-        keys: chord ? keysOf(chord) : [],
-        run: () => command.run(context),
-      }
-    }),
+    ...commands
+      .filter(command => command.id !== 'palette' && command.scope !== 'message')
+      .map(command => {
+        const chord = chordOf(command, chosen)
+        return {
+          id: command.id,
+          group: 'commands' as const,
+          text: t(command.label, command.name && { name: t(command.name) }),
+          keys: chord ? keysOf(chord) : [],
+          run: () => runCommand(command.id, context),
+        }
+      }),
     ...sessions.map(s => ({
       id: s.id,
       group: 'sessions' as const,

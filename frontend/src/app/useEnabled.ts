@@ -1,0 +1,30 @@
+import { useSyncExternalStore } from 'react'
+import { queryClient } from '@/api/queries'
+import { useBuffers } from '@/stores/buffers'
+import { useLive } from '@/stores/live'
+import { useUi } from '@/stores/ui'
+import type { Command, CommandContext } from './command'
+import { COMMANDS, type CommandId, isEnabled } from './commands'
+
+const STORES = [useLive, useUi, useBuffers]
+
+/** Calls back when something changes that the `enabled` of a command reads. */
+function subscribe(onChange: () => void): () => void {
+  const cache = queryClient.getQueryCache().subscribe(({ type }) => {
+    // Queries are also added during rendering, when no component may be updated.
+    if (type === 'updated' || type === 'removed') onChange()
+  })
+  const stores = STORES.map(store => store.subscribe(onChange))
+  return () => {
+    cache()
+    for (const unsubscribe of stores) unsubscribe()
+  }
+}
+
+/** The enabled commands. Renders again only when they change. */
+export function useEnabledCommands(context: CommandContext): readonly Command<CommandId>[] {
+  const flags = useSyncExternalStore(subscribe, () =>
+    COMMANDS.map(command => (isEnabled(command, context) ? '1' : '0')).join(''),
+  )
+  return COMMANDS.filter((_, i) => flags[i] === '1')
+}
