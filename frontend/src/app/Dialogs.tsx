@@ -2,7 +2,6 @@ import { useSignedOut } from '@/api/signedOut'
 import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
 import { useUi } from '@/stores/ui'
-import type { CommandContext } from './command'
 import { DIALOGS } from './dialogTable'
 import { reconnect } from './follow'
 import { signIn } from './threads'
@@ -10,7 +9,7 @@ import { signIn } from './threads'
 const SignIn = onDemand(() => import('@/features/auth/SignIn'))
 
 /** The open dialog, with the sign-in dialog above it. */
-export function Dialogs({ context }: { context: CommandContext }) {
+export function Dialogs() {
   const name = useUi(ui => ui.dialog)
   const signedOut = useSignedOut()
   const Shown = name && DIALOGS[name]
@@ -26,12 +25,7 @@ export function Dialogs({ context }: { context: CommandContext }) {
         />
       )}
       {Shown && (
-        <Shown
-          key={name}
-          open
-          onOpenChange={open => useUi.setState({ dialog: open ? name : null })}
-          context={context}
-        />
+        <Shown key={name} open onOpenChange={open => useUi.setState({ dialog: open ? name : null })} />
       )}
     </ErrorBoundary>
   )

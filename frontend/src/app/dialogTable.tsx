@@ -4,14 +4,12 @@ import { useStatus } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
-import type { CommandContext } from './command'
+import { useCommandContext } from './commandContext'
 import { acceptSummary, bringBack, restore, undoAll } from './threads'
 
 export interface DialogProps {
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** The context in which commands run. */
-  context: CommandContext
 }
 
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
@@ -23,7 +21,8 @@ const Xray = onDemand(() => import('@/features/xray/Xray'))
 
 const close = (): void => useUi.setState({ dialog: null })
 
-function Recovery({ context: { sessionId }, ...props }: DialogProps) {
+function Recovery(props: DialogProps) {
+  const { sessionId } = useCommandContext()
   const t = useT()
   return (
     <RecoveryDialog
@@ -35,7 +34,8 @@ function Recovery({ context: { sessionId }, ...props }: DialogProps) {
   )
 }
 
-function Compress({ context: { sessionId }, ...props }: DialogProps) {
+function Compress(props: DialogProps) {
+  const { sessionId } = useCommandContext()
   if (!sessionId) return null
   return (
     <CompressDialog
@@ -56,7 +56,8 @@ function Model({ open, onOpenChange }: DialogProps) {
   return <ModelDialog model={model} open={open} onOpenChange={onOpenChange} />
 }
 
-function Undo({ context: { sessionId }, ...props }: DialogProps) {
+function Undo(props: DialogProps) {
+  const { sessionId } = useCommandContext()
   const work = useUi(ui => ui.undoOf)
   if (!sessionId || !work) return null
   return (
@@ -73,14 +74,15 @@ function Undo({ context: { sessionId }, ...props }: DialogProps) {
   )
 }
 
-function XrayDialog({ context: { sessionId }, ...props }: DialogProps) {
+function XrayDialog(props: DialogProps) {
+  const { sessionId } = useCommandContext()
   const work = useUi(ui => ui.xrayOf)
   return <Xray {...props} sessionId={sessionId} work={work} />
 }
 
 export const DIALOGS = {
-  palette: ({ context }: DialogProps) => <Palette only={null} context={context} />,
-  files: ({ context }: DialogProps) => <Palette only="files" context={context} />,
+  palette: () => <Palette only={null} />,
+  files: () => <Palette only="files" />,
   shortcuts: onDemand<DialogProps>(() => import('./ShortcutSheet')),
   model: Model,
   usage: onDemand<DialogProps>(() => import('@/features/usage/UsageDialog')),

@@ -17,8 +17,6 @@ export interface PageProps {
   /** The composer's text field. */
   input: RefObject<HTMLTextAreaElement | null>
   width: Width
-  onLeft: () => void
-  onRight: () => void
 }
 
 export interface Page {

@@ -4,7 +4,7 @@ import { useBuffers } from '@/stores/buffers'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import type { Command, CommandContext } from './command'
-import { COMMANDS, type CommandId, isEnabled } from './commands'
+import { COMMANDS, type CommandId, commandOf, isEnabled } from './commands'
 
 const STORES = [useLive, useUi, useBuffers]
 
@@ -19,6 +19,14 @@ function subscribe(onChange: () => void): () => void {
     cache()
     for (const unsubscribe of stores) unsubscribe()
   }
+}
+
+const never = () => () => {}
+
+/** Whether a command is enabled. */
+export function useEnabled(id: CommandId, context: CommandContext): boolean {
+  const command = commandOf(id)
+  return useSyncExternalStore(command.enabled ? subscribe : never, () => isEnabled(command, context))
 }
 
 /** The enabled commands. Renders again only when they change. */

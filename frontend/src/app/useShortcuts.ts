@@ -1,12 +1,9 @@
-import { useCallback, useEffect, useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import type { CommandContext } from './command'
-import { type CommandId, runCommand } from './commands'
 import { shortcutOf } from './shortcuts'
 
-/**
- * Runs the commands of pressed shortcuts. The returned function runs a command by its id and has a stable identity.
- */
-export function useShortcuts(context: CommandContext): (id: CommandId) => void {
+/** Runs the commands of pressed shortcuts. */
+export function useShortcuts(context: CommandContext): void {
   const latest = useRef(context)
   useEffect(() => {
     latest.current = context
@@ -21,5 +18,4 @@ export function useShortcuts(context: CommandContext): (id: CommandId) => void {
     window.addEventListener('keydown', onKey)
     return () => window.removeEventListener('keydown', onKey)
   }, [])
-  return useCallback(id => runCommand(id, latest.current), [])
 }

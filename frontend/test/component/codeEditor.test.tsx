@@ -7,6 +7,7 @@ import { openBuffer } from '@/features/editor/buffer'
 import CodeEditor from '@/features/editor/CodeEditor'
 import { EditorBar } from '@/features/editor/EditorBar'
 import { setLang } from '@/lib/i18n'
+import { Page } from '../commands'
 import { file } from '../file'
 
 afterEach(() => act(() => setLang('en')))
@@ -58,13 +59,13 @@ it('the search panel follows the language of the page', async () => {
 
 it('the token cost shows once', () => {
   const bar = (tokensBelow: boolean) => (
-    <EditorBar
-      buffer={openBuffer(file('memory/a.md'), 'x', 'e', 42)}
-      comparing={false}
-      onCompare={nothing}
-      onSave={nothing}
-      tokensBelow={tokensBelow}
-    />
+    <Page>
+      <EditorBar
+        buffer={openBuffer(file('memory/a.md'), 'x', 'e', 42)}
+        comparing={false}
+        tokensBelow={tokensBelow}
+      />
+    </Page>
   )
   const { rerender } = render(bar(false))
   expect(screen.queryByText('42 tokens')).not.toBeNull()

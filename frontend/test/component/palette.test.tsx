@@ -1,4 +1,3 @@
-import { QueryClientProvider } from '@tanstack/react-query'
 import { act, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { keys, queryClient } from '@/api/queries'
@@ -6,6 +5,7 @@ import Palette from '@/features/palette/Palette'
 import { getLang, setLang } from '@/lib/i18n'
 import { getTheme, setTheme } from '@/lib/theme'
 import { useUi } from '@/stores/ui'
+import { Page } from '../commands'
 import { serve } from '../fetch'
 import { approval } from '../unit/approvals'
 
@@ -15,17 +15,9 @@ function show(path = '/', rag_mode: boolean | null = true) {
   if (rag_mode !== null) queryClient.setQueryData(keys.status, { rag_mode })
   useUi.setState({ dialog: 'palette' })
   return render(
-    <QueryClientProvider client={queryClient}>
-      <Palette
-        only={null}
-        context={{
-          sessionId: path.split('/')[2] ?? null,
-          width: 'wide',
-          input: { current: null },
-          navigate: () => {},
-        }}
-      />
-    </QueryClientProvider>,
+    <Page sessionId={path.split('/')[2] ?? null}>
+      <Palette only={null} />
+    </Page>,
   )
 }
 const field = () => screen.getByRole('combobox')

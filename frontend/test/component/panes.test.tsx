@@ -1,14 +1,13 @@
-import { QueryClientProvider } from '@tanstack/react-query'
 import { act, fireEvent, render, screen } from '@testing-library/react'
 import { createRef, Profiler, type ReactNode } from 'react'
 import { afterEach, expect, it, vi } from 'vitest'
-import { queryClient } from '@/api/queries'
 import { PaneSplitter, SizedPane } from '@/app/SizedPane'
 import { ChatPane } from '@/features/chat/ChatPane'
 import Inspector from '@/features/inspector/Inspector'
 import Playground from '@/features/playground/Playground'
 import Sidebar from '@/features/sessions/Sidebar'
 import { useUi } from '@/stores/ui'
+import { Page } from '../commands'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -20,7 +19,6 @@ it('a change that a pane does not show does not re-render it', async () => {
       {pane}
     </Profiler>
   )
-  const nothing = () => {}
   const props = {
     sessionId: null,
     message: null,
@@ -28,11 +26,11 @@ it('a change that a pane does not show does not re-render it', async () => {
     width: 'wide' as const,
   }
   render(
-    <QueryClientProvider client={queryClient}>
-      {counted('chat', <ChatPane {...props} onLeft={nothing} onRight={nothing} />)}
-      {counted('playground', <Playground width="wide" onLeft={nothing} onRight={nothing} />)}
+    <Page>
+      {counted('chat', <ChatPane {...props} />)}
+      {counted('playground', <Playground width="wide" />)}
       {counted('files', <Inspector back={null} />)}
-    </QueryClientProvider>,
+    </Page>,
   )
   await act(async () => {})
   expect(new Set(rendered)).toEqual(new Set(['chat', 'playground', 'files']))
@@ -55,23 +53,16 @@ it('moving a splitter re-renders no pane', async () => {
   let renders = 0
   const nothing = () => {}
   render(
-    <QueryClientProvider client={queryClient}>
+    <Page>
       <PaneSplitter of="left" direction={1} label="resize" controls="pane-left" onCollapse={nothing} />
       <SizedPane of="left" width="wide" className="sized">
         <Profiler id="panes" onRender={() => renders++}>
-          <Sidebar sessionId={null} onNew={nothing} />
-          <ChatPane
-            sessionId={null}
-            message={null}
-            input={createRef()}
-            width="wide"
-            onLeft={nothing}
-            onRight={nothing}
-          />
+          <Sidebar sessionId={null} />
+          <ChatPane sessionId={null} message={null} input={createRef()} width="wide" />
           <Inspector back={null} />
         </Profiler>
       </SizedPane>
-    </QueryClientProvider>,
+    </Page>,
   )
   await act(async () => {})
   expect(renders).toBeGreaterThan(0)

@@ -1,4 +1,3 @@
-import { QueryClientProvider } from '@tanstack/react-query'
 import { act, fireEvent, render, renderHook, screen, waitFor, within } from '@testing-library/react'
 import type { ReactNode } from 'react'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -16,6 +15,7 @@ import { SECTIONS } from '@/features/settings/sections'
 import { t } from '@/lib/i18n'
 import { ROOTS } from '@/lib/roots'
 import { useUi } from '@/stores/ui'
+import { Page } from '../commands'
 
 vi.stubGlobal('fetch', () => new Promise(() => {}))
 afterEach(() => {
@@ -23,17 +23,13 @@ afterEach(() => {
   useUi.setState({ dialog: null, undoOf: null, tab: 'memory', beside: 'chunks' })
 })
 
-const show = (children: ReactNode) =>
-  render(<QueryClientProvider client={queryClient}>{children}</QueryClientProvider>)
+const show = (children: ReactNode, sessionId: string | null = null) =>
+  render(<Page sessionId={sessionId}>{children}</Page>)
 
 describe('the table of dialogs', () => {
-  const context = (sessionId: string | null) => ({
-    ...{ sessionId, width: 'wide' as const, input: { current: null }, navigate: () => {} },
-  })
-
   it.each(Object.keys(DIALOGS) as DialogName[])('opens %s by its name alone', async name => {
     useUi.setState({ dialog: name, undoOf: 'w1' })
-    show(<Dialogs context={context('s1')} />)
+    show(<Dialogs />, 's1')
     const dialog = await screen.findByRole('dialog', {}, { timeout: 15_000 })
     expect(dialog.textContent).not.toBe('')
     fireEvent.keyDown(dialog, { key: 'Escape' })
@@ -43,7 +39,7 @@ describe('the table of dialogs', () => {
 
   it('shows nothing for a dialog that needs a conversation if none is open', async () => {
     useUi.setState({ dialog: 'compress' })
-    const { container } = show(<Dialogs context={context(null)} />)
+    const { container } = show(<Dialogs />)
     await act(async () => {})
     expect(container.textContent).toBe('')
   })

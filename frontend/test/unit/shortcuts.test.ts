@@ -12,12 +12,10 @@ import { putFile, useBuffers } from '@/stores/buffers'
 import { updateThread } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { emptyThread } from '@/thread/model'
+import { contextOf as context } from '../commands'
 import { file } from '../file'
 import { approval } from './approvals'
 
-const context = (sessionId: string | null = null) => ({
-  ...{ sessionId, width: 'wide' as const, input: { current: null }, navigate: () => {} },
-})
 /** A conversation whose answer is being written. */
 function run(id: string): void {
   updateThread(id, () => ({ phase: 'ready', thread: { ...emptyThread(id), running: { workId: 'w1' } } }))

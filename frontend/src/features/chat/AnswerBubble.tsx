@@ -42,7 +42,9 @@ function isQuiet(entry: AssistantEntry): boolean {
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const { entry, activity, since, onRetry, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
   const t = useT()
-  const hint = useHint()
+  const copyMessageHint = useHint('copyMessage')
+  const regenerateHint = useHint('regenerate')
+  const branchHereHint = useHint('branchHere')
   const running = entry.outcome.kind === 'running'
   const copying = useCopy(() => plainText(entry))
   useMounted(messageActions, entry.id, {
@@ -81,18 +83,9 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
       {!running && (
         <div className="mt-1 flex items-center gap-2">
           <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-            <CopyingButton
-              label={t('copyMessage')}
-              title={hint(t('copyMessage'), 'copyMessage')}
-              copying={copying}
-            />
+            <CopyingButton {...copyMessageHint} copying={copying} />
             {onRegenerate && (
-              <IconButton
-                label={t('regenerate')}
-                title={hint(t('regenerate'), 'regenerate')}
-                size="smallIcon"
-                onClick={onRegenerate}
-              >
+              <IconButton {...regenerateHint} size="smallIcon" onClick={onRegenerate}>
                 <RefreshCw size={13} aria-hidden />
               </IconButton>
             )}
@@ -100,12 +93,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
               <ScanSearch size={14} aria-hidden />
             </IconButton>
             {onBranch && (
-              <IconButton
-                label={t('branchHere')}
-                title={hint(t('branchHere'), 'branchHere')}
-                size="smallIcon"
-                onClick={onBranch}
-              >
+              <IconButton {...branchHereHint} size="smallIcon" onClick={onBranch}>
                 <GitBranch size={14} aria-hidden />
               </IconButton>
             )}

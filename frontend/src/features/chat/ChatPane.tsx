@@ -16,6 +16,7 @@ import {
   switchBranch,
   undo,
 } from '@/app/threads'
+import { useRun } from '@/app/useCommand'
 import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
 import { Pending } from '@/components/ui/Skeleton'
@@ -50,8 +51,9 @@ function clearDraft(key: string): void {
   setDraftFiles(key, [])
 }
 
-export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: PageProps) {
+export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const t = useT()
+  const run = useRun()
   const [, navigate] = useLocation()
   const view = useUi(ui => ui.view)
   const editing = useUi(ui => ui.editing)
@@ -110,7 +112,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const chosen = sessionId === null ? fresh : (thread?.chosen ?? NOTHING_CHOSEN)
   const answers = models && effective(models, chosen)
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
-  const openModel = () => useUi.setState({ dialog: 'model' })
+  const openModel = () => run('model')
   const blocked: Blocked | null =
     connection === 'lost' && (sessionId === null || outbox.some(isQueued))
       ? { reason: t('cannotSendOffline') }
@@ -132,8 +134,6 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         title={title}
         state={asked ? 'approval' : thread?.running ? 'running' : 'idle'}
         width={width}
-        onLeft={onLeft}
-        onRight={onRight}
       />
       <ConnectionBanner connection={connection} />
       <StaleBanner />

@@ -6,7 +6,6 @@ import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
-import { useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
@@ -29,8 +28,8 @@ interface Props {
 /** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
   const { content, attachments, branches, id, onEdit, onSwitchBranch } = props
-  const t = useT()
-  const hint = useHint()
+  const editMessageHint = useHint('editMessage')
+  const copyMessageHint = useHint('copyMessage')
   const editing = useUi(s => s.editing === id)
   const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   const copying = useCopy(() => content)
@@ -63,22 +62,11 @@ export const UserBubble = memo(function UserBubble(props: Props) {
         )}
         <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
           {onEdit && (
-            <IconButton
-              label={t('editMessage')}
-              title={hint(t('editMessage'), 'editMessage')}
-              size="smallIcon"
-              onClick={() => setEditing(true)}
-            >
+            <IconButton {...editMessageHint} size="smallIcon" onClick={() => setEditing(true)}>
               <Pencil size={13} aria-hidden />
             </IconButton>
           )}
-          {content !== '' && (
-            <CopyingButton
-              label={t('copyMessage')}
-              title={hint(t('copyMessage'), 'copyMessage')}
-              copying={copying}
-            />
-          )}
+          {content !== '' && <CopyingButton {...copyMessageHint} copying={copying} />}
         </div>
       </div>
       {branches.length > 1 && (

@@ -1,6 +1,6 @@
 import { GitCompare, Save } from 'lucide-react'
+import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { Badge } from '@/components/ui/Badge'
-import { Button, IconButton } from '@/components/ui/Button'
 import { clock, count } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
 import { type Buffer, isDirty } from './buffer'
@@ -28,11 +28,9 @@ interface Props {
   comparing: boolean
   /** A line below shows the tokens of the text. */
   tokensBelow: boolean
-  onCompare: () => void
-  onSave: () => void
 }
 
-export function EditorBar({ buffer, comparing, tokensBelow, onCompare, onSave }: Props) {
+export function EditorBar({ buffer, comparing, tokensBelow }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
@@ -50,19 +48,19 @@ export function EditorBar({ buffer, comparing, tokensBelow, onCompare, onSave }:
       )}
       <Badge tone={badge.tone}>{badge.words}</Badge>
       {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
-        <IconButton
+        <CommandIconButton
+          command="diffFile"
           label={t(comparing ? 'compareEnd' : 'compareBeforeSave')}
           size="smallIcon"
           aria-pressed={comparing}
-          onClick={onCompare}
         >
           <GitCompare size={14} aria-hidden />
-        </IconButton>
+        </CommandIconButton>
       )}
-      <Button size="small" look="solid" disabled={!savable} onClick={onSave}>
+      <CommandButton command="saveFile" size="small" look="solid" disabled={!savable}>
         <Save size={13} aria-hidden />
         {t('save')}
-      </Button>
+      </CommandButton>
     </div>
   )
 }

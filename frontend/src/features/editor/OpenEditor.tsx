@@ -1,7 +1,7 @@
 import { useT } from '@/lib/i18n'
 import type { Comparing } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
-import { compare, edit, endComparison, keepMine, loadDisk, save, saveUnasked } from './actions'
+import { compare, edit, endComparison, keepMine, loadDisk, saveUnasked } from './actions'
 import { BudgetLine } from './BudgetLine'
 import { useBudget } from './budget'
 import { type Buffer, isDirty, isOfDisk } from './buffer'
@@ -26,13 +26,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
   const disk = comparing?.file === file ? comparing.disk : null
   return (
     <>
-      <EditorBar
-        buffer={buffer}
-        comparing={disk !== null}
-        tokensBelow={budget !== null}
-        onCompare={() => (disk === null ? void compare(file) : endComparison(file))}
-        onSave={() => void save(file)}
-      />
+      <EditorBar buffer={buffer} comparing={disk !== null} tokensBelow={budget !== null} />
       <BudgetLine budget={budget} />
       {untrusted && (
         <Trust file={file} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />

@@ -1,4 +1,5 @@
 import type { ModelStatus } from '@/api/types'
+import { useRun } from '@/app/useCommand'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { stateOf } from './words'
@@ -8,18 +9,18 @@ const DOT = { ok: 'bg-ok', busy: 'bg-accent animate-pulse', warn: 'bg-warn', bad
 interface Props {
   /** Undefined until the server has reported it; the space of its two lines is reserved. */
   model: ModelStatus | undefined
-  onOpen: () => void
 }
 
-/** The model, at the bottom of the session list. */
-export function ModelLine({ model, onOpen }: Props) {
+/** The model and its state; a click opens the dialog that connects another. */
+export function ModelLine({ model }: Props) {
   const t = useT()
+  const run = useRun()
   if (!model) return <div aria-hidden className="box-content h-[2lh] py-0.5 text-meta pointer-coarse:py-2" />
   const { words, tone } = stateOf(model, t)
   return (
     <button
       type="button"
-      onClick={onOpen}
+      onClick={() => run('model')}
       title={words}
       className="flex w-full min-w-0 items-start gap-2 rounded-md px-1 py-0.5 text-start text-meta hover:bg-hover pointer-coarse:py-2"
     >

@@ -1,7 +1,6 @@
 import { FileText, MessageSquare, Search, Terminal } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import type { CommandContext } from '@/app/command'
 import { Kbd } from '@/components/ui/Kbd'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -15,17 +14,16 @@ const ICONS = { commands: Terminal, sessions: MessageSquare, files: FileText }
 interface Props {
   /** The only group to choose from; null for all. */
   only: Item['group'] | null
-  context: CommandContext
 }
 
-export default function Palette({ only, context }: Props) {
+export default function Palette({ only }: Props) {
   const t = useT()
   const set = useUi(s => s.set)
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
   const composition = useComposition()
-  const items = useItems(query, context).filter(item => only === null || item.group === only)
+  const items = useItems(query).filter(item => only === null || item.group === only)
   const hint = only === 'files' ? 'openFileByName' : 'paletteHint'
   const active = Math.min(at, items.length - 1)
   const pick = (item: Item | undefined) => {

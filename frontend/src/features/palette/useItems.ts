@@ -1,6 +1,6 @@
 import { useFoundFiles, useSessions } from '@/api/queries'
 import { chordOf, keysOf, useChosenChords } from '@/app/chords'
-import type { CommandContext } from '@/app/command'
+import { useCommandContext } from '@/app/commandContext'
 import { runCommand } from '@/app/commands'
 import { useEnabledCommands } from '@/app/useEnabled'
 import { useT } from '@/lib/i18n'
@@ -12,8 +12,9 @@ import { matches } from './match'
 const MOST = 12
 const FIRST = 5
 
-export function useItems(query: string, context: CommandContext): Item[] {
+export function useItems(query: string): Item[] {
   const t = useT()
+  const context = useCommandContext()
   const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
   const files = useFoundFiles({ words: query.trim(), limit: MOST }).data?.files ?? []

@@ -21,10 +21,10 @@ const TABS = [
   ['tests', 'tabTests'],
 ] as const
 
-type Props = Pick<PageProps, 'width' | 'onLeft' | 'onRight'>
+type Props = Pick<PageProps, 'width'>
 
 /** The page for trying out what a search finds, and why. */
-export default function Playground({ width, onLeft, onRight }: Props) {
+export default function Playground({ width }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
   const [trial, change] = useTrial()
@@ -33,7 +33,7 @@ export default function Playground({ width, onLeft, onRight }: Props) {
   const folders = (['knowledge', 'memory'] as const).map(value => ({ value, words: t(value) }))
   return (
     <Pane id="pane-play" aria-labelledby="play-title">
-      <PaneHeader id="play-title" title={t('playground')} width={width} onLeft={onLeft} onRight={onRight} />
+      <PaneHeader id="play-title" title={t('playground')} width={width} />
       <Tabs value={trial.tab} onChange={tab => change({ tab })} className="flex min-h-0 flex-1 flex-col">
         <div className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
           <TabList

@@ -2,7 +2,7 @@ import type { MouseEvent } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { StateMark } from './SessionRow'
+import { StateMark } from './StateMark'
 
 interface Props {
   session: SessionSummary

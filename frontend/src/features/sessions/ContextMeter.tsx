@@ -1,6 +1,6 @@
 import { Wrench } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
-import { Button, IconButton } from '@/components/ui/Button'
+import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { Meter } from '@/components/ui/Meter'
 import { cn } from '@/lib/cn'
 import { compactCount } from '@/lib/format'
@@ -10,11 +10,10 @@ interface Props {
   /** Null if there is no session yet. */
   count: TokenCount | null
   window: number
-  onCompress: (() => void) | null
 }
 
 /** How full the context window is; from 75 % on it says what to do about it. */
-export function ContextMeter({ count, window, onCompress }: Props) {
+export function ContextMeter({ count, window }: Props) {
   const t = useT()
   const used = count?.total_tokens ?? 0
   const size = count?.context_window || window
@@ -33,18 +32,16 @@ export function ContextMeter({ count, window, onCompress }: Props) {
           </div>
           <Meter value={used} max={size} label={t('context')} text={text} />
         </div>
-        <IconButton label={t('compress')} look="soft" disabled={!onCompress} onClick={() => onCompress?.()}>
+        <CommandIconButton command="compress" look="soft">
           <Wrench size={15} aria-hidden />
-        </IconButton>
+        </CommandIconButton>
       </div>
       {percent >= 75 && (
         <div className={cn('mt-1 text-meta', percent >= 90 ? 'text-bad' : 'text-warn')}>
           <p>{t('contextFull', { n: percent })}</p>
-          {onCompress && (
-            <Button size="small" onClick={onCompress}>
-              {t('compress')}
-            </Button>
-          )}
+          <CommandButton command="compress" size="small">
+            {t('compress')}
+          </CommandButton>
         </div>
       )}
     </div>

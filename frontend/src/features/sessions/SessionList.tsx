@@ -25,7 +25,6 @@ interface Props {
   onDelete: (session: SessionSummary) => void
   onPin: (session: SessionSummary, on: boolean) => void
   onArchive: (session: SessionSummary, archived: boolean) => void
-  onExport: (session: SessionSummary, format: 'md' | 'json') => void
   onStop: (session: SessionSummary) => void
   /** Ids selected at the start of the selection mode; null outside it. */
   choosing: readonly string[] | null
@@ -33,20 +32,8 @@ interface Props {
 }
 
 export function SessionList(props: Props) {
-  const {
-    sessions,
-    kept,
-    error,
-    waiting,
-    current,
-    onOpen,
-    onRename,
-    onDelete,
-    onPin,
-    onArchive,
-    onExport,
-    onStop,
-  } = props
+  const { sessions, kept, error, waiting, current, onOpen, onRename, onDelete, onPin, onArchive, onStop } =
+    props
   const { choosing, onChoosing } = props
   const t = useT()
   const counts = useSeen(s => s.counts)
@@ -91,7 +78,6 @@ export function SessionList(props: Props) {
               archived={name === 'archived'}
               onPin={on => onPin(session, on)}
               onArchive={archived => onArchive(session, archived)}
-              onExport={format => onExport(session, format)}
               onStop={() => onStop(session)}
               onChoose={range =>
                 onChoosing(range && current ? between(shown, current, session.id) : [session.id])

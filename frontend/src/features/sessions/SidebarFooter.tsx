@@ -1,8 +1,9 @@
 import { BookOpen, ChartColumn, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
-import { useHint } from '@/app/hint'
-import { Button, IconButton } from '@/components/ui/Button'
+import { useRun } from '@/app/useCommand'
+import { CommandButton, CommandIconButton } from '@/components/CommandButton'
+import { Button } from '@/components/ui/Button'
 import { Switch } from '@/components/ui/Switch'
 import { ModelLine } from '@/features/model/ModelLine'
 import { cn } from '@/lib/cn'
@@ -23,38 +24,18 @@ interface Props {
   connection: ShownConnection
   /** Null if there is no session whose messages could be shown. */
   raw: { shown: boolean; toggle: () => void } | null
-  onRag: (on: boolean) => void
-  onCompress: (() => void) | null
-  onModel: () => void
-  onXray: () => void
-  onShortcuts: () => void
-  onSettings: () => void
-  onUsage: () => void
 }
 
-export function SidebarFooter(props: Props) {
-  const {
-    status,
-    tokens,
-    connection,
-    raw,
-    onRag,
-    onCompress,
-    onModel,
-    onXray,
-    onShortcuts,
-    onSettings,
-    onUsage,
-  } = props
+export function SidebarFooter({ status, tokens, connection, raw }: Props) {
   const t = useT()
-  const hint = useHint()
+  const run = useRun()
   const { word, dot } = LINK[connection]
   return (
     <div className="space-y-2.5 border-t p-3">
       <div className="flex flex-wrap gap-1.5">
         <Switch
           on={status?.rag_mode ?? false}
-          onChange={onRag}
+          onChange={on => run(on ? 'ragOn' : 'ragOff')}
           disabled={!status}
           label={t('rag')}
           hint={t('ragHint')}
@@ -75,36 +56,33 @@ export function SidebarFooter(props: Props) {
           <Code size={13} aria-hidden />
           {t('rawShort')}
         </Button>
-        <Button size="small" round look="ghost" aria-label={t('xray')} title={t('xrayHint')} onClick={onXray}>
+        <CommandButton
+          command="xray"
+          size="small"
+          round
+          look="ghost"
+          aria-label={t('xray')}
+          title={t('xrayHint')}
+        >
           <ScanSearch size={13} aria-hidden />
           {t('xrayShort')}
-        </Button>
+        </CommandButton>
       </div>
-      <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />
-      <ModelLine model={status?.model} onOpen={onModel} />
+      <ContextMeter count={tokens} window={status?.model.context_window ?? 0} />
+      <ModelLine model={status?.model} />
       <div className="flex items-center gap-2 px-1 text-fg-3 text-meta">
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
         <span className="me-auto">{t(word)}</span>
         {status && <span className="tabular-nums">v{status.version}</span>}
-        <IconButton
-          label={t('shortcuts')}
-          title={hint(t('shortcuts'), 'shortcuts')}
-          size="smallIcon"
-          onClick={onShortcuts}
-        >
+        <CommandIconButton command="shortcuts" size="smallIcon">
           <Keyboard size={15} aria-hidden />
-        </IconButton>
-        <IconButton label={t('usage')} size="smallIcon" onClick={onUsage}>
+        </CommandIconButton>
+        <CommandIconButton command="usage" size="smallIcon">
           <ChartColumn size={15} aria-hidden />
-        </IconButton>
-        <IconButton
-          label={t('settings')}
-          title={hint(t('settings'), 'settings')}
-          size="smallIcon"
-          onClick={onSettings}
-        >
+        </CommandIconButton>
+        <CommandIconButton command="settings" size="smallIcon">
           <Settings size={15} aria-hidden />
-        </IconButton>
+        </CommandIconButton>
       </div>
     </div>
   )

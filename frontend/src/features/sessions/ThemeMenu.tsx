@@ -1,9 +1,11 @@
 import { Monitor, Moon, Sun } from 'lucide-react'
+import { CommandMenuItem } from '@/components/CommandMenuItem'
 import { IconButton } from '@/components/ui/Button'
-import { Menu, MenuItem } from '@/components/ui/Menu'
+import { Menu } from '@/components/ui/Menu'
 import { useT } from '@/lib/i18n'
-import { setTheme, useTheme } from '@/lib/theme'
+import { useTheme } from '@/lib/theme'
 
+/** Each theme, with the command that chooses it; the name of the command is the word for the theme. */
 const CHOICES = [
   ['light', 'themeLight', Sun],
   ['dark', 'themeDark', Moon],
@@ -22,15 +24,14 @@ export function ThemeMenu() {
         </IconButton>
       }
     >
-      {CHOICES.map(([value, word, Choice]) => (
-        <MenuItem
+      {CHOICES.map(([value, command, Choice]) => (
+        <CommandMenuItem
           key={value}
+          command={command}
+          label={t(command)}
           icon={<Choice size={14} aria-hidden />}
           checked={value === theme}
-          onSelect={() => setTheme(value)}
-        >
-          {t(word)}
-        </MenuItem>
+        />
       ))}
     </Menu>
   )

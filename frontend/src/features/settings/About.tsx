@@ -1,8 +1,8 @@
 import { LogOut } from 'lucide-react'
 import { useStatus } from '@/api/queries'
+import { useCommand } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { signOut } from '@/features/auth/signOut'
 import { useSay, useT } from '@/lib/i18n'
 import { levelWord, sandboxNote } from './sandbox'
 
@@ -11,6 +11,7 @@ export function About() {
   const t = useT()
   const say = useSay()
   const status = useStatus().data
+  const signOut = useCommand('signOut')
   if (!status) return <Skeleton label={t('loading')} />
   const level = levelWord(status.sandbox.level)
   const note = sandboxNote(say, status.sandbox)
@@ -25,10 +26,10 @@ export function About() {
           title={note === status.sandbox.note ? undefined : status.sandbox.note}
         />
       </dl>
-      {status.needs_token && (
-        <Button className="mt-3" onClick={() => void signOut()}>
+      {signOut.enabled && (
+        <Button className="mt-3" onClick={signOut.run}>
           <LogOut size={14} aria-hidden />
-          {t('signOut')}
+          {signOut.label}
         </Button>
       )}
     </>

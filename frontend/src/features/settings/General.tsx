@@ -1,6 +1,6 @@
 import { Keyboard, Save, Square, Volume2 } from 'lucide-react'
 import type { Root } from '@/api/endpoints'
-import { Button } from '@/components/ui/Button'
+import { CommandButton } from '@/components/CommandButton'
 import { Segmented } from '@/components/ui/Segmented'
 import { Switch } from '@/components/ui/Switch'
 import { setLang, useLang, useT } from '@/lib/i18n'
@@ -36,10 +36,10 @@ export function General() {
           ]}
           onChange={setTheme}
         />
-        <Button onClick={() => useUi.setState({ dialog: 'shortcuts' })}>
+        <CommandButton command="shortcuts">
           <Keyboard size={14} aria-hidden />
           {t('shortcuts')}
-        </Button>
+        </CommandButton>
       </div>
       <fieldset className="mt-3 flex flex-wrap items-center gap-1.5">
         <legend className="mb-1.5 text-fg-2 text-small">{t('autosave')}</legend>

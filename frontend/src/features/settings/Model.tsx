@@ -1,9 +1,8 @@
 import { ChartColumn } from 'lucide-react'
 import { useStatus } from '@/api/queries'
-import { Button } from '@/components/ui/Button'
+import { CommandButton } from '@/components/CommandButton'
 import { ModelLine } from '@/features/model/ModelLine'
 import { useT } from '@/lib/i18n'
-import { useUi } from '@/stores/ui'
 
 /** The current model, and its usage. */
 export function Model() {
@@ -12,12 +11,12 @@ export function Model() {
   return (
     <div className="flex flex-wrap items-center gap-2">
       <div className="min-w-0 flex-1">
-        <ModelLine model={model} onOpen={() => useUi.setState({ dialog: 'model' })} />
+        <ModelLine model={model} />
       </div>
-      <Button size="small" onClick={() => useUi.setState({ dialog: 'usage' })}>
+      <CommandButton command="usage" size="small">
         <ChartColumn size={14} aria-hidden />
         {t('usage')}
-      </Button>
+      </CommandButton>
     </div>
   )
 }

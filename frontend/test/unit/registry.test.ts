@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { DIALOGS } from '@/app/dialogTable'
+
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
+const read = (name: string): string => readFileSync(`src/${name}`, 'utf8')
+const opened = /(?:dialog: |toggleDialog\()'(\w+)'/g
+
+const commands = files.filter(name => /[cC]ommands\.ts$/.test(name)).map(read)
+/** The dialogs that a command opens, by their names. */
+const withCommand = new Set([
+  ...commands.flatMap(text => [...text.matchAll(opened)].map(([, name]) => name)),
+  // It is opened through a function, because it is also shown for an answer.
+  'xray',
+])
+
+/** What a component says to open a dialog without its command. */
+const bypasses = (text: string): string[] => [
+  ...[...text.matchAll(opened)].filter(([, name]) => withCommand.has(name)).map(([found]) => found),
+  ...[...text.matchAll(/showXray\(null\)|\b(setTheme|nextLang|switchRag|signOut)\(/g)].map(
+    ([found]) => found,
+  ),
+]
+
+it('a component opens a dialog by its command', () => {
+  expect([...withCommand].filter(name => name && !(name in DIALOGS))).toEqual([])
+  expect(withCommand.size).toBeGreaterThan(7)
+  const found = files
+    .filter(name => name.endsWith('.tsx') && name !== 'app/dialogTable.tsx')
+    .flatMap(name => bypasses(read(name)).map(what => `${name}: ${what}`))
+  expect(found).toEqual([])
+})
+
+it('a component that bypasses a command is detected, and others are not', () => {
+  expect(bypasses("onClick={() => set({ dialog: 'usage' })}")).toEqual(["dialog: 'usage'"])
+  expect(bypasses("toggleDialog('settings')")).toEqual(["toggleDialog('settings'"])
+  expect(bypasses('showXray(null); void signOut()')).toEqual(['showXray(null)', 'signOut('])
+  expect(bypasses("showXray(entry.workId); useUi.setState({ dialog: 'undo', undoOf })")).toEqual([])
+  expect(bypasses("run('usage'); useCommand('signOut'); set({ dialog: null })")).toEqual([])
+})
