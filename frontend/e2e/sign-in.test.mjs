@@ -12,6 +12,26 @@ const readable = page =>
   )
 const dialog = page => page.getByRole('dialog', { name: 'Sign in' })
 
+async function signIn(page) {
+  await dialog(page).locator('input').fill(TOKEN)
+  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+}
+
+/** A page of its own session: the link of the server works only once. */
+async function openSignedIn(open) {
+  const page = await open({ ready: dialog })
+  await signIn(page)
+  return page
+}
+
+/** Ends the session of the page. The network comes back: the stream is opened again, and no other request is sent. */
+async function endSession(page) {
+  await page.context().clearCookies()
+  await page.evaluate(() => void window.dispatchEvent(new Event('online')))
+  await dialog(page).waitFor()
+}
+
 test('the printed link signs in once and leaves nothing in the address', async ({ app, open }) => {
   const link = await app.link()
   const path = link.slice(app.url.length)
@@ -35,9 +55,7 @@ test('the token is typed once and no script can read it afterwards', async ({ op
   await dialog(page).getByRole('textbox').or(dialog(page).locator('input')).first().fill('wrong')
   await dialog(page).getByRole('button', { name: 'Sign in' }).click()
   await dialog(page).getByRole('alert').waitFor()
-  await dialog(page).locator('input').fill(TOKEN)
-  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
-  await dialog(page).waitFor({ state: 'detached' })
+  await signIn(page)
   assert.ok(!(await readable(page)).includes(TOKEN))
   const cookies = await page.context().cookies()
   assert.deepEqual(
@@ -47,27 +65,53 @@ test('the token is typed once and no script can read it afterwards', async ({ op
   assert.ok(!cookies[0].value.includes(TOKEN))
 })
 
-test('a session that ends shows the sign-in, and the page continues afterwards', async ({ app, open }) => {
-  const path = (await app.link()).slice(app.url.length)
-  const page = await open({ path })
+test('a session that ends shows the sign-in, and the page continues afterwards', async ({ open }) => {
+  const page = await openSignedIn(open)
   const message = page.getByRole('textbox', { name: 'Message', exact: true })
   await message.fill('not sent yet')
-  await page.context().clearCookies()
-  // The network comes back: the stream is opened again, and no other request is sent.
-  await page.evaluate(() => void window.dispatchEvent(new Event('online')))
-  await dialog(page).waitFor()
-  await dialog(page).locator('input').fill(TOKEN)
-  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
-  await dialog(page).waitFor({ state: 'detached' })
+  await endSession(page)
+  await signIn(page)
   await page.getByText('Connected', { exact: true }).waitFor()
   assert.equal(await message.inputValue(), 'not sent yet')
 })
 
+test('a session that ends while the settings are open covers them, until the person signs in', async ({
+  open,
+}) => {
+  const page = await openSignedIn(open)
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  await page.keyboard.press('ControlOrMeta+Comma')
+  await settings.waitFor()
+  const box = await settings.boundingBox()
+  await endSession(page)
+  assert.equal(await settings.count(), 0, 'a screen reader does not find the settings')
+  assert.equal(await page.title(), 'miniclaw')
+  assert.ok(
+    await page.evaluate(
+      ([x, y]) => document.elementFromPoint(x, y).closest('[role=dialog], main') === null,
+      [box.x + 8, box.y + 8],
+    ),
+    'the settings are covered',
+  )
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('ControlOrMeta+k')
+  for (let i = 0; i < 4; i++) {
+    await page.keyboard.press('Tab')
+    assert.ok(
+      await page.evaluate(() =>
+        document.activeElement.closest('[role=dialog]')?.querySelector('[type=password]'),
+      ),
+      'the focus stays in the sign-in',
+    )
+  }
+  assert.equal(await page.getByRole('dialog').count(), 1)
+  await signIn(page)
+  await settings.waitFor()
+  assert.equal(await dialog(page).count(), 0)
+})
+
 test('signing out clears the browser, and the page asks for the token again', async ({ app, open }) => {
-  const page = await open({ ready: dialog })
-  await dialog(page).locator('input').fill(TOKEN)
-  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
-  await dialog(page).waitFor({ state: 'detached' })
+  const page = await openSignedIn(open)
   const message = page.getByRole('textbox', { name: 'Message', exact: true })
   await message.fill('a secret plan')
   await page.waitForFunction(() => Object.values(localStorage).some(kept => kept.includes('a secret plan')))

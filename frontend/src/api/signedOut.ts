@@ -5,6 +5,13 @@ import { create } from 'zustand'
 const useSession = create<{ signedOut: boolean; signIns: number }>(() => ({ signedOut: false, signIns: 0 }))
 
 export const useSignedOut = (): boolean => useSession(s => s.signedOut)
+export const isSignedOut = (): boolean => useSession.getState().signedOut
+
+/** Calls back when the session ends, before the page shows it. Returns the function that unsubscribes. */
+export const onSignedOut = (listener: () => void): (() => void) =>
+  useSession.subscribe((now, before) => {
+    if (now.signedOut && !before.signedOut) listener()
+  })
 
 /** Call this before sending a request; the returned function reports that the response was a 401. */
 export function watchSession(): () => void {

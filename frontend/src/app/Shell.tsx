@@ -6,6 +6,7 @@ import { CommandProvider } from './commandContext'
 import { Dialogs } from './Dialogs'
 import { Panes } from './Panes'
 import { placeAt } from './pages'
+import { SignInGate } from './SignInGate'
 import { StatusRegion } from './StatusRegion'
 import { useFileAddress } from './useFileAddress'
 import { usePlace } from './usePlace'
@@ -30,6 +31,7 @@ export function Shell() {
       <Panes place={place} width={width} input={input} />
       <Dialogs />
       <Toasts />
+      <SignInGate />
       <StatusRegion />
     </CommandProvider>
   )

@@ -1,4 +1,5 @@
 /** All commands. Keys, tooltips, the help sheet and the palette read this table, in its order. */
+import { isSignedOut } from '@/api/signedOut'
 import { approvalCommands } from '@/features/approvals/commands'
 import { authCommands } from '@/features/auth/commands'
 import { chatCommands, messageCommands } from '@/features/chat/commands'
@@ -52,8 +53,8 @@ export function commandOf(id: CommandId): Command<CommandId> {
 export const isEnabled = (command: Command, context: CommandContext): boolean =>
   command.enabled?.(context) ?? true
 
-/** Runs a command if it is enabled. */
+/** Runs a command if it is enabled. While the sign-in covers the page, no command runs. */
 export function runCommand(id: CommandId, context: CommandContext): void {
   const command = commandOf(id)
-  if (isEnabled(command, context)) command.run(context)
+  if (!isSignedOut() && isEnabled(command, context)) command.run(context)
 }

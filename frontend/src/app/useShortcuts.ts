@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react'
+import { isSignedOut } from '@/api/signedOut'
 import type { CommandContext } from './command'
 import { shortcutOf } from './shortcuts'
 
@@ -10,6 +11,8 @@ export function useShortcuts(context: CommandContext): void {
   })
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
+      // The sign-in covers the page: its keys belong to the browser.
+      if (isSignedOut()) return
       const command = shortcutOf(event, latest.current)
       if (!command) return
       event.preventDefault()

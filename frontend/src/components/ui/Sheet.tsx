@@ -16,6 +16,7 @@ export function Sheet({ open, onOpenChange, title, children }: Props) {
         <Radix.Overlay className="fixed inset-0 z-30 bg-black/25" />
         <Radix.Content
           aria-describedby={undefined}
+          data-sheet
           className="slide-in fixed inset-y-2 right-2 z-40 flex w-[min(460px,92vw)] flex-col rounded-xl bg-[var(--pane-solid)]"
         >
           <Radix.Title className="sr-only">{title}</Radix.Title>

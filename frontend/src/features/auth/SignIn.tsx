@@ -3,9 +3,10 @@ import { type FormEvent, useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Input } from '@/components/ui/Input'
+import { RequiredDialog } from '@/components/ui/RequiredDialog'
 import { useT } from '@/lib/i18n'
 
-/** Covers the page, which stays mounted beneath: a draft survives signing in again. */
+/** Asks for the token. The page stays mounted beneath, so that a draft survives signing in again. */
 export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
   const t = useT()
   const [token, setToken] = useState('')
@@ -14,22 +15,16 @@ export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Prom
     event.preventDefault()
     setProblem(await onSignIn(token.trim()))
   }
+  const title = (
+    <>
+      <KeyRound size={16} aria-hidden />
+      {t('signIn')}
+    </>
+  )
   return (
-    <div
-      role="dialog"
-      aria-modal="true"
-      aria-labelledby="sign-in"
-      className="fixed inset-0 z-50 grid place-items-center bg-black/30 p-4"
-    >
-      <form onSubmit={submit} className="floating appear w-[min(380px,100%)] space-y-3 rounded-xl p-5">
-        <h2 id="sign-in" className="flex items-center gap-2 font-semibold text-[15px]">
-          <KeyRound size={16} aria-hidden />
-          {t('signIn')}
-        </h2>
-        <p className="text-[13px] text-fg-2">{t('signInHint')}</p>
+    <RequiredDialog title={title} description={t('signInHint')}>
+      <form onSubmit={submit} className="space-y-3">
         <Input
-          // Nothing else on the page can be used before this.
-          autoFocus
           type="password"
           autoComplete="current-password"
           aria-label={t('token')}
@@ -44,6 +39,6 @@ export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Prom
           </Button>
         </div>
       </form>
-    </div>
+    </RequiredDialog>
   )
 }

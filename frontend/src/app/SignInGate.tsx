@@ -1,0 +1,38 @@
+import { useEffect } from 'react'
+import { onSignedOut, useSignedOut } from '@/api/signedOut'
+import { onDemand } from '@/components/onDemand'
+import { useUi } from '@/stores/ui'
+import { reconnect } from './follow'
+import { signIn } from './threads'
+
+const Nothing = () => null
+const SignIn = onDemand(() => import('@/features/auth/SignIn'), Nothing)
+
+async function onSignIn(token: string): Promise<string | null> {
+  const problem = await signIn(token)
+  if (problem === null) reconnect()
+  return problem
+}
+
+/**
+ * While the server requires a sign-in, covers the page with it: nothing of the person can be read or used. A dialog
+ * that is open stays beneath with what was typed into it. One that is still being loaded would appear above, and take
+ * the focus: it is closed, because nothing was typed into it.
+ */
+export function SignInGate() {
+  const signedOut = useSignedOut()
+  useEffect(
+    () =>
+      onSignedOut(() => {
+        const shown = document.querySelector('[role=dialog]:not([data-sheet])')
+        if (!shown) useUi.setState({ dialog: null })
+      }),
+    [],
+  )
+  if (!signedOut) return null
+  return (
+    <div className="fixed inset-0 z-[65] grid bg-[var(--pane-solid)]">
+      <SignIn onSignIn={onSignIn} />
+    </div>
+  )
+}
