@@ -127,3 +127,30 @@ test('signing out clears the browser, and the page asks for the token again', as
   const old = await fetch(`${app.url}/api/status`, { headers: { cookie: `${name}=${value}` } })
   assert.equal(old.status, 401, 'the old cookie opens nothing')
 })
+
+test('signing out reaches the other tabs, except for text that only they have', async ({ open }) => {
+  const page = await openSignedIn(open)
+  const sibling = async () => {
+    const tab = await page.context().newPage()
+    await tab.goto(page.url())
+    await tab.getByText('Connected', { exact: true }).waitFor()
+    return tab
+  }
+  const [idle, editing] = [await sibling(), await sibling()]
+  await idle.getByRole('textbox', { name: 'Message', exact: true }).fill('a secret plan')
+  await editing.keyboard.press('ControlOrMeta+p')
+  await editing.getByRole('combobox').fill('soul')
+  await editing.getByRole('option', { name: 'workspace/SOUL.md' }).click()
+  const text = editing.locator('#pane-right .cm-content')
+  await text.click()
+  await editing.keyboard.type('only here ')
+  await text.getByText('only here').waitFor()
+
+  await page.keyboard.press('ControlOrMeta+Comma')
+  await page.getByRole('dialog', { name: 'Settings' }).getByRole('button', { name: 'Sign out' }).click()
+  for (const tab of [page, idle, editing]) await dialog(tab).waitFor()
+  assert.ok(!(await readable(idle)).includes('a secret plan'))
+  assert.equal(await idle.locator('textarea').inputValue(), '', 'the draft is gone')
+  await signIn(editing)
+  await text.getByText('only here').waitFor()
+})

@@ -10,6 +10,7 @@ import { loadThread } from '@/app/threads'
 import { hasUnsavedText } from '@/app/unsaved'
 import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { followLink } from '@/features/auth/link'
+import { followSignOut } from '@/features/auth/signOut'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { getLang, loadLocale } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
@@ -43,6 +44,8 @@ function start(page: HTMLElement) {
 addEventListener('beforeunload', event => {
   if (hasUnsavedText()) event.preventDefault()
 })
+
+followSignOut()
 
 // A one-time link signs in before any other request.
 // The page is rendered in a later task: the one that loaded all of this is long enough.

@@ -19,4 +19,7 @@ export function watchSession(): () => void {
   return () => useSession.setState(s => (s.signIns === signIns ? { signedOut: true } : s))
 }
 
+/** Shows the sign-in, as a 401 does: the session of this browser has ended. */
+export const endSession = (): void => useSession.setState({ signedOut: true })
+
 export const signedIn = (): void => useSession.setState(s => ({ signedOut: false, signIns: s.signIns + 1 }))

@@ -1,13 +1,18 @@
 import { postLogout } from '@/api/endpoints'
+import { endSession } from '@/api/signedOut'
 import { hasUnsavedText } from '@/app/unsaved'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { clearPersonalStorage } from '@/lib/storage'
+import { onTabMessage, tellTabs } from '@/lib/tabs'
 import { toast } from '@/stores/toasts'
 
+/** Loads the page anew, so that no store and no cache of this tab keeps personal data. */
+const startAgain = (): void => location.replace('/')
+
 /**
- * Ends this browser's session and reloads the page, so that no store and no cache keeps personal data. Refuses while
- * there is unsaved text, which could not be saved afterwards.
+ * Ends this browser's session in all of its tabs. Refuses while this tab has unsaved text, which could not be saved
+ * afterwards.
  */
 export async function signOut(): Promise<void> {
   if (hasUnsavedText()) return toast(t('signOutUnsaved'), { tone: 'bad' })
@@ -18,5 +23,18 @@ export async function signOut(): Promise<void> {
     return
   }
   clearPersonalStorage()
-  location.replace('/')
+  tellTabs('signed out')
+  startAgain()
 }
+
+/**
+ * Follows a sign-out in another tab. Drafts are gone then, because that tab has removed them from the storage on
+ * purpose. A file that is edited here, or a message that waits here, exists nowhere else: this tab keeps its memory,
+ * and only covers itself with the sign-in, so that no text is lost silently. The same token opens it again.
+ */
+export const followSignOut = (): (() => void) =>
+  onTabMessage(message => {
+    if (message !== 'signed out') return
+    if (hasUnsavedText()) endSession()
+    else startAgain()
+  })
