@@ -2,6 +2,7 @@
  * One function per endpoint. A response cast with `as` contains pairs of numbers, which the generated types declare
  * as arrays.
  */
+import { fileNameIn } from '@/lib/download'
 import type { Answer } from './approvals'
 import { api, asPage, dataOf } from './client'
 import type { SearchFolder } from './retrieval'
@@ -59,6 +60,14 @@ export const forgetSession = (id: string) =>
 export const listTrash = () => dataOf(api.GET('/api/files/deleted'))
 export const forgetFile = (trash: string) => dataOf(api.DELETE('/api/files/deleted', query({ trash })))
 export const importSession = (file: unknown) => dataOf(api.POST('/api/sessions/import', { body: file }))
+/** A session as a file. */
+export async function exportSession(id: string, format: 'md' | 'json') {
+  const params = { ...of(id), query: { format } }
+  const call = api.GET('/api/sessions/{id}/export', { params, parseAs: 'blob' })
+  const content = await dataOf(call)
+  const name = fileNameIn((await call).response.headers.get('Content-Disposition'))
+  return { name: name ?? `${id}.${format}`, content }
+}
 export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>
   dataOf(api.POST('/api/sessions/{id}/branch', { params: of(id), body: { message_id, cut } }))
 export const createSession = () => dataOf(api.POST('/api/sessions', { body: {} }))

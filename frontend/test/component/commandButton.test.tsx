@@ -27,11 +27,11 @@ afterEach(() => {
 
 it('shows the shortcut that the person has chosen', () => {
   render(<SidebarActions onChoose={() => {}} />, { wrapper: Page })
-  const search = screen.getByRole('button', { name: /Search/ })
-  expect(search.title).toBe('Command palette (Ctrl K)')
+  const search = screen.getByRole('button', { name: new RegExp(t('search')) })
+  expect(search.title).toBe(`${t('palette')} (Ctrl K)`)
   expect(search.querySelector('kbd')?.textContent).toBe('Ctrl K')
   act(() => useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true } } }))
-  expect(search.title).toBe('Command palette (Ctrl J)')
+  expect(search.title).toBe(`${t('palette')} (Ctrl J)`)
   expect(search.querySelector('kbd')?.textContent).toBe('Ctrl J')
   act(() => useChords.setState({ chosen: { palette: null } }))
   expect([search.title, search.querySelector('kbd')]).toEqual(['', null])

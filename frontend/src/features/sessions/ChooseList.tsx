@@ -2,11 +2,10 @@ import '@/lib/later'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useT } from '@/lib/i18n'
-import { archiveAll, removeAll } from './bulk'
+import { archiveAll, exportAll, removeAll } from './bulk'
 import { ChooseBar } from './ChooseBar'
 import { ChooseRow } from './ChooseRow'
 import { between, type Group } from './groups'
-import { exportSession } from './transfer'
 
 interface Props {
   groups: readonly Group[]
@@ -78,7 +77,7 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
         }}
         onExport={() => {
           onDone()
-          for (const id of ids) exportSession(id, 'json')
+          void exportAll(ids)
         }}
         onDelete={() => void onDelete()}
       />

@@ -6,6 +6,7 @@ import { drop } from '@/app/threads'
 import { type Key, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
+import { saveExport } from './transfer'
 
 type Ids = readonly string[]
 
@@ -57,4 +58,9 @@ export async function archiveAll(ids: Ids, archived: boolean): Promise<void> {
   const run = archived ? api.archiveSession : api.unarchiveSession
   const done = await each(ids, async id => patchList(await run(id)))
   tell(done, archived ? 'archivedMany' : 'unarchivedMany', moved => void archiveAll(moved, !archived))
+}
+
+/** Saves each session as a JSON file. */
+export async function exportAll(ids: Ids): Promise<void> {
+  await each(ids, id => saveExport(id, 'json'))
 }

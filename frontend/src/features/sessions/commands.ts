@@ -1,7 +1,7 @@
 import { keys, queryClient } from '@/api/queries'
 import type { SessionList, SessionSummary } from '@/api/types'
 import { type CommandContext, defineCommands } from '@/app/command'
-import { exportSession } from './transfer'
+import { exportOne } from './transfer'
 
 /** The previous or next session that is not archived; undefined at the end of the list. */
 function neighbour(by: 1 | -1, { sessionId }: CommandContext): SessionSummary | undefined {
@@ -33,7 +33,7 @@ const isOpen = ({ sessionId }: CommandContext): boolean => sessionId !== null
 const exportAs =
   (format: 'md' | 'json') =>
   ({ sessionId }: CommandContext): void => {
-    if (sessionId) exportSession(sessionId, format)
+    if (sessionId) void exportOne(sessionId, format)
   }
 
 export const exportCommands = defineCommands([
