@@ -8,6 +8,7 @@ import {
   useQuery,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
+import { type FileRef, foldersOf } from '@/lib/roots'
 import {
   countTokens,
   type FileSearch,
@@ -72,6 +73,8 @@ export const keys = {
   files: ['files'],
   root: (root: Root) => ['files', 'root', root],
   folder: (path: string) => ['files', 'folder', path],
+  /** Null for a search in all roots. */
+  foundFiles: (root: Root | null) => ['files', 'found', root],
   skills: ['skills'],
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
@@ -84,6 +87,8 @@ export const keys = {
   chunks: ['retrieval', 'chunks'],
   tests: (folder: SearchFolder) => ['retrieval', 'tests', folder],
 } as const
+
+export type QueryKey = readonly unknown[]
 
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
 export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
@@ -131,7 +136,7 @@ export function useFolders(paths: readonly string[]): ReadonlyMap<string, Folder
 /** Files found by words of their paths; the previous result stays until the next one arrives. */
 export const useFoundFiles = (search: FileSearch, enabled = true) =>
   useQuery({
-    queryKey: [...keys.files, 'found', search],
+    queryKey: [...keys.foundFiles(search.root ?? null), search],
     queryFn: () => findFiles(search),
     enabled,
     placeholderData: keepPreviousData,
@@ -226,7 +231,7 @@ export const useFileText = (path: string | null) =>
 export const useTests = (folder: SearchFolder) =>
   useQuery({ queryKey: keys.tests(folder), queryFn: () => getTests(folder) })
 
-export const refresh = (queryKey: readonly unknown[]): void => {
+export const refresh = (queryKey: QueryKey): void => {
   const isFirst = ({ state }: Query) => state.fetchStatus === 'fetching' && state.data === undefined
   const first = queryClient.getQueryCache().findAll({ queryKey, predicate: isFirst }).length > 0
   const asked = queryClient.invalidateQueries({ queryKey })
@@ -234,6 +239,29 @@ export const refresh = (queryKey: readonly unknown[]): void => {
   // change.
   if (first) void asked.then(() => queryClient.invalidateQueries({ queryKey }))
 }
+
+/**
+ * The lists that may show a file: those of its root, the searches that may find it, and the folders above it, which
+ * show its tokens in their sums. No other folder is listed again: each may cost the server a thousand files.
+ */
+export const listsOf = (file: FileRef): QueryKey[] => [
+  ...[file.root, ...foldersOf(`${file}`)].map(keys.folder),
+  keys.root(file.root),
+  keys.foundFiles(file.root),
+  keys.foundFiles(null),
+]
+
+export function refreshEach(all: readonly QueryKey[]): void {
+  for (const key of new Map(all.map(key => [JSON.stringify(key), key])).values()) refresh(key)
+}
+
+/** Refreshes what the page shows of these files outside the editor, after the page has written them. */
+export const refreshFiles = (...files: FileRef[]): void =>
+  refreshEach([
+    ...files.flatMap(listsOf),
+    keys.tokens,
+    ...(files.some(file => file.traits.trust) ? [keys.skills] : []),
+  ])
 
 export const editSessions = (edit: (list: SessionSummary[]) => SessionSummary[]): void => {
   queryClient.setQueryData<SessionList>(

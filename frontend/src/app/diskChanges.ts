@@ -1,9 +1,7 @@
 /** Refreshes file data when files change on disk: once for all changes that arrive together. */
-import { keys, refresh } from '@/api/queries'
+import { keys, listsOf, type QueryKey, refresh, refreshEach } from '@/api/queries'
 import { folderNamed, testsOf } from '@/api/retrieval'
 import { FileRef } from '@/lib/roots'
-
-type QueryKey = readonly unknown[]
 
 /** Milliseconds. A checkout changes many files at once; changes within this time are handled together. */
 const TOGETHER_MS = 50
@@ -24,16 +22,16 @@ export const onFolderChanged = (): void => ALL.forEach(refresh)
 function readAgain(): void {
   const changed = [...paths]
   paths.clear()
-  const old = changed.length < MANY ? changed.flatMap(shownOf) : ALL
-  for (const key of new Map(old.map(key => [JSON.stringify(key), key])).values()) refresh(key)
+  refreshEach(changed.length < MANY ? changed.flatMap(shownOf) : ALL)
 }
 
 /** The queries that may contain data of a file. */
 function shownOf(path: string): readonly QueryKey[] {
-  const always = [keys.files, keys.text(path)]
   const file = FileRef.parse(path)
-  if (file?.traits.trust) return [...always, keys.skills]
-  if (!file?.traits.searched) return always
+  if (!file) return [keys.text(path)]
+  const always = [...listsOf(file), keys.text(path)]
+  if (file.traits.trust) return [...always, keys.skills]
+  if (!file.traits.searched) return always
   const folder = folderNamed(file.root)
   return file === testsOf(folder)
     ? [...always, keys.tests(folder)]

@@ -63,5 +63,11 @@ export class FileRef {
   }
 }
 
+/** The folders that contain a path, topmost first and without the root itself. */
+export function foldersOf(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(2).map((_, i) => parts.slice(0, i + 2).join('/'))
+}
+
 /** Whether a path is inside a folder, at any depth. */
 export const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`)

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { keys, queryClient } from '@/api/queries'
+import { keys, listsOf, queryClient } from '@/api/queries'
 import { onFileChanged, onFolderChanged } from '@/app/diskChanges'
+import { file } from '../file'
 
 let asked: string[]
 beforeEach(() => {
@@ -24,7 +25,13 @@ it('changes that arrive together cause one refresh', () => {
   expect(new Set(asked)).toEqual(
     new Set(
       said(
-        keys.files,
+        keys.folder('workspace'),
+        keys.root('workspace'),
+        keys.foundFiles('workspace'),
+        keys.folder('knowledge'),
+        keys.root('knowledge'),
+        keys.foundFiles('knowledge'),
+        keys.foundFiles(null),
         keys.text('workspace/a.md'),
         keys.text('knowledge/b.md'),
         keys.text('knowledge/tests.jsonl'),
@@ -38,7 +45,9 @@ it('changes that arrive together cause one refresh', () => {
   asked.length = 0
   onFileChanged('skills/tea/SKILL.md')
   vi.runAllTimers()
-  expect(asked).toEqual(said(keys.files, keys.text('skills/tea/SKILL.md'), keys.skills))
+  const tea = 'skills/tea/SKILL.md'
+  expect(asked).toEqual(said(...listsOf(file(tea)), keys.text(tea), keys.skills))
+  expect(asked).toEqual(expect.arrayContaining(said(keys.folder('skills'), keys.folder('skills/tea'))))
 })
 
 it('a checkout costs as much as one file', () => {

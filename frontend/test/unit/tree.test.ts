@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import type { FileEntry } from '@/api/types'
 import {
   foldersIn,
-  foldersOf,
   moveBy,
   openFolders,
   treeRows as rowsOf,
   type TreeRow,
   typedTo,
 } from '@/features/inspector/tree'
+import { foldersOf } from '@/lib/roots'
 
 const file = (path: string, tokens: number | null = 1): FileEntry => ({ path, size: 1, modified: 0, tokens })
 const FILES = ['w/a10.md', 'w/b/c/deep.md', 'w/b/x.md', 'w/a2.md', 'w/bb/y.md'].map(path => file(path))

@@ -1,7 +1,7 @@
 /** Actions of the person, the disk and the server on open files. */
 import { hasCode } from '@/api/client'
 import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } from '@/api/endpoints'
-import { keys, refresh } from '@/api/queries'
+import { refreshFiles } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { FileRef, isBelow } from '@/lib/roots'
@@ -72,9 +72,7 @@ export async function save(file: FileRef, how: 'asked' | 'unasked' = 'asked'): P
     const at = Date.now() / 1000
     dispatchBuffer(file, { type: 'saved', content, etag: saved.etag, tokens: saved.tokens ?? null, at })
     endComparison(file)
-    refresh(keys.files)
-    refresh(keys.tokens)
-    if (file.traits.trust) refresh(keys.skills)
+    refreshFiles(file)
     const announced = announcedEtags.get(file)
     if (announced !== undefined && !sameEtag(announced, saved.etag)) {
       await diskChanged(file, (await readFile(`${file}`)).etag, 'disk')
@@ -169,20 +167,13 @@ export async function create(file: FileRef, content: string): Promise<Created> {
   try {
     const saved = await writeFile(`${file}`, content, 'absent')
     putFile(file, { phase: 'open', buffer: openBuffer(file, content, saved.etag, saved.tokens ?? null) })
-    refresh(keys.files)
-    refresh(keys.skills)
+    refreshFiles(file)
     return { kind: 'created' }
   } catch (error) {
     return hasCode(error, 'changed_on_disk')
       ? { kind: 'exists' }
       : { kind: 'failed', reason: reasonOf(error) }
   }
-}
-
-function listsChanged(file: FileRef): void {
-  refresh(keys.files)
-  refresh(keys.tokens)
-  if (file.traits.trust) refresh(keys.skills)
 }
 
 /** The version that the person sees: that of the open file, or else the one on disk. */
@@ -202,7 +193,7 @@ export async function rename(file: FileRef, to: FileRef): Promise<string | null>
     const wasOpen = useUi.getState().file === file
     endComparison(file)
     dropFile(file)
-    listsChanged(file)
+    refreshFiles(file, to)
     if (wasOpen) openFile(to)
     return null
   } catch (error) {
@@ -230,7 +221,7 @@ export async function discard(file: FileRef, listed?: string | null): Promise<Tr
     dropFile(file)
     if (wasOpen) useUi.setState({ file: null })
   }
-  listsChanged(file)
+  refreshFiles(file)
   return { file, trash, wasOpen }
 }
 
@@ -248,7 +239,7 @@ export async function remove(file: FileRef): Promise<void> {
 export async function bringBack(file: FileRef, trash: string, show: boolean): Promise<void> {
   try {
     const { etag } = await restoreFile(trash)
-    listsChanged(file)
+    refreshFiles(file)
     await diskChanged(file, etag, 'editor')
     if (show) openFile(file)
   } catch (error) {

@@ -7,11 +7,11 @@ import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { isBelow } from '@/lib/roots'
+import { foldersOf, isBelow } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
-import { type FolderOf, foldersOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
+import { type FolderOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
 import { foldId } from './useTree'
 
 interface Props {

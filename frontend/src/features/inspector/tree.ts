@@ -1,5 +1,6 @@
 /** The loaded folders as rows of a tree: folders first, and only the content of open folders. */
 import type { FileEntry, FolderContent } from '@/api/types'
+import { foldersOf } from '@/lib/roots'
 
 /** A folder, as far as it is loaded. */
 export interface Folder {
@@ -119,12 +120,6 @@ export function openFolders(
 ): string[] {
   const open = contentOf(root)?.folders.filter(({ path }) => isOpen(path)) ?? []
   return [root, ...open.flatMap(({ path }) => openFolders(contentOf, path, isOpen))]
-}
-
-/** The folders that contain a path, except the topmost. */
-export function foldersOf(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(2).map((_, i) => parts.slice(0, i + 2).join('/'))
 }
 
 /** The effect of a key on a row: moves to another row, or opens and closes a folder. */

@@ -1,7 +1,7 @@
 /** Uploads files into a root: only texts, and never over an existing file. A file that is refused reports why. */
 import { ApiError, hasCode } from '@/api/client'
 import { type Root, writeFile } from '@/api/endpoints'
-import { keys, refresh } from '@/api/queries'
+import { refreshFiles } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { type FileRef, ROOT_TRAITS } from '@/lib/roots'
@@ -51,9 +51,7 @@ export async function upload(root: Root, files: readonly File[]): Promise<void> 
     else refused.push(`${result.name}: ${result.reason}`)
   }
   if (done.length > 0) {
-    refresh(keys.files)
-    refresh(keys.tokens)
-    if (ROOT_TRAITS[root].trust) refresh(keys.skills)
+    refreshFiles(...done)
     const [only] = done
     toast(
       done.length === 1 && only ? t('uploadedOne', { path: `${only}` }) : t('uploaded', { n: done.length }),

@@ -1,7 +1,7 @@
 /** Adds a case to a folder's retrieval tests. The file is a person's own, so nothing in it is overwritten. */
 import { hasCode } from '@/api/client'
 import { type FileContent, readFile, writeFile } from '@/api/endpoints'
-import { keys, refresh } from '@/api/queries'
+import { keys, refresh, refreshFiles } from '@/api/queries'
 import { type SearchFolder, testsOf } from '@/api/retrieval'
 import type { Hit } from '@/api/types'
 import { reasonOf } from '@/lib/reason'
@@ -50,7 +50,7 @@ export async function addTest(folder: SearchFolder, query: string, hit: Hit): Pr
       const next = appended(file?.content ?? '', line)
       await writeFile(path, next.content, file ? { match: file.etag } : 'absent')
       refresh(keys.tests(folder))
-      refresh(keys.files)
+      refreshFiles(testsOf(folder))
       return { kind: 'added', line: next.line }
     } catch (error) {
       if (!hasCode(error, 'changed_on_disk') || left <= 1) return { kind: 'failed', reason: reasonOf(error) }
