@@ -3,9 +3,9 @@
  * as arrays.
  */
 import { fileNameIn } from '@/lib/download'
+import type { Root, SearchFolder } from '@/lib/roots'
 import type { Answer } from './approvals'
 import { api, asPage, dataOf } from './client'
-import type { SearchFolder } from './retrieval'
 import type { components } from './schema'
 import type { Approval, Chosen, FileChunks, Report, RetrievalTests, Search, SentDetail } from './types'
 
@@ -145,7 +145,6 @@ export const readSent = (id: string, name: string) =>
 
 export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-mode', { body: { enabled } }))
 
-export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
 export const listFiles = (root: Root) =>
   dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)
 /** Lists the direct entries of a folder. */

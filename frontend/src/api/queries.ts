@@ -8,7 +8,7 @@ import {
   useQuery,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { type FileRef, foldersOf } from '@/lib/roots'
+import { type FileRef, foldersOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
   countTokens,
   type FileSearch,
@@ -32,7 +32,6 @@ import {
   listSkills,
   listTrash,
   previewUndo,
-  type Root,
   readCompacted,
   readFile,
   readRetrieved,
@@ -41,7 +40,6 @@ import {
   searchPassages,
   searchSessions,
 } from './endpoints'
-import { folderNamed, type SearchFolder } from './retrieval'
 import type {
   Approval,
   FolderContent,
@@ -75,7 +73,7 @@ export const keys = {
   folder: (path: string) => ['files', 'folder', path],
   /** Null for a search in all roots. */
   foundFiles: (root: Root | null) => ['files', 'found', root],
-  skills: ['skills'],
+  skills: ['skill-list'],
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
@@ -83,9 +81,10 @@ export const keys = {
   text: (path: string) => ['text', path],
   retrieval: ['retrieval'],
   index: ['retrieval', 'index'],
-  searches: (folder: SearchFolder) => ['retrieval', 'search', folder],
+  /** By the server's name of the folder, which a notice may give for an index that this page does not know. */
+  searches: (folder: string) => ['retrieval', 'search', folder],
   chunks: ['retrieval', 'chunks'],
-  tests: (folder: SearchFolder) => ['retrieval', 'tests', folder],
+  tests: (folder: string) => ['retrieval', 'tests', folder],
 } as const
 
 export type QueryKey = readonly unknown[]
@@ -299,7 +298,7 @@ export function patchIndex({ folder, state, done, total }: IndexNotice): FolderS
 }
 
 export const putReport = (report: Report): void => {
-  queryClient.setQueryData<RetrievalTests>(keys.tests(folderNamed(report.folder)), tests =>
+  queryClient.setQueryData<RetrievalTests>(keys.tests(report.folder), tests =>
     tests ? { ...tests, last: report } : tests,
   )
 }

@@ -2,15 +2,10 @@
  * Types of retrieval data that the schema lacks, because the data travels in the open `result` of a tool or as a
  * string.
  */
-import { FileRef } from '@/lib/roots'
+import { FileRef, type SearchFolder } from '@/lib/roots'
 import type { components } from './schema'
 
 type Schemas = components['schemas']
-
-/** The indexed folders. */
-export type SearchFolder = 'memory' | 'knowledge'
-
-export const folderNamed = (name: string): SearchFolder => (name === 'memory' ? 'memory' : 'knowledge')
 
 /** The retrieval tests of a folder: a file in that folder. */
 export const testsOf = (folder: SearchFolder): FileRef => FileRef.of(folder, 'tests.jsonl')

@@ -1,7 +1,7 @@
 /** Refreshes file data when files change on disk: once for all changes that arrive together. */
 import { keys, listsOf, type QueryKey, refresh, refreshEach } from '@/api/queries'
-import { folderNamed, testsOf } from '@/api/retrieval'
-import { FileRef } from '@/lib/roots'
+import { testsOf } from '@/api/retrieval'
+import { FileRef, isSearchFolder } from '@/lib/roots'
 
 /** Milliseconds. A checkout changes many files at once; changes within this time are handled together. */
 const TOGETHER_MS = 50
@@ -31,8 +31,8 @@ function shownOf(path: string): readonly QueryKey[] {
   if (!file) return [keys.text(path)]
   const always = [...listsOf(file), keys.text(path)]
   if (file.traits.trust) return [...always, keys.skills]
-  if (!file.traits.searched) return always
-  const folder = folderNamed(file.root)
+  const folder = file.root
+  if (!isSearchFolder(folder)) return always
   return file === testsOf(folder)
     ? [...always, keys.tests(folder)]
     : [...always, keys.index, keys.searches(folder), [...keys.chunks, path]]

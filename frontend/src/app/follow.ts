@@ -11,12 +11,12 @@ import {
   patchStatus,
   putApproval,
   refresh,
+  refreshEach,
 } from '@/api/queries'
-import { folderNamed } from '@/api/retrieval'
 import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged, folderChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
-import { FileRef } from '@/lib/roots'
+import { createsSkills, FileRef, ROOTS } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
@@ -83,7 +83,7 @@ function onIndex(notice: IndexNotice): void {
   refresh(keys.index)
   setTimeout(() => refresh(keys.index), MODEL_MS)
   if (!before) return
-  refresh(keys.searches(folderNamed(notice.folder)))
+  refresh(keys.searches(notice.folder))
   refresh(keys.chunks)
 }
 
@@ -178,7 +178,7 @@ function handle(notice: Notice, id: string | null): void {
       break
     case 'skills_changed':
       refresh(keys.skills)
-      refresh(keys.root('skills'))
+      refreshEach(ROOTS.filter(createsSkills).map(keys.root))
       break
     case 'model_changed':
       patchModel(notice)

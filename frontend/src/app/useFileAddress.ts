@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
 import { useLocation, useRoute, useSearchParams } from 'wouter'
 import { isHomePath } from '@/lib/citation'
+import type { FileRef } from '@/lib/roots'
 import { openPath, useUi } from '@/stores/ui'
 
 function plain(path: string): string {
@@ -27,5 +28,5 @@ export function useFileAddress(): void {
 }
 
 /** The URL that shows a file. */
-export const fileAddress = (path: string): string =>
-  new URL(`f/${path.split('/').map(encodeURIComponent).join('/')}`, document.baseURI).href
+export const fileAddress = (file: FileRef): string =>
+  new URL(`f/${`${file}`.split('/').map(encodeURIComponent).join('/')}`, document.baseURI).href

@@ -6,17 +6,17 @@ interface Props {
   /** Label shown while files are dragged over it. */
   words: string
   className?: string
-  onFiles: (files: File[]) => void
+  /** Null if nothing may be dropped here. */
+  onFiles: ((files: File[]) => void) | null
   children: ReactNode
 }
-
-const brings = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files')
 
 /** Accepts dropped files, and shows a label while files are dragged over it. */
 export function DropZone({ words, className, onFiles, children }: Props) {
   const [over, setOver] = useState(false)
   // Moving from one child to another fires both a leave and an enter.
   const depth = useRef(0)
+  const brings = (event: DragEvent) => onFiles !== null && event.dataTransfer.types.includes('Files')
   const end = () => {
     depth.current = 0
     setOver(false)
@@ -41,7 +41,7 @@ export function DropZone({ words, className, onFiles, children }: Props) {
         if (!brings(event)) return
         event.preventDefault()
         end()
-        onFiles([...event.dataTransfer.files])
+        onFiles?.([...event.dataTransfer.files])
       }}
     >
       {children}

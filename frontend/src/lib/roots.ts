@@ -1,30 +1,71 @@
 /**
- * The folders of the home that people see, and what each of them allows. No other code examines how a path begins.
+ * The folders of the home that people see, and what each of them allows. This table is the only place that names them:
+ * no other code quotes the name of one or examines how a path begins.
  */
-import type { Root } from '@/api/endpoints'
 
 export interface RootTraits {
-  /** What a person creates in it: files, or skills, each a folder with a SKILL.md. */
-  holds: 'files' | 'skills'
+  /** The inspector has a tab for it. */
+  tab: boolean
+  /** What a person creates in it: a file, or a skill, which is a folder with a SKILL.md. */
+  creates: 'file' | 'skill'
+  /** A person may put files from their computer into it. */
+  upload: boolean
   /** Its files are saved automatically, unless a person chose otherwise. */
   autosave: boolean
   /** Versions of its files count only after a person has trusted them. */
   trust: boolean
-  /** Searches find its content. */
-  searched: boolean
+  /** The tool that searches its content; null if the server does not index it. */
+  searchTool: string | null
   /** `each`: every call that writes into it needs its own approval. `rule`: a standing rule can allow such calls. */
   approval: 'each' | 'rule'
 }
 
 /** In the order of the tabs. Files that shape the agent itself are saved only by a person's command. */
-export const ROOT_TRAITS: Readonly<Record<Root, RootTraits>> = {
-  memory: { holds: 'files', autosave: true, trust: false, searched: true, approval: 'each' },
-  skills: { holds: 'skills', autosave: false, trust: true, searched: false, approval: 'each' },
-  workspace: { holds: 'files', autosave: false, trust: false, searched: false, approval: 'each' },
-  knowledge: { holds: 'files', autosave: true, trust: false, searched: true, approval: 'rule' },
-}
+const TABLE = {
+  memory: {
+    ...{ tab: true, creates: 'file', upload: true, autosave: true, trust: false },
+    ...{ searchTool: 'search_memory', approval: 'each' },
+  },
+  skills: {
+    ...{ tab: true, creates: 'skill', upload: true, autosave: false, trust: true },
+    ...{ searchTool: null, approval: 'each' },
+  },
+  workspace: {
+    ...{ tab: true, creates: 'file', upload: true, autosave: false, trust: false },
+    ...{ searchTool: null, approval: 'each' },
+  },
+  knowledge: {
+    ...{ tab: true, creates: 'file', upload: true, autosave: true, trust: false },
+    ...{ searchTool: 'search_knowledge_base', approval: 'rule' },
+  },
+} as const satisfies Readonly<Record<string, RootTraits>>
+
+export type Root = keyof typeof TABLE
+/** The roots with this value of a trait. */
+type RootsWith<T extends keyof RootTraits, Value> = {
+  [R in Root]: (typeof TABLE)[R][T] extends Value ? R : never
+}[Root]
+/** The roots that the server indexes. */
+export type SearchFolder = RootsWith<'searchTool', string>
+export type UploadFolder = RootsWith<'upload', true>
+
+export const ROOT_TRAITS: Readonly<Record<Root, RootTraits> & Record<SearchFolder, { searchTool: string }>> =
+  TABLE
 
 export const ROOTS = Object.keys(ROOT_TRAITS) as readonly Root[]
+
+/** What the server searches if a request names no folder, and where a text goes that is too large to attach. */
+export const DEFAULT_SEARCH_FOLDER = 'knowledge' satisfies SearchFolder & UploadFolder
+/** The default first. */
+export const SEARCH_FOLDERS: readonly SearchFolder[] = [
+  DEFAULT_SEARCH_FOLDER,
+  ...ROOTS.filter(isSearchFolder).filter(root => root !== DEFAULT_SEARCH_FOLDER),
+]
+export function isSearchFolder(name: string | null): name is SearchFolder {
+  return ROOTS.some(root => root === name && ROOT_TRAITS[root].searchTool !== null)
+}
+export const isUploadFolder = (root: Root): root is UploadFolder => ROOT_TRAITS[root].upload
+export const createsSkills = (root: Root): boolean => ROOT_TRAITS[root].creates === 'skill'
 
 /** A file: its root, and its path below that root. The same file is always the same object. */
 export class FileRef {

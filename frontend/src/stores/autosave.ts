@@ -1,7 +1,6 @@
 /** The roots whose files are saved automatically. Stored in this browser. */
 import { create } from 'zustand'
-import type { Root } from '@/api/endpoints'
-import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
+import { ROOT_TRAITS, ROOTS, type Root } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 type Autosaved = Record<Root, boolean>

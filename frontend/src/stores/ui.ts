@@ -43,8 +43,8 @@ interface Ui {
   /** The inspector is open over the chat, on screens too small for three panes. */
   sheetOpen: boolean
   pane: Pane
-  /** The inspector's tab (features/inspector/tabs.tsx). */
-  tab: string
+  /** The inspector's tab (features/inspector/tabs.tsx); null for the first. */
+  tab: string | null
   file: FileRef | null
   /** Lines to show in the open file, with a number that distinguishes two requests for the same lines. */
   reveal: Reveal | null
@@ -91,7 +91,7 @@ export const useUi = create<Ui>(set => ({
   ...flags,
   sheetOpen: false,
   pane: 'chat',
-  tab: 'memory',
+  tab: null,
   file: null,
   reveal: null,
   beside: 'chunks',
@@ -117,9 +117,9 @@ useUi.subscribe((now, before) => {
 
 /** Shows a file in the inspector, on any width of the screen. */
 export function openFile(file: FileRef, lines?: Lines | null): void {
-  const { reveal } = useUi.getState()
+  const { reveal, tab } = useUi.getState()
   useUi.setState({
-    tab: file.root,
+    tab: file.traits.tab ? file.root : tab,
     file,
     rightOpen: true,
     sheetOpen: true,

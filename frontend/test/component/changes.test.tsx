@@ -26,7 +26,7 @@ const report: Report = {
 }
 
 it('regressions come before improvements, each with both ranks', () => {
-  render(<Changes report={report} />)
+  render(<Changes folder="knowledge" report={report} />)
   const rows = screen.getAllByRole('listitem').map(row => row.textContent)
   expect(rows).toEqual(['downrank 1 → rank 7', 'lostrank 2 → not found', 'uprank 4 → rank 1'])
   expect(screen.getAllByRole('region').map(region => region.getAttribute('aria-label'))).toEqual([

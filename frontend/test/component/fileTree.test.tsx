@@ -2,6 +2,7 @@ import { fireEvent, render, screen } from '@testing-library/react'
 import { beforeEach, expect, it, vi } from 'vitest'
 import { FileTree } from '@/features/inspector/FileTree'
 import { foldersIn } from '@/features/inspector/tree'
+import { file } from '../file'
 
 const FILES = ['workspace/SOUL.md', 'workspace/notes/plan.md', 'workspace/notes/old/past.md'].map(path => ({
   path,
@@ -57,7 +58,7 @@ it('one row is in the tab order, and keys reach the rest and open files and fold
   press('p')
   expect(focused()).toBe('workspace/notes/plan.md')
   press('Enter')
-  expect(onOpen).toHaveBeenCalledExactlyOnceWith('workspace/notes/plan.md')
+  expect(onOpen).toHaveBeenCalledExactlyOnceWith(file('workspace/notes/plan.md'))
   press('ArrowLeft')
   press('ArrowLeft')
   expect(focused()).toBe('workspace/notes')
@@ -120,4 +121,4 @@ it('keys reach rows that are not rendered', () => {
   press('Home')
   expect(focused()).toBe('workspace/file-0.md')
   expect(screen.getAllByRole('treeitem').length).toBeLessThan(60)
-})
+}, 20_000)

@@ -8,19 +8,20 @@ import { DIALOGS, type DialogName } from '@/app/dialogTable'
 import { CHAT, PAGES, placeAt } from '@/app/pages'
 import { PANELS } from '@/app/panels'
 import { RightPanel, useRightPanel } from '@/app/RightPanel'
+import { FolderTab } from '@/features/inspector/FolderTab'
 import Inspector from '@/features/inspector/Inspector'
 import { TABS } from '@/features/inspector/tabs'
 import Settings from '@/features/settings/Settings'
 import { SECTIONS } from '@/features/settings/sections'
 import { t } from '@/lib/i18n'
-import { ROOTS } from '@/lib/roots'
+import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { useUi } from '@/stores/ui'
 import { Page } from '../commands'
 
 vi.stubGlobal('fetch', () => new Promise(() => {}))
 afterEach(() => {
   queryClient.clear()
-  useUi.setState({ dialog: null, undoOf: null, tab: 'memory', beside: 'chunks' })
+  useUi.setState({ dialog: null, undoOf: null, tab: null, beside: 'chunks' })
 })
 
 const show = (children: ReactNode, sessionId: string | null = null) =>
@@ -103,7 +104,7 @@ describe('the right pane', () => {
 
 describe('the tabs of the inspector', () => {
   it('exist for each folder of the home', () => {
-    expect(TABS.map(tab => tab.id)).toEqual(ROOTS)
+    expect(TABS.map(tab => tab.id)).toEqual(ROOTS.filter(root => ROOT_TRAITS[root].tab))
   })
 
   it('show their own content, and the first for an unknown one', async () => {
@@ -118,6 +119,30 @@ describe('the tabs of the inspector', () => {
     expect(screen.getByRole('button', { name: t('newSkill') })).toBeTruthy()
     expect((screen.getByRole('searchbox') as HTMLInputElement).value).toBe('')
   })
+})
+
+it('a root without uploads offers neither the button nor the drop target', async () => {
+  const withFiles = { dataTransfer: { types: ['Files'] } }
+  const dropTarget = (container: HTMLElement) => {
+    const [target] = container.getElementsByClassName('relative flex min-h-0 flex-col')
+    if (!target) throw new Error('the tab has no files')
+    fireEvent.dragEnter(target, withFiles)
+    return screen.queryByText(t('uploadHere', { name: t('memory') }))
+  }
+  const offered = show(<FolderTab root="memory" />)
+  expect(screen.getByRole('button', { name: t('uploadFiles') })).toBeTruthy()
+  expect(dropTarget(offered.container)).not.toBeNull()
+  offered.unmount()
+  const traits = ROOT_TRAITS.memory as { upload: boolean }
+  traits.upload = false
+  try {
+    const refused = show(<FolderTab root="memory" />)
+    expect(screen.getByRole('button', { name: t('newFile') })).toBeTruthy()
+    expect(screen.queryByRole('button', { name: t('uploadFiles') })).toBeNull()
+    expect(dropTarget(refused.container)).toBeNull()
+  } finally {
+    traits.upload = true
+  }
 })
 
 it('the settings show every section under its title', () => {

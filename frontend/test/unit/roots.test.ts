@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/title'
-import { FileRef, isBelow, ROOT_TRAITS, ROOTS } from '@/lib/roots'
+import { FileRef, isBelow, isSearchFolder, ROOT_TRAITS, ROOTS, SEARCH_FOLDERS } from '@/lib/roots'
 
 test('a path parses into a root and the path below it', () => {
   const skill = FileRef.parse('skills/weather/SKILL.md')
@@ -26,24 +26,31 @@ test('a folder contains the paths below it, and none that only begins like it', 
 })
 
 test('only memory and knowledge are searched, and only skills are trusted', () => {
-  const having = (trait: 'searched' | 'trust') => ROOTS.filter(root => ROOT_TRAITS[root][trait])
-  expect(having('searched')).toEqual(['memory', 'knowledge'])
-  expect(having('trust')).toEqual(['skills'])
+  expect(ROOTS.filter(isSearchFolder)).toEqual(['memory', 'knowledge'])
+  expect(SEARCH_FOLDERS).toEqual(['knowledge', 'memory'])
+  expect(['skills', 'knowledge/', 'archive', '', null].filter(isSearchFolder)).toEqual([])
+  expect(ROOTS.filter(root => ROOT_TRAITS[root].trust)).toEqual(['skills'])
 })
 
-/** Matches code that examines by itself how a path begins. */
+/** Matches code that names a root, or examines by itself how a path begins. */
 const ANY = `(?:${ROOTS.join('|')})`
-const PREFIX = new RegExp(`startsWith\\(['"\`]${ANY}|/\\^${ANY}\\b|['"\`]${ANY}(?:/|\\\\/)|${ANY}\\|${ANY}`)
+const PREFIX = new RegExp(
+  `startsWith\\(['"\`]${ANY}|/\\^${ANY}\\b|['"\`]${ANY}(?:/|\\\\/)|${ANY}\\|${ANY}|(['"\`])${ANY}\\1`,
+)
 
-test('only the table of roots examines how paths begin', () => {
+test('only the table of roots names them and examines how paths begin', () => {
   expect("path.startsWith('skills/')").toMatch(PREFIX)
   expect('/^skills\\/a/.test(path)').toMatch(PREFIX)
   expect('(?:memory|skills|workspace|knowledge)/').toMatch(PREFIX)
+  for (const quote of ["'", '"', '`']) expect(`tab: ${quote}memory${quote},`).toMatch(PREFIX)
+  for (const harmless of ["t('skillsHint')", 'ROOT_TRAITS.memory', "keys.skills: ['skill-list']"])
+    expect(harmless).not.toMatch(PREFIX)
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(
-    name => /\.tsx?$/.test(name) && !/^locales|schema\.d\.ts$/.test(name),
+    name => /\.tsx?$/.test(name) && !/^locales|schema\.d\.ts$|^lib\/roots\.ts$/.test(name),
   )
   const code = (name: string) =>
     readFileSync(`src/${name}`, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+  expect(code('lib/roots.ts')).toMatch(PREFIX)
   expect(files.filter(name => PREFIX.test(code(name)))).toEqual([])
 })
 

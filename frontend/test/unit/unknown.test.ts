@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
 import type { Frame } from '@/api/types'
 import { connectEvents } from '@/app/follow'
 import { useLive } from '@/stores/live'
@@ -61,4 +62,22 @@ it('a frame of an unknown type loses no text, and marks the page as old', async 
   }
   await vi.waitFor(() => expect([textOf('a'), textOf('b')]).toEqual(['one more', 'two']))
   expect(useUi.getState().stale).toBe(true)
+})
+
+it('a notice about an unknown index repeats no search of another folder', () => {
+  vi.stubGlobal('EventSource', Source)
+  const folders = ['knowledge', 'archive'].map(folder => ({ folder, state: 'building', done: 0, total: 2 }))
+  queryClient.setQueryData(keys.index, { folders })
+  const asked: unknown[] = []
+  vi.spyOn(queryClient, 'invalidateQueries').mockImplementation(async filters => {
+    asked.push(filters?.queryKey)
+  })
+  connectEvents('boot.1')
+  const ready = (folder: string) =>
+    Source.last.tell('index', { folder, state: 'ready', done: 2, total: 2 }, 'boot.2')
+  ready('archive')
+  expect(asked).toContainEqual(keys.searches('archive'))
+  expect(asked).not.toContainEqual(keys.searches('knowledge'))
+  ready('knowledge')
+  expect(asked).toContainEqual(keys.searches('knowledge'))
 })

@@ -12,7 +12,7 @@ export function ShownCall({ approval }: { approval: Approval }) {
   const reaches = shown.level !== '' || approval.effect === 'network'
   const facts = [
     shown.cwd && t('approvalCwd', { cwd: shown.cwd }),
-    shown.reads?.includes('knowledge') && t('approvalReads'),
+    shown.reads?.length && t('approvalReads', { folders: shown.reads.map(name => `${name}/`).join(', ') }),
     reaches && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
     shown.level && t('approvalLevel', { level: shown.level }),
   ].filter(fact => typeof fact === 'string' && fact !== '')

@@ -5,6 +5,7 @@
 import * as api from '@/api/endpoints'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
+import { DEFAULT_SEARCH_FOLDER } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type DraftFile, draftFiles, setDraftFiles } from '@/stores/attachments'
 import { toast } from '@/stores/toasts'
@@ -73,7 +74,7 @@ export async function attach(session: string, files: readonly File[]): Promise<v
   }
   if (reasons.length === 0) return
   const run = () =>
-    void import('@/features/inspector/upload').then(({ upload }) => upload('knowledge', large))
+    void import('@/features/inspector/upload').then(({ upload }) => upload(DEFAULT_SEARCH_FOLDER, large))
   const action = { label: t('attachToKnowledge'), run }
   toast(reasons.join('\n'), large.length > 0 ? { tone: 'bad', action } : { tone: 'bad' })
 }

@@ -1,13 +1,13 @@
 import { BookOpen } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useRetrieved } from '@/api/queries'
-import { folderNamed } from '@/api/retrieval'
 import type { Hit, Search } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { QueryError } from '@/components/ui/QueryError'
 import { Pending, Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { isSearchFolder } from '@/lib/roots'
 import { useFold } from '@/stores/folds'
 
 const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
@@ -60,7 +60,7 @@ function Passages({ id, query, hits, search }: Props) {
     <Found
       id={id}
       query={query}
-      folder={folderNamed(search.folder)}
+      folder={isSearchFolder(search.folder) ? search.folder : null}
       hits={hits}
       weights={search.weights}
       misses={search.near_misses}

@@ -4,7 +4,7 @@ import { Unreadable } from '@/components/Unreadable'
 import { Placeholder } from '@/components/ui/Placeholder'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import type { FileRef } from '@/lib/roots'
+import { type FileRef, isSearchFolder } from '@/lib/roots'
 import type { Comparing, OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
@@ -32,7 +32,7 @@ export function EditorPane({ file, state, comparing, reveal, untrusted }: Props)
     return (
       <>
         {untrusted && <Trust file={file} etag={null} typed={false} comparing={false} />}
-        {!state.missing && file.traits.searched ? (
+        {!state.missing && isSearchFolder(file.root) ? (
           <ReadText path={`${file}`} reason={state.reason} />
         ) : (
           <Unreadable reason={state.reason} />

@@ -1,12 +1,12 @@
 /** Finds errors in a text that another program has to parse. */
 
-import type { FileRef } from '@/lib/roots'
+import { createsSkills, type FileRef } from '@/lib/roots'
 
 /** JSON and YAML by the file's extension, and the front matter of a SKILL.md. */
-function partsOf({ path, traits }: FileRef, text: string): { json?: string; yaml?: string } {
+function partsOf({ root, path }: FileRef, text: string): { json?: string; yaml?: string } {
   if (/\.json$/i.test(path)) return { json: text }
   if (/\.ya?ml$/i.test(path)) return { yaml: text }
-  if (traits.holds !== 'skills' || !/(?:^|\/)SKILL\.md$/i.test(path)) return {}
+  if (!createsSkills(root) || !/(?:^|\/)SKILL\.md$/i.test(path)) return {}
   return { yaml: /^---\r?\n([\s\S]*?\n)?---(?:\r?\n|$)/.exec(text)?.[1] }
 }
 

@@ -2,7 +2,7 @@
 import type { Place } from '@/lib/citation'
 import { placeOf } from '@/lib/citation'
 import { t } from '@/lib/i18n'
-import { FileRef } from '@/lib/roots'
+import { FileRef, isSearchFolder } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { openFileOf } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
@@ -23,7 +23,7 @@ export async function openPassage({ path, lines, range }: Sought): Promise<void>
   void languageOf(path)
   await open(file)
   const state = openFileOf(file)
-  if (state?.phase === 'failed' && !state.missing && file.traits.searched) {
+  if (state?.phase === 'failed' && !state.missing && isSearchFolder(file.root)) {
     const passage = { path, lines, range: range ?? null, terms: [] }
     useUi.setState({ passage })
     return openFile(file)

@@ -4,26 +4,27 @@ import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { copyText } from '@/lib/clipboard'
 import { useT } from '@/lib/i18n'
+import type { FileRef } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 
 export interface FileActions {
-  onRename: (path: string) => void
-  onDelete: (path: string) => void
+  onRename: (file: FileRef) => void
+  onDelete: (file: FileRef) => void
 }
 
 /** The actions on a listed file, besides opening it. The row around it is the `group`. */
 interface Props extends FileActions {
-  path: string
+  file: FileRef
   tabIndex?: number
 }
 
-export function FileMenu({ path, tabIndex, onRename, onDelete }: Props) {
+export function FileMenu({ file, tabIndex, onRename, onDelete }: Props) {
   const t = useT()
   return (
     <Menu
       trigger={
         <IconButton
-          label={t('fileMenu', { path })}
+          label={t('fileMenu', { path: `${file}` })}
           size="smallIcon"
           tabIndex={tabIndex}
           className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
@@ -32,16 +33,16 @@ export function FileMenu({ path, tabIndex, onRename, onDelete }: Props) {
         </IconButton>
       }
     >
-      <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={() => onRename(path)}>
+      <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={() => onRename(file)}>
         {t('rename')}
       </MenuItem>
       <MenuItem
         icon={<Link size={14} aria-hidden />}
-        onSelect={() => void copyText(fileAddress(path)).then(done => done && toast(t('copied')))}
+        onSelect={() => void copyText(fileAddress(file)).then(done => done && toast(t('copied')))}
       >
         {t('copyLink')}
       </MenuItem>
-      <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(path)} danger>
+      <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(file)} danger>
         {t('delete')}
       </MenuItem>
     </Menu>

@@ -1,13 +1,12 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
 import { ChevronRight, Ellipsis, FileText, TriangleAlert } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import type { Root } from '@/api/endpoints'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { foldersOf, isBelow } from '@/lib/roots'
+import { FileRef, foldersOf, isBelow, type Root } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
@@ -27,7 +26,7 @@ interface Props {
   untrusted: readonly string[]
   current: string | null
   dirty: ReadonlySet<string>
-  onOpen: (path: string) => void
+  onOpen: (file: FileRef) => void
   actions: FileActions
 }
 
@@ -96,7 +95,8 @@ export function FileTree({
     row?.focus()
   })
   const act = (row: TreeRow) => {
-    if (row.kind === 'file') onOpen(row.path)
+    const file = fileOf(row)
+    if (file) onOpen(file)
     else if (row.kind === 'folder' && !allOpen) setFold(foldId(row.path), !row.open)
   }
   const onKeyDown = (event: KeyboardEvent, row: TreeRow, at: number) => {
@@ -129,6 +129,7 @@ export function FileTree({
     >
       {list.getVirtualItems().map(({ index: at, key, start }) => {
         const row = rows[at]
+        const file = row ? fileOf(row) : null
         const problem = row?.file ? problemOf(row.file) : (row?.problem ?? null)
         return (
           row && (
@@ -176,7 +177,7 @@ export function FileTree({
                 {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
                 <Tokens n={row.tokens} />
               </div>
-              {row.file && <FileMenu path={row.path} tabIndex={at === stop ? 0 : -1} {...actions} />}
+              {file && <FileMenu file={file} tabIndex={at === stop ? 0 : -1} {...actions} />}
             </div>
           )
         )
@@ -184,6 +185,9 @@ export function FileTree({
     </div>
   )
 }
+
+/** Only for rows in view: a folder may have fifty thousand. */
+const fileOf = ({ file, path }: TreeRow): FileRef | null => file && FileRef.parse(path)
 
 /** Whether a click is on the row itself, not on its menu. */
 const isRow = (target: EventTarget): boolean =>

@@ -1,11 +1,10 @@
 import { useMemo, useState } from 'react'
-import type { Root } from '@/api/endpoints'
 import { useFiles, useSkills, useUntrusted } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, type FileRef, type Root } from '@/lib/roots'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
 import { SkillList } from './SkillList'
@@ -18,7 +17,7 @@ interface Props {
   problemOf: (file: FileEntry) => string | null
   current: string | null
   dirty: ReadonlySet<string>
-  onOpen: (path: string) => void
+  onOpen: (file: FileRef) => void
   actions: FileActions
 }
 
@@ -66,10 +65,10 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
 
 /** The skills whose name or description matches, and the tokens of their files. */
 function useShownSkills(root: Root, wanted: string) {
-  const holdsSkills = ROOT_TRAITS[root].holds === 'skills'
+  const isShown = createsSkills(root)
   const skills = useSkills().data
-  const files = useFiles(root, holdsSkills).data
+  const files = useFiles(root, isShown).data
   const tokens = useMemo(() => new Map(files?.map(f => [f.path, f.tokens ?? null])), [files])
-  const known = holdsSkills ? (skills ?? []) : []
+  const known = isShown ? (skills ?? []) : []
   return { shown: known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted)), tokens }
 }

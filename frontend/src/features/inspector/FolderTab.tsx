@@ -1,7 +1,6 @@
 import { FilePlus2, Search, Upload } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
-import type { Root } from '@/api/endpoints'
 import { useIndex } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
@@ -12,10 +11,10 @@ import { Input } from '@/components/ui/Input'
 import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { useSay, useT } from '@/lib/i18n'
-import { FileRef, ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, type FileRef, isSearchFolder, isUploadFolder, type Root } from '@/lib/roots'
 import { problemIn, unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
-import { openFile, openPath, useUi } from '@/stores/ui'
+import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
 import { isSkill } from './names'
 import { removeSkill, renameSkill } from './skill'
@@ -30,16 +29,13 @@ function NoIndexLine() {
   return <div aria-hidden className="h-[30px] shrink-0" />
 }
 
-function onDelete(path: string): void {
-  const file = FileRef.parse(path)
-  if (file) void (isSkill(file) ? removeSkill(file) : remove(file))
-}
+const onDelete = (file: FileRef): void => void (isSkill(file) ? removeSkill(file) : remove(file))
 
 /** The files of one root: to find, create, upload, rename and delete. */
 export function FolderTab({ root }: { root: Root }) {
   const t = useT()
   const say = useSay()
-  const traits = ROOT_TRAITS[root]
+  const onFiles = isUploadFolder(root) ? (files: File[]) => void upload(root, files) : null
   const file = useUi(ui => ui.file)
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === root)
@@ -74,33 +70,36 @@ export function FolderTab({ root }: { root: Root }) {
           className="min-w-0 flex-1"
         />
         <IconButton
-          label={t(traits.holds === 'skills' ? 'newSkill' : 'newFile')}
+          label={t(createsSkills(root) ? 'newSkill' : 'newFile')}
           className="size-7! max-md:size-11! pointer-coarse:size-11!"
           onClick={() => setMaking(true)}
         >
           <FilePlus2 size={15} aria-hidden />
         </IconButton>
-        <FilesButton
-          label={t('uploadFiles')}
-          icon={<Upload size={15} aria-hidden />}
-          className="size-7! max-md:size-11! pointer-coarse:size-11!"
-          onFiles={chosen => void upload(root, chosen)}
-        />
+        {onFiles && (
+          <FilesButton
+            label={t('uploadFiles')}
+            icon={<Upload size={15} aria-hidden />}
+            className="size-7! max-md:size-11! pointer-coarse:size-11!"
+            onFiles={onFiles}
+          />
+        )}
       </div>
-      {traits.searched &&
-        (index && indexed ? <IndexLine status={indexed} model={index.model} /> : <NoIndexLine />)}
-      <DropZone words={t('uploadHere', { name: t(root) })} onFiles={dropped => void upload(root, dropped)}>
+      {isSearchFolder(root) &&
+        (index && indexed ? (
+          <IndexLine folder={root} status={indexed} model={index.model} />
+        ) : (
+          <NoIndexLine />
+        ))}
+      <DropZone words={t('uploadHere', { name: t(root) })} onFiles={onFiles}>
         <Files
           root={root}
           filter={filter}
           problemOf={problemOf}
           current={file && `${file}`}
           dirty={dirty}
-          onOpen={openPath}
-          actions={{
-            onRename: path => setRenaming(FileRef.parse(path)),
-            onDelete,
-          }}
+          onOpen={openFile}
+          actions={{ onRename: setRenaming, onDelete }}
         />
       </DropZone>
       {renaming !== null && (

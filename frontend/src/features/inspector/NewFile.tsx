@@ -1,7 +1,6 @@
-import type { Root } from '@/api/endpoints'
 import type { Created } from '@/features/editor/actions'
 import { useT } from '@/lib/i18n'
-import { ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, type Root } from '@/lib/roots'
 import { NameForm } from './NameForm'
 import { type Draft, draftOf } from './names'
 
@@ -14,7 +13,7 @@ interface Props {
 
 export default function NewFile({ root, open, onOpenChange, onCreate }: Props) {
   const t = useT()
-  const skill = ROOT_TRAITS[root].holds === 'skills'
+  const skill = createsSkills(root)
   const create = async (name: string) => {
     const draft = draftOf(root, name)
     if (!draft) return t('badName')

@@ -3,7 +3,7 @@ import type { Skill } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { useSay, useT } from '@/lib/i18n'
-import { isBelow } from '@/lib/roots'
+import { FileRef, isBelow } from '@/lib/roots'
 import { ofSkill } from '@/lib/server'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
@@ -15,7 +15,7 @@ interface Props {
   untrusted: readonly string[]
   current: string | null
   dirty: ReadonlySet<string>
-  onOpen: (path: string) => void
+  onOpen: (file: FileRef) => void
   actions: FileActions
 }
 
@@ -26,56 +26,61 @@ export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, a
   const say = useSay()
   return (
     <ul>
-      {skills.map(skill => (
-        <li
-          key={skill.location}
-          className={cn(
-            'group relative flex items-start rounded-md pe-0.5',
-            current === skill.location ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
-          )}
-        >
-          <button
-            type="button"
-            aria-current={current === skill.location ? 'true' : undefined}
-            title={skill.location}
-            onClick={() => onOpen(skill.location)}
-            className="flex min-w-0 flex-1 items-start gap-2 rounded-md px-2 py-1.5 text-start text-[13px]"
-          >
-            {skill.error ? (
-              <TriangleAlert size={14} aria-hidden className="mt-1 shrink-0 text-bad" />
-            ) : (
-              <Sparkles size={14} aria-hidden className="mt-1 shrink-0 text-rag" />
-            )}
-            <span className="min-w-0 flex-1">
-              <span className="flex items-center gap-2">
-                <span className="truncate font-medium">{skill.name}</span>
-                {untrusted.some(path => isBelow(folderOf(skill), path)) && (
-                  <Badge tone="warn">{t('untrusted')}</Badge>
-                )}
-                {dirty.has(skill.location) && (
-                  <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
-                    <span className="sr-only">{t('unsaved')}</span>
-                  </span>
-                )}
-                <Tokens n={tokens.get(skill.location)} />
-              </span>
-              {skill.error ? (
-                <span className="block text-bad text-small">
-                  {t('skillError')}: {ofSkill(say, skill.error, skill.error_code)}
-                </span>
-              ) : (
-                <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
+      {skills.map(skill => {
+        const file = FileRef.parse(skill.location)
+        return (
+          file && (
+            <li
+              key={skill.location}
+              className={cn(
+                'group relative flex items-start rounded-md pe-0.5',
+                current === skill.location ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
               )}
-              {skill.notes?.map((note, i) => (
-                <span key={note} className="block text-fg-3 text-meta">
-                  {ofSkill(say, note, skill.note_codes?.[i])}
+            >
+              <button
+                type="button"
+                aria-current={current === skill.location ? 'true' : undefined}
+                title={skill.location}
+                onClick={() => onOpen(file)}
+                className="flex min-w-0 flex-1 items-start gap-2 rounded-md px-2 py-1.5 text-start text-[13px]"
+              >
+                {skill.error ? (
+                  <TriangleAlert size={14} aria-hidden className="mt-1 shrink-0 text-bad" />
+                ) : (
+                  <Sparkles size={14} aria-hidden className="mt-1 shrink-0 text-rag" />
+                )}
+                <span className="min-w-0 flex-1">
+                  <span className="flex items-center gap-2">
+                    <span className="truncate font-medium">{skill.name}</span>
+                    {untrusted.some(path => isBelow(folderOf(skill), path)) && (
+                      <Badge tone="warn">{t('untrusted')}</Badge>
+                    )}
+                    {dirty.has(skill.location) && (
+                      <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
+                        <span className="sr-only">{t('unsaved')}</span>
+                      </span>
+                    )}
+                    <Tokens n={tokens.get(skill.location)} />
+                  </span>
+                  {skill.error ? (
+                    <span className="block text-bad text-small">
+                      {t('skillError')}: {ofSkill(say, skill.error, skill.error_code)}
+                    </span>
+                  ) : (
+                    <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
+                  )}
+                  {skill.notes?.map((note, i) => (
+                    <span key={note} className="block text-fg-3 text-meta">
+                      {ofSkill(say, note, skill.note_codes?.[i])}
+                    </span>
+                  ))}
                 </span>
-              ))}
-            </span>
-          </button>
-          <FileMenu path={skill.location} {...actions} />
-        </li>
-      ))}
+              </button>
+              <FileMenu file={file} {...actions} />
+            </li>
+          )
+        )
+      })}
     </ul>
   )
 }

@@ -1,6 +1,5 @@
 /** Valid file names, and the files they stand for. A skill is named after its folder. */
-import type { Root } from '@/api/endpoints'
-import { FileRef, ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, FileRef, type Root } from '@/lib/roots'
 
 export interface Draft {
   file: FileRef
@@ -10,11 +9,9 @@ export interface Draft {
 const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
 
-const holdsSkills = (root: Root): boolean => ROOT_TRAITS[root].holds === 'skills'
-
 /** The skill that a SKILL.md belongs to; null for any other file. */
 const skillOf = ({ root, path }: FileRef): string | null =>
-  (holdsSkills(root) && /^([^/]+)\/SKILL\.md$/.exec(path)?.[1]) || null
+  (createsSkills(root) && /^([^/]+)\/SKILL\.md$/.exec(path)?.[1]) || null
 
 const skillNamed = (root: Root, name: string): FileRef | null =>
   SKILL_NAME.test(name) ? FileRef.of(root, `${name}/SKILL.md`) : null
@@ -27,7 +24,7 @@ const isFileName = (name: string): boolean =>
 /** A new file and its initial text; null if the name is invalid. */
 export function draftOf(root: Root, name: string): Draft | null {
   const trimmed = name.trim()
-  if (holdsSkills(root)) {
+  if (createsSkills(root)) {
     const file = skillNamed(root, trimmed)
     return file && { file, content: `---\nname: ${trimmed}\ndescription: \n---\n\n# ${trimmed}\n\n` }
   }
@@ -48,7 +45,7 @@ export function renamed(file: FileRef, name: string): FileRef | null {
 
 /** The file that an upload creates. A skill uploaded as a single file is named after it. */
 export function uploadTo(root: Root, name: string): FileRef | null {
-  if (!holdsSkills(root)) return isFileName(name) && !name.includes('/') ? FileRef.of(root, name) : null
+  if (!createsSkills(root)) return isFileName(name) && !name.includes('/') ? FileRef.of(root, name) : null
   const skill = /^(.+)\.md$/i.exec(name)?.[1]?.toLowerCase()
   return skill && skill !== 'skill' ? skillNamed(root, skill) : null
 }

@@ -1,7 +1,7 @@
 /** Every tab of the inspector, in order. The editor is below all of them. */
 import type { ComponentType } from 'react'
 import type { Key } from '@/lib/i18n'
-import { ROOTS } from '@/lib/roots'
+import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { FolderTab } from './FolderTab'
 
 export interface InspectorTab {
@@ -10,7 +10,7 @@ export interface InspectorTab {
   Content: ComponentType
 }
 
-export const TABS: readonly InspectorTab[] = ROOTS.map(root => ({
+export const TABS: readonly InspectorTab[] = ROOTS.filter(root => ROOT_TRAITS[root].tab).map(root => ({
   id: root,
   label: root,
   Content: () => <FolderTab root={root} />,

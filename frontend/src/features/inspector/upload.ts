@@ -1,10 +1,10 @@
-/** Uploads files into a root: only texts, and never over an existing file. A file that is refused reports why. */
+/** Uploads files into a root that takes them: only texts, and never over an existing file. A file that is refused reports why. */
 import { ApiError, hasCode } from '@/api/client'
-import { type Root, writeFile } from '@/api/endpoints'
+import { writeFile } from '@/api/endpoints'
 import { refreshFiles } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { type FileRef, ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, type FileRef, type UploadFolder } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { uploadTo } from './names'
@@ -17,11 +17,10 @@ export type Uploaded = { kind: 'done'; file: FileRef } | { kind: 'refused'; name
 
 type Write = (path: string, content: string) => Promise<unknown>
 
-export async function uploadOne(root: Root, file: File, write: Write): Promise<Uploaded> {
+export async function uploadOne(root: UploadFolder, file: File, write: Write): Promise<Uploaded> {
   const refused = (reason: string): Uploaded => ({ kind: 'refused', name: file.name, reason })
   const to = uploadTo(root, file.name)
-  if (to === null)
-    return refused(t(ROOT_TRAITS[root].holds === 'skills' ? 'uploadBadSkill' : 'uploadBadName'))
+  if (to === null) return refused(t(createsSkills(root) ? 'uploadBadSkill' : 'uploadBadName'))
   if (file.size > MOST_BYTES) return refused(t('uploadTooLarge', { n: MOST_BYTES / 1024 / 1024 }))
   try {
     const bytes = await file.arrayBuffer()
@@ -40,7 +39,7 @@ export async function uploadOne(root: Root, file: File, write: Write): Promise<U
   }
 }
 
-export async function upload(root: Root, files: readonly File[]): Promise<void> {
+export async function upload(root: UploadFolder, files: readonly File[]): Promise<void> {
   if (files.length === 0) return
   if (files.length > MOST_FILES) return toast(t('uploadTooMany', { n: MOST_FILES }), { tone: 'bad' })
   const done: FileRef[] = []

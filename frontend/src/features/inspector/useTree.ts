@@ -1,9 +1,8 @@
 import { useDeferredValue, useMemo } from 'react'
-import type { Root } from '@/api/endpoints'
 import { knownFolder, useFiles, useFolders, useFoundFiles, useSkills } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
 import { reasonOf } from '@/lib/reason'
-import { ROOT_TRAITS } from '@/lib/roots'
+import { createsSkills, type Root } from '@/lib/roots'
 import { useFoldsByHand } from '@/stores/folds'
 import { type FolderOf, foldersIn, openFolders } from './tree'
 
@@ -23,13 +22,13 @@ export function useTree(root: Root, wanted: string): Tree {
   const skills = useSkillFolders(root, wanted)
   const found = useFoundFolders(root, useDeferredValue(wanted))
   const open = useOpenFolders(root, wanted === '')
-  if (ROOT_TRAITS[root].holds === 'skills') return skills
+  if (createsSkills(root)) return skills
   return wanted === '' ? open : found
 }
 
 /** Loads a folder when it is opened. */
 function useOpenFolders(root: Root, enabled: boolean): Tree {
-  const isLazy = enabled && ROOT_TRAITS[root].holds === 'files'
+  const isLazy = enabled && !createsSkills(root)
   const byHand = useFoldsByHand()
   const paths = isLazy ? openFolders(knownFolder, root, folder => byHand[foldId(folder)] === true) : []
   const contents = useFolders(paths)
@@ -44,7 +43,7 @@ function useOpenFolders(root: Root, enabled: boolean): Tree {
 }
 
 function useFoundFolders(root: Root, wanted: string): Tree {
-  const enabled = wanted !== '' && ROOT_TRAITS[root].holds === 'files'
+  const enabled = wanted !== '' && !createsSkills(root)
   const { data, error } = useFoundFiles({ words: wanted, root }, enabled)
   const folderOf = useMemo(() => inList(data?.files, root, data?.more ? 1 : 0), [data, root])
   return { folderOf, allOpen: true, error }
@@ -52,7 +51,7 @@ function useFoundFolders(root: Root, wanted: string): Tree {
 
 /** Lists all files of skills, because skills are few; omits those that the list of skills has already. */
 function useSkillFolders(root: Root, wanted: string): Tree {
-  const enabled = ROOT_TRAITS[root].holds === 'skills'
+  const enabled = createsSkills(root)
   const { data, error } = useFiles(root, enabled)
   const skills = useSkills().data
   const folderOf = useMemo(() => {

@@ -1,10 +1,11 @@
 import { ListChecks } from 'lucide-react'
 import { useState } from 'react'
-import { type SearchFolder, testsOf } from '@/api/retrieval'
+import { testsOf } from '@/api/retrieval'
 import type { Hit } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { openPassage } from '@/features/editor/passage'
 import { useT } from '@/lib/i18n'
+import type { SearchFolder } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { addTest } from './testFile'
 

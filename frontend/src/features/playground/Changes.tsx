@@ -1,29 +1,33 @@
 import { TrendingDown, TrendingUp } from 'lucide-react'
 import { Link } from 'wouter'
-import { folderNamed } from '@/api/retrieval'
 import type { Report, TestChange } from '@/api/types'
 import { playgroundHref } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import type { SearchFolder } from '@/lib/roots'
+
+interface Props {
+  report: Report
+  folder: SearchFolder
+}
 
 /** The differences between a run and the previous one; regressions first. */
-export function Changes({ report }: { report: Report }) {
+export function Changes({ report, folder }: Props) {
   const { worse, better } = report
   return (
     <>
-      {worse.length > 0 && <Group report={report} changes={worse} tone="worse" />}
-      {better.length > 0 && <Group report={report} changes={better} tone="better" />}
+      {worse.length > 0 && <Group report={report} folder={folder} changes={worse} tone="worse" />}
+      {better.length > 0 && <Group report={report} folder={folder} changes={better} tone="better" />}
     </>
   )
 }
 
-interface GroupProps {
-  report: Report
+interface GroupProps extends Props {
   changes: TestChange[]
   tone: 'worse' | 'better'
 }
 
-function Group({ report: { folder, k }, changes, tone }: GroupProps) {
+function Group({ report: { k }, folder, changes, tone }: GroupProps) {
   const t = useT()
   const Icon = tone === 'worse' ? TrendingDown : TrendingUp
   const name = t(tone === 'worse' ? 'gotWorse' : 'gotBetter', { n: changes.length })
@@ -50,7 +54,7 @@ function Group({ report: { folder, k }, changes, tone }: GroupProps) {
         {changes.map(({ line, query, before, now }) => (
           <li key={line} className="flex flex-wrap items-baseline gap-x-3">
             <Link
-              href={playgroundHref({ query, folder: folderNamed(folder), k })}
+              href={playgroundHref({ query, folder, k })}
               className="min-w-0 underline-offset-2 [overflow-wrap:anywhere] hover:underline"
             >
               {query}

@@ -4,12 +4,12 @@ import '@/lib/later'
 import { X } from 'lucide-react'
 import { useLocation } from 'wouter'
 import { useIndex } from '@/api/queries'
-import type { SearchFolder } from '@/api/retrieval'
 import { PaneHeader } from '@/components/PaneHeader'
 import { IconButton } from '@/components/ui/Button'
 import { Segmented } from '@/components/ui/Segmented'
 import { TabList, TabPanel, Tabs } from '@/components/ui/Tabs'
 import { useT } from '@/lib/i18n'
+import { SEARCH_FOLDERS, type SearchFolder } from '@/lib/roots'
 import { useUi } from '@/stores/ui'
 import { IndexNote } from './IndexNote'
 import { SearchTab } from './SearchTab'
@@ -30,7 +30,7 @@ export default function Playground({ width }: Props) {
   const [trial, change] = useTrial()
   const index = useIndex().data
   const status = index?.folders.find(folder => folder.folder === trial.folder)
-  const folders = (['knowledge', 'memory'] as const).map(value => ({ value, words: t(value) }))
+  const folders = SEARCH_FOLDERS.map(value => ({ value, words: t(value) }))
   return (
     <Pane id="pane-play" aria-labelledby="play-title">
       <PaneHeader id="play-title" title={t('playground')} width={width} />

@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { keys, refresh, useIndex, useSearchAnswer } from '@/api/queries'
-import { folderNamed } from '@/api/retrieval'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { openPassage } from '@/features/editor/passage'
 import type { Trial } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { isSearchFolder } from '@/lib/roots'
 import { useAsked } from '@/lib/useAsked'
 import { useWidth } from '@/lib/useMedia'
 import { announce } from '@/stores/announcer'
@@ -36,6 +36,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
   const [asked, askNow] = useAsked(trial.query, composing)
   const answer = useSearchAnswer(trial.folder, asked, trial.k)
   const search = asked === '' ? undefined : answer.data
+  const folder = search && isSearchFolder(search.folder) ? search.folder : null
   const weight = trial.weight ?? search?.weights.vector ?? 0
   const ranked = useMemo(() => (search ? rerank(search, weight, trial.k) : NONE), [search, weight, trial.k])
   const current = ranked.find(candidate => candidate.key === selected) ?? ranked[0]
@@ -103,7 +104,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
             onSelect={setSelected}
             onShow={beside ? null : showChunks}
             onEdit={found => void openPassage({ path: found.source, lines: found.lines ?? null })}
-            actionOf={found => <AddTest query={asked} folder={folderNamed(search.folder)} hit={found} />}
+            actionOf={found => folder && <AddTest query={asked} folder={folder} hit={found} />}
             details={new Map(search.near_misses.map(miss => [miss.hit, miss.detail]))}
           />
         )}

@@ -1,9 +1,9 @@
 import { Link } from 'wouter'
-import type { SearchFolder } from '@/api/retrieval'
 import type { Report, TestCase, TestResult } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { playgroundHref } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
+import type { SearchFolder } from '@/lib/roots'
 
 interface Props {
   cases: TestCase[]

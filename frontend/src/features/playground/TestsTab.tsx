@@ -2,7 +2,6 @@ import { useMutation } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
 import { runTests } from '@/api/endpoints'
 import { putReport, useTests } from '@/api/queries'
-import type { SearchFolder } from '@/api/retrieval'
 import { PassageLink } from '@/components/PassageLink'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
@@ -12,6 +11,7 @@ import { Spinner } from '@/components/ui/Spinner'
 import { points } from '@/features/retrieval/words'
 import { useSay, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import type { SearchFolder } from '@/lib/roots'
 import { badTestIn } from '@/lib/server'
 import { announce } from '@/stores/announcer'
 import { Changes } from './Changes'
@@ -89,7 +89,7 @@ export function TestsTab({ folder, k }: Props) {
       )}
       {empty && <Notice>{t('testsEmpty')}</Notice>}
       {last && <Metrics report={last} />}
-      {last && <Changes report={last} />}
+      {last && <Changes report={last} folder={folder} />}
       {cases.length > 0 && <TestCases cases={cases} report={last ?? null} folder={folder} k={k} />}
     </div>
   )

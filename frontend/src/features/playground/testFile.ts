@@ -2,10 +2,10 @@
 import { hasCode } from '@/api/client'
 import { type FileContent, readFile, writeFile } from '@/api/endpoints'
 import { keys, refresh, refreshFiles } from '@/api/queries'
-import { type SearchFolder, testsOf } from '@/api/retrieval'
+import { testsOf } from '@/api/retrieval'
 import type { Hit } from '@/api/types'
 import { reasonOf } from '@/lib/reason'
-import { FileRef } from '@/lib/roots'
+import { FileRef, type SearchFolder } from '@/lib/roots'
 
 export type Added =
   | { kind: 'added'; line: number }

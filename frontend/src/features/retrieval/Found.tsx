@@ -1,8 +1,8 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
-import type { SearchFolder } from '@/api/retrieval'
 import type { Took, Weights } from '@/api/types'
 import { type Translate, useT } from '@/lib/i18n'
+import type { SearchFolder } from '@/lib/roots'
 import { playgroundHref } from './address'
 import { type AnyHit, HitItem } from './HitItem'
 import { type Miss, NearMisses } from './NearMisses'
@@ -11,7 +11,8 @@ import { weightWords } from './words'
 interface Props {
   id: string
   query: string
-  folder: SearchFolder
+  /** Null for a folder that this page does not know. */
+  folder: SearchFolder | null
   hits: AnyHit[]
   weights: Weights | null
   misses: Miss[]
@@ -33,13 +34,15 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
       <NearMisses id={id} misses={misses} />
       <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
         <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
-        <Link
-          href={playgroundHref({ query, folder })}
-          className="flex items-center gap-1 text-rag underline-offset-2 hover:underline pointer-coarse:py-2"
-        >
-          <SlidersHorizontal size={12} aria-hidden />
-          {t('openPlayground')}
-        </Link>
+        {folder && (
+          <Link
+            href={playgroundHref({ query, folder })}
+            className="flex items-center gap-1 text-rag underline-offset-2 hover:underline pointer-coarse:py-2"
+          >
+            <SlidersHorizontal size={12} aria-hidden />
+            {t('openPlayground')}
+          </Link>
+        )}
       </p>
     </>
   )

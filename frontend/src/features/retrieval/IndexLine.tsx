@@ -1,10 +1,10 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
-import { folderNamed } from '@/api/retrieval'
 import type { EmbeddingModel, FolderStatus } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { count } from '@/lib/format'
 import { useSay, useT } from '@/lib/i18n'
+import type { SearchFolder } from '@/lib/roots'
 import { unreadableIn } from '@/lib/server'
 import { useFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
@@ -13,16 +13,16 @@ import { EmbedderNote, isWithoutMeaning } from './EmbedderNote'
 import { IndexProgress } from './IndexProgress'
 
 interface Props {
+  folder: SearchFolder
   status: FolderStatus
   model: EmbeddingModel
 }
 
 /** One line about a folder's index, with its progress and the files that cannot be read. */
-export default function IndexLine({ status, model }: Props) {
+export default function IndexLine({ folder, status, model }: Props) {
   const t = useT()
   const n = count
   const { files, chunks, embedded, state } = status
-  const folder = folderNamed(status.folder)
   const parts = [t('indexFiles', { n: n(files) }), t('indexChunks', { n: n(chunks) })]
   if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))

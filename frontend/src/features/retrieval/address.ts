@@ -1,5 +1,5 @@
 /** The playground's address describes the trial, so that it can be bookmarked, sent and opened from elsewhere. */
-import type { SearchFolder } from '@/api/retrieval'
+import { DEFAULT_SEARCH_FOLDER, isSearchFolder, type SearchFolder } from '@/lib/roots'
 
 export const PLAYGROUND = '/playground'
 export const FEWEST = 1
@@ -23,9 +23,10 @@ const within = (text: string | null, min: number, max: number): number | null =>
 
 export function trialOf(search: string): Trial {
   const query = new URLSearchParams(search)
+  const folder = query.get('folder')
   return {
     query: query.get('query') ?? '',
-    folder: query.get('folder') === 'memory' ? 'memory' : 'knowledge',
+    folder: isSearchFolder(folder) ? folder : DEFAULT_SEARCH_FOLDER,
     k: Math.round(within(query.get('k'), FEWEST, MOST) ?? USUAL),
     weight: within(query.get('weight'), 0, 1),
     tab: query.get('tab') === 'tests' ? 'tests' : 'search',
@@ -33,7 +34,8 @@ export function trialOf(search: string): Trial {
 }
 
 /** The address contains only what differs from the defaults. */
-export function playgroundHref({ query = '', folder = 'knowledge', k = USUAL, weight, tab }: Partial<Trial>) {
+export function playgroundHref(trial: Partial<Trial>): string {
+  const { query = '', folder = DEFAULT_SEARCH_FOLDER, k = USUAL, weight, tab } = trial
   const address = new URLSearchParams()
   if (query !== '') address.set('query', query)
   address.set('folder', folder)

@@ -14,7 +14,7 @@ export const approvals = {
   diffAdded: 'added',
   diffRemoved: 'removed',
   approvalCwd: 'in {cwd}',
-  approvalReads: 'reads knowledge/',
+  approvalReads: 'reads {folders}',
   approvalNet: 'network access',
   approvalNoNet: 'no network access',
   approvalLevel: 'sandbox: {level}',

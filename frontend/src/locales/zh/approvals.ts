@@ -15,7 +15,7 @@ export const approvals: Record<keyof typeof en, string> = {
   diffAdded: '新增',
   diffRemoved: '删除',
   approvalCwd: '目录：{cwd}',
-  approvalReads: '读取 knowledge/',
+  approvalReads: '读取 {folders}',
   approvalNet: '允许访问网络',
   approvalNoNet: '禁止访问网络',
   approvalLevel: '沙箱：{level}',

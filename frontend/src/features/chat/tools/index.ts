@@ -1,11 +1,11 @@
 /** The renderers by tool. A tool gets its own by a file in this folder and an entry below. */
+import { ROOT_TRAITS, SEARCH_FOLDERS } from '@/lib/roots'
 import { defaultTool } from './defaultTool'
 import type { ToolRenderer } from './renderer'
 import { searchTool } from './searchTool'
 
 const RENDERERS: ReadonlyMap<string, ToolRenderer> = new Map([
-  ['search_knowledge_base', searchTool('knowledge')],
-  ['search_memory', searchTool('memory')],
+  ...SEARCH_FOLDERS.map(folder => [ROOT_TRAITS[folder].searchTool, searchTool(folder)] as const),
 ])
 
 /** The renderer of a tool by its name; `defaultTool` for a name without an entry. */
