@@ -13,7 +13,7 @@ export function hrefOf({ path, lines }: Place): string {
 
 export function placeName({ path, lines }: Place, t: Translate): string {
   if (!lines) return t('openFile', { path })
-  const [a, b] = lines
+  const [a, b] = [`${lines[0]}`, `${lines[1]}`]
   return a === b ? t('openLine', { path, a }) : t('openLines', { path, a, b })
 }
 

@@ -1,13 +1,17 @@
 import { useSyncExternalStore } from 'react'
 import { LANGS, type Lang, langOf, localeOf } from '@/locales'
 import { en, type Words } from '@/locales/en'
+import { type WrittenNumber, writeNumber } from './number'
 import { choosePlurals } from './plural'
 import type { Say } from './server'
 import { store } from './storage'
 
 export type { Lang } from '@/locales'
 export type Key = keyof Words
-export type Vars = Record<string, string | number>
+/** A number is written in the way of the language; what is no amount, such as the number of a line, is a string. */
+export type Vars = Record<string, string | number | WrittenNumber>
+/** What the server tells with a code. */
+export type Facts = Record<string, string | number>
 export type Translate = (key: Key, vars?: Vars) => string
 
 type Dictionary = Partial<Record<Key, string>>
@@ -56,11 +60,20 @@ export const nextLang = (): Promise<void> =>
   setLang(LANGS[(LANGS.indexOf(current) + 1) % LANGS.length] ?? current)
 
 export function translate(lang: Lang, key: Key, vars: Vars = {}): string {
-  const value = (name: string): string => String(vars[name] ?? '')
   const own = dictionaries[lang]?.[key]
-  // A text that the language lacks is English, and so are its plural forms.
-  const chosen = choosePlurals(own ?? english[key] ?? key, locale(own === undefined ? 'en' : lang), value)
-  return chosen.replace(/\{(\w+)\}/g, (_, name: string) => value(name))
+  // A text that the language lacks is English, and so are its plural forms and its numbers.
+  const said = own === undefined ? 'en' : lang
+  const numberOf = (name: string): number => {
+    const value = vars[name]
+    return typeof value === 'object' ? value.n : typeof value === 'number' ? value : Number.NaN
+  }
+  const textOf = (name: string): string => {
+    const value = vars[name] ?? ''
+    if (typeof value === 'number') return writeNumber(value, localeOf(said))
+    return typeof value === 'object' ? value.text : value
+  }
+  const chosen = choosePlurals(own ?? english[key] ?? key, locale(said), numberOf)
+  return chosen.replace(/\{(\w+)\}/g, (_, name: string) => textOf(name))
 }
 
 /** For code outside React; uses the current language. */
@@ -80,7 +93,7 @@ const forEachLang = <T>(make: (lang: Lang) => T): Record<Lang, T> =>
 const translators = forEachLang<Translate>(lang => (key, vars) => translate(lang, key, vars))
 
 /** The server's sentence in a language; null if there is no translation, or if a value that it names is missing. */
-export function sayOfServer(lang: Lang, key: string, about: Vars = {}): string | null {
+export function sayOfServer(lang: Lang, key: string, about: Facts = {}): string | null {
   const words = ofServer[lang]
   if (!words || !Object.hasOwn(words, key)) return null
   const text = words[key] ?? ''

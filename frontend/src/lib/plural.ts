@@ -20,14 +20,11 @@ function rulesOf(tag: string) {
   return made
 }
 
-/** A formatted number may have thousands separators. */
-const numberOf = (text: string): number => Number(text.replace(/[\s.,'’](?=\d{3}(?!\d))/g, ''))
-
-/** Chooses all forms in a text; `value` returns what a placeholder is filled with. */
-export function choosePlurals(text: string, tag: string, value: (name: string) => string): string {
+/** Chooses all forms in a text; `numberOf` returns the number of a placeholder, NaN if it is filled with a text. */
+export function choosePlurals(text: string, tag: string, numberOf: (name: string) => number): string {
   return text.replace(FORMS, (_, name: string, list: string) => {
     const forms = list.slice(1).split('|')
     const { rules, categories } = rulesOf(tag)
-    return forms[categories.indexOf(rules.select(numberOf(value(name))))] ?? forms.at(-1) ?? ''
+    return forms[categories.indexOf(rules.select(numberOf(name)))] ?? forms.at(-1) ?? ''
   })
 }

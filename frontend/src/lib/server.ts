@@ -1,11 +1,11 @@
 /** Translates what the server sends as a code into the language of the page. */
-import type { Vars } from './i18n'
+import type { Facts } from './i18n'
 
 /** Returns the sentence of a key; null if the language has none, or if a value that it names is missing. */
-export type Say = (key: string, about?: Vars) => string | null
+export type Say = (key: string, about?: Facts) => string | null
 
 /** Why a work failed. Null if the server's own sentence has to be shown. */
-export function failureIn(say: Say, code: string, about: Vars): string | null {
+export function failureIn(say: Say, code: string, about: Facts): string | null {
   const first = sentence(say, code, about)
   if (first === null) return null
   const words = about.said ? say('said', about) : ''
@@ -13,7 +13,7 @@ export function failureIn(say: Say, code: string, about: Vars): string | null {
   return [first, words, wait].join('')
 }
 
-function sentence(say: Say, code: string, about: Vars): string | null {
+function sentence(say: Say, code: string, about: Facts): string | null {
   const kind = about.key ?? about.trouble ?? about.phase ?? (about.limit && 'limit')
   return say(kind ? `${code}.${kind}` : code, about)
 }
@@ -37,7 +37,7 @@ export const problemIn = (
 
 interface MessageCode {
   code: string
-  about?: Vars
+  about?: Facts
 }
 
 /** What the server says about a skill, in its own words if the page has no translation. */

@@ -1,4 +1,5 @@
 /** The languages of the page. A new one needs a folder and an entry here. */
+import type { Separators } from '@/lib/number'
 import type { Words } from './en'
 
 export interface Messages {
@@ -7,7 +8,8 @@ export interface Messages {
   server: Record<string, string>
 }
 
-interface Locale {
+/** An entry has all that the page asks of a language; no other code knows one. */
+export interface Locale extends Separators {
   /** The language's name for itself. */
   name: string
   /** BCP 47 tag: for dates, plurals and the page's `lang`. */
@@ -17,10 +19,12 @@ interface Locale {
 }
 
 export const LOCALES = {
-  en: { name: 'English', tag: 'en', load: null },
+  en: { name: 'English', tag: 'en', thousands: ',', decimal: '.', load: null },
   zh: {
     name: '中文',
     tag: 'zh-CN',
+    thousands: ',',
+    decimal: '.',
     load: () => import('./zh').then(({ zh: words, server }) => ({ words, server })),
   },
 } as const satisfies Record<string, Locale>

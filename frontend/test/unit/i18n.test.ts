@@ -68,11 +68,17 @@ it('what is counted in English has a singular form', () => {
 
 it('a number chooses its form, which may contain a placeholder', () => {
   expect(translate('en', 'bytes', { n: 1 })).toBe('1 byte')
-  expect(translate('en', 'bytes', { n: '1,024' })).toBe('1,024 bytes')
+  expect(translate('en', 'bytes', { n: 1024 })).toBe('1,024 bytes')
   expect(translate('en', 'steps', { n: 0 })).toBe('0 steps')
   expect(translate('en', 'termTimes', { times: 2, texts: 1 })).toBe('2× here, in no other passage')
   expect(translate('en', 'termTimes', { times: 2, texts: 3 })).toBe('2× here, in 3 passages')
   expect(translate('zh', 'bytes', { n: 1 })).not.toContain('|')
+})
+
+it('a number in its own words, and a text, choose their forms', () => {
+  expect(translate('en', 'tokens', { n: { n: 1, text: '≈ 1' } })).toBe('≈ 1 token')
+  expect(translate('en', 'tokens', { n: { n: 1200, text: '1.2k' } })).toBe('1.2k tokens')
+  expect(translate('en', 'line', { a: '1234' })).toBe('line 1234')
 })
 
 it('an inserted value is not parsed as a placeholder', () => {
@@ -91,14 +97,14 @@ it('a tag selects its language, and English if there is none', () => {
 })
 
 it('the plural form follows the rules of the language', () => {
-  const forms = (tag: string, list: string) => (n: string) => choosePlurals(`{n|${list}}`, tag, () => n)
-  expect(['1', '2', '5', '22', '1.5'].map(forms('pl', 'plik|pliki|plików|pliku'))).toEqual([
+  const forms = (tag: string, list: string) => (n: number) => choosePlurals(`{n|${list}}`, tag, () => n)
+  expect([1, 2, 5, 22, 1.5].map(forms('pl', 'plik|pliki|plików|pliku'))).toEqual([
     'plik',
     'pliki',
     'plików',
     'pliki',
     'pliku',
   ])
-  expect(['0', '1', '1,001', '21'].map(forms('en', 'one|other'))).toEqual(['other', 'one', 'other', 'other'])
-  expect(forms('zh', '个')('1')).toBe('个')
+  expect([0, 1, 1001, 21].map(forms('en', 'one|other'))).toEqual(['other', 'one', 'other', 'other'])
+  expect(forms('zh', '个')(1)).toBe('个')
 })

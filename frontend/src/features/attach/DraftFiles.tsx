@@ -1,6 +1,5 @@
 import { TextCursorInput } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
-import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import type { DraftFile } from '@/stores/attachments'
 import { FileChip } from './FileChip'
@@ -37,7 +36,7 @@ export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert 
       </ul>
       {tooMuch && (
         <p role="status" className="px-1 pt-1 text-meta text-warn">
-          {t('filesTooLong', { n: count(tooMuch.tokens), of: count(tooMuch.window) })}
+          {t('filesTooLong', { n: tooMuch.tokens, of: tooMuch.window })}
         </p>
       )}
       {unkept && <p className="px-1 pt-1 text-fg-2 text-meta">{t('filesNotKept')}</p>}

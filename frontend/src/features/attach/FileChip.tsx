@@ -1,8 +1,8 @@
 import { FileText } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { onDemand } from '@/components/onDemand'
-import { count, kilobytes } from '@/lib/format'
-import { useLang, useT } from '@/lib/i18n'
+import { kilobytes } from '@/lib/format'
+import { useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
 import { bytesOf } from './limits'
 import { Thumbnail } from './Thumbnail'
@@ -20,13 +20,12 @@ interface Props {
 /** A file by its name and size, a sent picture as a thumbnail; a click shows the content. */
 export function FileChip({ file, tokens, children }: Props) {
   const t = useT()
-  const lang = useLang()
   const [open, setOpen] = useState(false)
   const { picture } = file
   const alone = picture !== undefined && tokens === undefined
   const bytes = picture ? picture.bytes : bytesOf(file.content)
-  const size = bytes < 1024 ? t('bytes', { n: bytes }) : kilobytes(bytes, lang)
-  const cost = tokens == null ? '' : ` · ${t('fileTokens', { n: count(tokens) })}`
+  const size = bytes < 1024 ? t('bytes', { n: bytes }) : kilobytes(bytes)
+  const cost = tokens == null ? '' : ` · ${t('fileTokens', { n: tokens })}`
   return (
     <span className="inline-flex max-w-full items-center rounded-lg border bg-card text-fg text-small">
       <button

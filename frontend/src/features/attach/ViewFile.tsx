@@ -12,7 +12,7 @@ export default function ViewFile({ file, onClose }: { file: Attachment; onClose:
     return (
       <Dialog open onOpenChange={open => open || onClose()} title={file.name} size="widest">
         <p className="pb-2 text-fg-2 text-small">
-          {t('pictureSize', { width: picture.width, height: picture.height })} · {t('viewFileHint')}
+          {t('pictureSize', { width: `${picture.width}`, height: `${picture.height}` })} · {t('viewFileHint')}
         </p>
         <Thumbnail file={file} picture={picture} size="view" />
       </Dialog>

@@ -4,7 +4,7 @@ import type { InputProgress } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration, kilobytes } from '@/lib/format'
-import { type Key, useLang, useT } from '@/lib/i18n'
+import { type Key, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
 import { rendererOfTool } from './tools'
@@ -66,13 +66,12 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
 /** A call whose input the model is still writing: it cannot be expanded yet. */
 export function InputStep({ tool, bytes }: InputProgress) {
   const t = useT()
-  const lang = useLang()
   return (
     <p className="flex items-center gap-2 px-1.5 py-1 text-fg-3 pointer-coarse:py-2">
       <Pencil size={14} aria-hidden className="shrink-0 text-accent" />
       <code className="min-w-0 truncate font-mono text-[12px] text-fg">{tool}</code>
       <span className="shrink-0 text-[12px]">{t('writingInput')}</span>
-      <span className="ms-auto shrink-0 text-meta tabular-nums">{kilobytes(bytes, lang)}</span>
+      <span className="ms-auto shrink-0 text-meta tabular-nums">{kilobytes(bytes)}</span>
     </p>
   )
 }

@@ -3,7 +3,7 @@ import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { StatusLine } from '@/features/chat/StatusLine'
 import { CompactedMessages } from '@/features/recovery/CompactedMessages'
-import { compactCount } from '@/lib/format'
+import { compactNumber } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
 interface Props {
@@ -25,7 +25,7 @@ export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onCl
     <>
       <p className="text-[13px] text-fg-2">
         {t('compressPlan', { n: messages.length, kept: remaining_count })}{' '}
-        {t('compressTokens', { before: compactCount(tokens_before), after: compactCount(tokens_without) })}
+        {t('compressTokens', { before: compactNumber(tokens_before), after: compactNumber(tokens_without) })}
       </p>
       <section
         tabIndex={0}

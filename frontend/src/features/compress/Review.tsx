@@ -4,7 +4,7 @@ import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { TextArea } from '@/components/ui/Input'
 import { CompactedMessages } from '@/features/recovery/CompactedMessages'
-import { compactCount } from '@/lib/format'
+import { compactNumber } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { Missing } from './Missing'
 import { missingFrom, tokensWith, withAdded } from './omissions'
@@ -40,7 +40,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
     setProblem(await onAccept(summary.trim()))
     setSending(false)
   }
-  const tokens = { before: compactCount(plan.tokens_before), after: compactCount(after) }
+  const tokens = { before: compactNumber(plan.tokens_before), after: compactNumber(after) }
   return (
     <>
       <div className="grid gap-4 md:grid-cols-2">

@@ -15,8 +15,7 @@ export function BudgetLine({ budget }: { budget: Budget | null }) {
   const t = useT()
   if (!budget) return null
   const { share, tokens, exact, characters, limit, truncated } = budget
-  const n = count
-  const words = t(WORDS[share], { n: `${exact ? '' : '≈ '}${n(tokens)}` })
+  const words = t(WORDS[share], { n: exact ? tokens : { n: tokens, text: `≈ ${count(tokens)}` } })
   return (
     <p
       data-budget={exact ? 'exact' : 'guess'}
@@ -27,7 +26,7 @@ export function BudgetLine({ budget }: { budget: Budget | null }) {
       )}
     >
       <span>{words}</span>
-      {truncated && <span>{t('budgetCut', { n: n(characters), limit: n(limit) })}</span>}
+      {truncated && <span>{t('budgetCut', { n: characters, limit })}</span>}
     </p>
   )
 }

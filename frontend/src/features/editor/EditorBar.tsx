@@ -1,7 +1,7 @@
 import { GitCompare, Save } from 'lucide-react'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { Badge } from '@/components/ui/Badge'
-import { clock, count } from '@/lib/format'
+import { clock } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
 import { type Buffer, isDirty } from './buffer'
 
@@ -43,7 +43,7 @@ export function EditorBar({ buffer, comparing, tokensBelow }: Props) {
       </span>
       {buffer.tokens !== null && !tokensBelow && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums max-md:hidden">
-          {t('tokens', { n: count(buffer.tokens) })}
+          {t('tokens', { n: buffer.tokens })}
         </span>
       )}
       <Badge tone={badge.tone}>{badge.words}</Badge>

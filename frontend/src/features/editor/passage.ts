@@ -39,8 +39,9 @@ export async function openPassage({ path, lines, range }: Sought): Promise<void>
       ? state.buffer.text.replace(/\n$/, '').split('\n').length
       : Number.POSITIVE_INFINITY
   openFile(file, a > last ? undefined : lines)
-  if (a > last) toast(t('noSuchLine', { path, a, n: last }), { tone: 'bad' })
-  else announce(a === b ? t('openedLine', { path, a }) : t('openedLines', { path, a, b }))
+  const places = { path, a: `${a}`, b: `${b}` }
+  if (a > last) toast(t('noSuchLine', { ...places, n: last }), { tone: 'bad' })
+  else announce(t(a === b ? 'openedLine' : 'openedLines', places))
 }
 
 /** The place in an address such as `/?file=knowledge/a.md&lines=12-20`. */

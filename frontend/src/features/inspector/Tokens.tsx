@@ -1,4 +1,3 @@
-import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
 /** The tokens of a listed file; nothing if it is not a text. */
@@ -7,7 +6,7 @@ export function Tokens({ n }: { n: number | null | undefined }) {
   if (n == null) return null
   return (
     <span className="beside-menu ms-auto shrink-0 text-fg-3 text-meta tabular-nums">
-      {t('tokens', { n: count(n) })}
+      {t('tokens', { n })}
     </span>
   )
 }

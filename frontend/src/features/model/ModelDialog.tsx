@@ -1,6 +1,5 @@
 import type { ModelStatus } from '@/api/types'
 import { Dialog } from '@/components/ui/Dialog'
-import { count } from '@/lib/format'
 import { type Key, useT } from '@/lib/i18n'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
@@ -36,9 +35,7 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
           <p className="text-fg-2">{words}</p>
           {detail && <p className="mt-1 text-fg-2">{detail}</p>}
           {model.context_window > 0 && (
-            <p className="mt-1 text-fg-3 text-small">
-              {t('modelWindow', { n: count(model.context_window) })}
-            </p>
+            <p className="mt-1 text-fg-3 text-small">{t('modelWindow', { n: model.context_window })}</p>
           )}
         </div>
       )}

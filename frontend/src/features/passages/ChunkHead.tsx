@@ -29,7 +29,7 @@ export function ChunkHead({ index, chunk, found, selected, onSelect }: Props) {
       >
         <span className="font-semibold">#{index + 1}</span>
         {a !== undefined && b !== undefined && (
-          <span>{a === b ? t('line', { a }) : t('lines', { a, b })}</span>
+          <span>{a === b ? t('line', { a: `${a}` }) : t('lines', { a: `${a}`, b: `${b}` })}</span>
         )}
         {found && <span className="rounded-full bg-rag-soft px-1.5 text-rag">{t('foundHere')}</span>}
         <span className="ms-auto">{t('tokens', { n: chunk.tokens })}</span>

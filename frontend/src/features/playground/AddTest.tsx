@@ -26,7 +26,7 @@ export function AddTest({ query, folder, hit }: Props) {
     if (result.kind === 'failed') return toast(t('notDone', { reason: result.reason }), { tone: 'bad' })
     const { line } = result
     const place = { path: `${testsOf(folder)}`, lines: [line, line] as const }
-    toast(t(result.kind === 'added' ? 'testAdded' : 'testKnown', { path: place.path, line }), {
+    toast(t(result.kind === 'added' ? 'testAdded' : 'testKnown', { path: place.path, line: `${line}` }), {
       action: { label: t('show'), run: () => void openPassage(place) },
     })
   }

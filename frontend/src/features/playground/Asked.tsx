@@ -1,6 +1,7 @@
 import type { Search, SearchedTerm, Took } from '@/api/types'
 import { points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
+import { fixed } from '@/lib/format'
 import { type Key, useT } from '@/lib/i18n'
 
 const STEPS: readonly [keyof Took, Key][] = [
@@ -10,7 +11,7 @@ const STEPS: readonly [keyof Took, Key][] = [
   ['vector', 'tookMeaning'],
   ['fuse', 'tookOrder'],
 ]
-const ms = (us: number): string => (us / 1000).toFixed(us < 1000 ? 2 : 1)
+const ms = (us: number): string => fixed(us / 1000, us < 1000 ? 2 : 1)
 
 /** The question as it was searched, the words left out of it, and the duration of each step. */
 export function Asked({ search, shown }: { search: Search; shown: number }) {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { Report } from '@/api/types'
 import { points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
-import { moment } from '@/lib/format'
+import { fixed, moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 
 /** The metrics of a run, compared with the previous run. */
@@ -23,12 +23,12 @@ export function Metrics({ report }: { report: Report }) {
         <Metric
           name={t('metricP50')}
           hint={t('metricP50Hint')}
-          value={t('ms', { n: latency.p50.toFixed(1) })}
+          value={t('ms', { n: fixed(latency.p50, 1) })}
         />
         <Metric
           name={t('metricP95')}
           hint={t('metricP95Hint')}
-          value={t('ms', { n: latency.p95.toFixed(1) })}
+          value={t('ms', { n: fixed(latency.p95, 1) })}
         />
       </dl>
       <p className="mt-1.5 text-fg-3 text-meta">

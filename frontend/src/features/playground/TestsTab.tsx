@@ -78,7 +78,7 @@ export function TestsTab({ folder, k }: Props) {
                   place={{ path, lines: [problem.line, problem.line] }}
                   className="underline underline-offset-2"
                 >
-                  {t('line', { a: problem.line })}
+                  {t('line', { a: `${problem.line}` })}
                 </PassageLink>
                 {': '}
                 {badTestIn(say, problem)}

@@ -1,6 +1,7 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
 import type { Took, Weights } from '@/api/types'
+import { fixed } from '@/lib/format'
 import { type Translate, useT } from '@/lib/i18n'
 import type { SearchFolder } from '@/lib/roots'
 import { playgroundHref } from './address'
@@ -50,6 +51,6 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
 
 function footnote(weights: Weights | null, took: Took | null, t: Translate): string {
   const total = took && Object.values(took).reduce((sum: number, us) => sum + us, 0)
-  const time = total === null ? null : t('foundIn', { n: (total / 1000).toFixed(1) })
+  const time = total === null ? null : t('foundIn', { n: fixed(total / 1000, 1) })
   return [time, weights && weightWords(weights.reason, t)].filter(Boolean).join(' · ')
 }

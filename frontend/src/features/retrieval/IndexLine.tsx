@@ -21,10 +21,9 @@ interface Props {
 /** One line about a folder's index, with its progress and the files that cannot be read. */
 export default function IndexLine({ folder, status, model }: Props) {
   const t = useT()
-  const n = count
   const { files, chunks, embedded, state } = status
-  const parts = [t('indexFiles', { n: n(files) }), t('indexChunks', { n: n(chunks) })]
-  if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
+  const parts = [t('indexFiles', { n: files }), t('indexChunks', { n: chunks })]
+  if (model.state === 'ready') parts.push(t('indexVectors', { done: embedded, total: chunks }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
   if (model.id) parts.push(model.id)
   const words = state === 'not_built' ? t('indexNotBuilt') : parts.join(' · ')
@@ -76,7 +75,7 @@ const MOST_COUNTED = 100_000
 function LeftOut({ count: n }: { count: number }) {
   const t = useT()
   if (n === 0) return null
-  const words = n < MOST_COUNTED ? count(n) : `${count(MOST_COUNTED)}+`
+  const words = n < MOST_COUNTED ? n : { n, text: `${count(MOST_COUNTED)}+` }
   return <p className="py-0.5 text-warn">{t('notIndexed', { n: words })}</p>
 }
 

@@ -1,10 +1,11 @@
 /** Texts for the server's codes. A code without one falls back to the server's own sentence. */
 import type { Place } from '@/api/retrieval'
 import type { Lost, WeightReason } from '@/api/types'
+import { fixed } from '@/lib/format'
 import type { Key, Translate } from '@/lib/i18n'
 
 /** Formats scores, shares and cosines. */
-export const points = (n: number | null | undefined): string => (n == null ? '–' : n.toFixed(2))
+export const points = (n: number | null | undefined): string => (n == null ? '–' : fixed(n, 2))
 
 const MISS: Record<Lost, Key> = {
   no_shared_word: 'missNoWord',

@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import type { SessionSummary } from '@/api/types'
 import { cn } from '@/lib/cn'
-import { compactCount, count } from '@/lib/format'
+import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { RenameField } from './RenameField'
 import { SessionMenu } from './SessionMenu'
@@ -75,7 +75,7 @@ export function SessionRow(props: Props) {
           {state === 'idle' && session.tokens > 0 && (
             <span
               aria-hidden
-              title={t('sessionTokens', { n: count(session.tokens) })}
+              title={t('sessionTokens', { n: session.tokens })}
               className="text-fg-3 text-meta tabular-nums"
             >
               {compactCount(session.tokens)}

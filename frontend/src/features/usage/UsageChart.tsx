@@ -1,5 +1,5 @@
 import { cn } from '@/lib/cn'
-import { compactCount, count } from '@/lib/format'
+import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import type { Day } from './days'
 
@@ -17,7 +17,7 @@ export function UsageChart({ days }: { days: readonly Day[] }) {
   const most = Math.max(1, ...days.map(totalOf))
   const [first, last] = [days[0], days.at(-1)]
   return (
-    <figure role="img" aria-label={t('usageChart', { most: count(most) })} className="space-y-1.5">
+    <figure role="img" aria-label={t('usageChart', { most })} className="space-y-1.5">
       <div aria-hidden className="flex items-baseline gap-3 text-fg-2 text-meta">
         {PARTS.toReversed().map(({ part, word, look }) => (
           <span key={part} className="flex items-center gap-1.5">
@@ -33,9 +33,9 @@ export function UsageChart({ days }: { days: readonly Day[] }) {
             key={day.name}
             title={t('usageOfDay', {
               day: day.name,
-              fresh: count(day.fresh),
-              cached: count(day.cached),
-              output: count(day.output),
+              fresh: day.fresh,
+              cached: day.cached,
+              output: day.output,
             })}
             className="flex h-full min-w-0 flex-1 flex-col justify-end hover:bg-hover"
           >

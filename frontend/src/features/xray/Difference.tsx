@@ -5,7 +5,7 @@ import { PassageLink } from '@/components/PassageLink'
 import { Badge } from '@/components/ui/Badge'
 import { Disclosure } from '@/components/ui/Disclosure'
 import type { Place } from '@/lib/citation'
-import { count, moment } from '@/lib/format'
+import { moment } from '@/lib/format'
 import { type Key, locale, useLang, useSay, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { nameOf } from './sent'
@@ -45,8 +45,7 @@ function CacheLine({ detail, onLeave }: Props) {
   const say = useSay()
   const { difference, pieces, total_tokens } = detail
   if (!difference) return null
-  const n = count
-  const kept = t('sentKept', { n: n(difference.kept_tokens), all: n(total_tokens) })
+  const kept = t('sentKept', { n: difference.kept_tokens, all: total_tokens })
   const { parted } = difference
   if (!parted) return <p className="text-ok text-small">{t('sentGoesOn')}</p>
   const piece = pieces[parted.piece]
@@ -121,7 +120,7 @@ function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; on
       {bytes !== 0 && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums">
           {sign}
-          {t('bytes', { n: count(Math.abs(bytes)) })}
+          {t('bytes', { n: Math.abs(bytes) })}
         </span>
       )}
     </>

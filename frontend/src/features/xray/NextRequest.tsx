@@ -2,7 +2,6 @@ import { useMemo } from 'react'
 import { usePrompt } from '@/api/queries'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { Origins } from './Origins'
 import { originsOf } from './parts'
@@ -17,7 +16,6 @@ export function NextRequest({ sessionId, onLeave }: Props) {
   const t = useT()
   const prompt = usePrompt(sessionId)
   const origins = useMemo(() => (prompt.data ? originsOf(prompt.data) : []), [prompt.data])
-  const n = count
   return (
     <>
       <p className="mb-2 text-fg-2 text-small">{t('xrayHint')}</p>
@@ -26,7 +24,7 @@ export function NextRequest({ sessionId, onLeave }: Props) {
       {prompt.data && (
         <>
           <p className="mb-1 text-small tabular-nums">
-            {t('xrayTotal', { tokens: n(prompt.data.total_tokens), bytes: n(prompt.data.total_bytes) })}
+            {t('xrayTotal', { tokens: prompt.data.total_tokens, bytes: prompt.data.total_bytes })}
             {prompt.data.dropped > 0 && (
               <span className="text-warn"> · {t('xrayDropped', { n: prompt.data.dropped })}</span>
             )}

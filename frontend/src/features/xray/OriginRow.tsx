@@ -5,7 +5,6 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { type Place, placeOf } from '@/lib/citation'
 import { cn } from '@/lib/cn'
-import { count } from '@/lib/format'
 import { useSay, useT } from '@/lib/i18n'
 import { textIn } from '@/lib/server'
 import { useFold } from '@/stores/folds'
@@ -24,7 +23,6 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
   const { kind, label, file, tokens, bytes, truncated, absent, unreadable, text, lines } = origin
   const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t, say)
   const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
-  const n = count
   return (
     <div className="flex items-start gap-1">
       <Disclosure
@@ -46,8 +44,8 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
             {truncated && <Badge tone="warn">{t('xrayCut')}</Badge>}
             {unreadable && <Badge tone="bad">{t('xrayUnreadable')}</Badge>}
             {absent && !unreadable && <Badge>{t('xrayAbsent')}</Badge>}
-            <span className="shrink-0 text-fg-3 text-meta tabular-nums" title={t('bytes', { n: n(bytes) })}>
-              {t('tokens', { n: n(tokens) })}
+            <span className="shrink-0 text-fg-3 text-meta tabular-nums" title={t('bytes', { n: bytes })}>
+              {t('tokens', { n: tokens })}
             </span>
           </>
         }

@@ -4,7 +4,7 @@ import type { SentDetail } from '@/api/types'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { count, moment } from '@/lib/format'
+import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { Difference } from './Difference'
 import { Origins } from './Origins'
@@ -37,19 +37,18 @@ export function SentView({ sessionId, name, onLeave }: Props) {
 function Totals({ detail }: { detail: SentDetail }) {
   const t = useT()
   const lang = useLang()
-  const n = count
   const { usage, dropped } = detail
   return (
     <div className="mb-1 flex items-start gap-2">
       <p className="min-w-0 flex-1 text-small tabular-nums">
-        {t('xrayTotal', { tokens: n(detail.total_tokens), bytes: n(detail.bytes) })}
+        {t('xrayTotal', { tokens: detail.total_tokens, bytes: detail.bytes })}
         {dropped > 0 && <span className="text-warn"> · {t('xrayDropped', { n: dropped })}</span>}
         <span className="block text-fg-3 text-meta">
           {[
             detail.model,
             moment(detail.at, locale(lang)),
-            usage && t('sentUsage', { n: n(usage.input_tokens) }),
-            usage?.cached_tokens ? t('sentCached', { n: n(usage.cached_tokens) }) : null,
+            usage && t('sentUsage', { n: usage.input_tokens }),
+            usage?.cached_tokens ? t('sentCached', { n: usage.cached_tokens }) : null,
           ]
             .filter(Boolean)
             .join(' · ')}
