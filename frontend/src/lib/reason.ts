@@ -11,7 +11,7 @@ export function reasonOf(error: unknown): string {
     const own = OWN[error.code]
     if (own) return t(own)
     const { about } = error.body
-    const told = failureIn(say, error.code, isTexts(about) ? about : {})
+    const told = failureIn(say, error.code, { ...(isTexts(about) ? about : {}), message: error.message })
     if (told !== null) return told
   }
   return error instanceof Error ? error.message : String(error)

@@ -4,9 +4,12 @@ import type { Facts } from './i18n'
 /** Returns the sentence of a key; null if the language has none, or if a value that it names is missing. */
 export type Say = (key: string, about?: Facts) => string | null
 
-/** Why a work failed. Null if the server's own sentence has to be shown. */
+/**
+ * Why a call or a work failed. Where only the server's sentence has the details, `about.message`, it follows translated
+ * words. Null if that sentence has to be shown alone.
+ */
 export function failureIn(say: Say, code: string, about: Facts): string | null {
-  const first = sentence(say, code, about)
+  const first = sentence(say, code, about) ?? say(`message.${code}`, about)
   if (first === null) return null
   const words = about.said ? say('said', about) : ''
   const wait = code === 'rate_limited' || code === 'server' ? later(say, Number(about.after ?? 0)) : ''

@@ -58,7 +58,7 @@ export function OutcomeLine({ outcome, onRetry, onContinue }: Props) {
             {t('errorTitle')}
           </p>
           <p className="mt-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
-            {failureIn(say, outcome.code, outcome.about) ?? outcome.message}
+            {failureIn(say, outcome.code, { ...outcome.about, message: outcome.message }) ?? outcome.message}
           </p>
           <div className="mt-2 flex flex-wrap gap-2">
             {onRetry && (

@@ -177,4 +177,22 @@ export const server: Record<string, string> = {
     '此后的对话内容已不同；如果有其他版本，请先切换回原版本',
   "text.the summary of these messages was changed in the session's file":
     '这些消息的摘要已在对话文件中被修改',
+
+  // Words before a sentence of the server that alone says what exactly is wrong.
+  'message.attachment_too_large': '附件过大：{message}',
+  'message.bad_arguments': '修改后的参数无效：{message}',
+  'message.bad_path': '路径无效：{message}',
+  'message.bad_session_id': '对话 ID 无效：{message}',
+  'message.environment_wins': '未保存，服务器的环境变量优先：{message}',
+  'message.io': '读写文件失败：{message}',
+  'message.not_picture': '无法识别的图片：{message}',
+  'message.not_saved': '无法保存对话：{message}',
+  'message.not_text': '不是文本文件：{message}',
+  'message.not_used': '已保存，但未生效：{message}',
+  'message.picture_gone': '图片已不存在：{message}',
+  'message.refused': '操作被拒绝：{message}',
+  'message.stays_archived': '无法恢复这些消息：{message}',
+  'message.too_large': '内容过大：{message}',
+  'message.too_long': '内容过长：{message}',
+  'message.too_many_attachments': '附件过多：{message}',
 }
