@@ -1,6 +1,6 @@
 // File names: no two that differ only by case. macOS and Windows take them for one file, and so does an import without its
 // extension: `./trust` may be Trust.tsx there.
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 const MADE = new Set(['node_modules', 'dist', 'target', 'test-results'])
@@ -32,7 +32,8 @@ export function clashesBelow(folder) {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const root = new URL('../..', import.meta.url).pathname
+  // Another root than the repository is for tests.
+  const root = process.argv[2] ?? new URL('../..', import.meta.url).pathname
   const top = clashes(readdirSync(root)).map(([a, b]) => `${a} and ${b} differ only by case`)
   const below = [
     'frontend',
@@ -45,7 +46,10 @@ if (import.meta.filename === process.argv[1]) {
     'scripts',
     'models',
     'eval',
-  ].flatMap(folder => clashesBelow(join(root, folder)))
+  ]
+    .map(folder => join(root, folder))
+    .filter(folder => existsSync(folder))
+    .flatMap(clashesBelow)
   const found = [...top, ...below]
   for (const line of found) console.error(line)
   process.exitCode = found.length > 0 ? 1 : 0
