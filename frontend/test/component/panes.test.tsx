@@ -1,13 +1,37 @@
-import { act, fireEvent, render, screen } from '@testing-library/react'
-import { createRef, Profiler, type ReactNode } from 'react'
+import { act, fireEvent, render, screen, waitFor } from '@testing-library/react'
+import { type ComponentType, createRef, Profiler, type ReactNode } from 'react'
 import { afterEach, expect, it, vi } from 'vitest'
-import { PaneSplitter, SizedPane } from '@/app/SizedPane'
+import { Shell } from '@/app/Shell'
 import { ChatPane } from '@/features/chat/ChatPane'
 import Inspector from '@/features/inspector/Inspector'
 import Playground from '@/features/playground/Playground'
-import Sidebar from '@/features/sessions/Sidebar'
 import { useUi } from '@/stores/ui'
 import { Page } from '../commands'
+
+/** The panes in which something was rendered, each time. */
+const { paneRenders, counting } = vi.hoisted(() => {
+  const paneRenders: string[] = []
+  const counting =
+    <Props extends object>(id: string, Pane: ComponentType<Props>) =>
+    (props: Props) => (
+      <Profiler id={id} onRender={() => paneRenders.push(id)}>
+        <Pane {...props} />
+      </Profiler>
+    )
+  return { paneRenders, counting }
+})
+vi.mock('@/features/sessions/Sidebar', async original => {
+  const real = await original<typeof import('@/features/sessions/Sidebar')>()
+  return { default: counting('sidebar', real.default) }
+})
+vi.mock('@/features/chat/ChatPane', async original => {
+  const real = await original<typeof import('@/features/chat/ChatPane')>()
+  return { ChatPane: counting('chat', real.ChatPane) }
+})
+vi.mock('@/features/inspector/Inspector', async original => {
+  const real = await original<typeof import('@/features/inspector/Inspector')>()
+  return { default: counting('inspector', real.default) }
+})
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -48,31 +72,28 @@ it('a change that a pane does not show does not re-render it', async () => {
   act(() => useUi.setState({ editing: null, rightOpen: true, tab: 'memory' }))
 })
 
-it('moving a splitter re-renders no pane', async () => {
+it('moving a splitter re-renders no pane of the page', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
-  let renders = 0
-  const nothing = () => {}
   render(
     <Page>
-      <PaneSplitter of="left" direction={1} label="resize" controls="pane-left" onCollapse={nothing} />
-      <SizedPane of="left" width="wide" className="sized">
-        <Profiler id="panes" onRender={() => renders++}>
-          <Sidebar sessionId={null} />
-          <ChatPane sessionId={null} message={null} input={createRef()} width="wide" />
-          <Inspector back={null} />
-        </Profiler>
-      </SizedPane>
+      <Shell />
     </Page>,
   )
-  await act(async () => {})
-  expect(renders).toBeGreaterThan(0)
-  const before = renders
-  const { left } = useUi.getState()
-  fireEvent.keyDown(screen.getByRole('separator'), { key: 'ArrowRight' })
-  expect(useUi.getState().left).toBe(left + 16)
-  expect(document.querySelector<HTMLElement>('.sized')?.style.width).toBe(`${left + 16}px`)
-  expect(renders).toBe(before)
-  act(() => useUi.setState({ view: 'raw' }))
-  expect(renders).toBeGreaterThan(before)
-  act(() => useUi.setState({ view: 'chat' }))
+  await waitFor(() => expect(new Set(paneRenders)).toEqual(new Set(['sidebar', 'chat', 'inspector'])))
+  const after = (act: () => void) => {
+    paneRenders.length = 0
+    act()
+    return new Set(paneRenders)
+  }
+  const separators = screen.getAllByRole('separator')
+  const { left, right } = useUi.getState()
+  expect(after(() => separators.map(one => fireEvent.keyDown(one, { key: 'ArrowRight' })))).toEqual(new Set())
+  expect(useUi.getState()).toMatchObject({ left: left + 16, right: right - 16 })
+  for (const width of [left + 16, right - 16])
+    expect(document.querySelectorAll(`[style*="width: ${width}px"]`)).toHaveLength(1)
+  // What the shell itself subscribes to renders it, and its panes are seen to.
+  expect(after(() => act(() => useUi.setState({ solid: true })))).toEqual(
+    new Set(['sidebar', 'chat', 'inspector']),
+  )
+  act(() => useUi.setState({ solid: false, left, right }))
 })
