@@ -4,12 +4,12 @@ import { IconButton } from '@/components/ui/Button'
 interface Props {
   label: string
   icon: ReactNode
-  className?: string | undefined
+  size?: 'icon' | 'fieldIcon'
   onFiles: (files: File[]) => void
 }
 
 /** A button that opens the system's file dialog. */
-export function FilesButton({ label, icon, className, onFiles }: Props) {
+export function FilesButton({ label, icon, size = 'icon', onFiles }: Props) {
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
@@ -24,7 +24,7 @@ export function FilesButton({ label, icon, className, onFiles }: Props) {
           event.target.value = ''
         }}
       />
-      <IconButton label={label} className={className} onClick={() => input.current?.click()}>
+      <IconButton label={label} size={size} onClick={() => input.current?.click()}>
         {icon}
       </IconButton>
     </>

@@ -90,11 +90,22 @@ describe('no component outside the kit reimplements', () => {
   const having = (part: RegExp) => files.filter(([, text]) => part.test(text)).map(([name]) => name)
 
   it.each([
-    ['a spinner', /"spin /],
-    ['a pane', /"[^"]*\bpane flex h-full min-h-0/],
-    ['tabs', /\bTabs\b[^\n]*'radix-ui'/],
-    ['an error message', /<p[^>]*role="alert"[^>]*text-bad/],
-  ])('%s', (_, part) => {
+    ['a spinner', /"spin /, '<i className="spin me-1" />'],
+    ['a pane', /"[^"]*\bpane flex h-full min-h-0/, '<div className="pane flex h-full min-h-0" />'],
+    ['tabs', /\bTabs\b[^\n]*'radix-ui'/, "import { Tabs } from 'radix-ui'"],
+    [
+      'the size of an icon button',
+      /<(?:Icon|Files)Button\b[^>]*\bsize-\d+!/,
+      '<IconButton\n className="size-7!">',
+    ],
+    [
+      'the height of a touched row',
+      /max-md:min-h-11 pointer-coarse:min-h-11/,
+      '"py-1 max-md:min-h-11 pointer-coarse:min-h-11"',
+    ],
+    ['an error message', /<p[^>]*role="alert"[^>]*text-bad/, '<p role="alert" className="text-bad">'],
+  ])('%s', (_, part, copy) => {
+    expect(copy).toMatch(part)
     expect(files.length).toBeGreaterThan(100)
     expect(having(part)).toEqual([])
   })

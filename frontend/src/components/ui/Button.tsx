@@ -11,6 +11,8 @@ const SIZE = {
   small: 'h-7 px-2 text-small pointer-coarse:h-9 reach',
   medium: 'h-8 px-3 text-[13px] pointer-coarse:h-11',
   icon: 'size-8 pointer-coarse:size-11',
+  /** As high as a small field beside it. */
+  fieldIcon: 'size-7 max-md:size-11 pointer-coarse:size-11',
   smallIcon: 'size-6 pointer-coarse:size-11',
 }
 
@@ -45,6 +47,6 @@ export function IconButton({
   look = 'ghost',
   size = 'icon',
   ...rest
-}: Omit<Props, 'size'> & { label: string; size?: 'icon' | 'smallIcon' }) {
+}: Omit<Props, 'size'> & { label: string; size?: 'icon' | 'fieldIcon' | 'smallIcon' }) {
   return <Button look={look} size={size} aria-label={label} title={label} {...rest} />
 }

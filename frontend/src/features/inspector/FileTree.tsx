@@ -159,7 +159,7 @@ export function FileTree({
               <div
                 id={`${labels}${at}`}
                 style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
-                className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
+                className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 touch-row"
               >
                 <RowIcon row={row} problem={problem} />
                 {row.kind === 'rest' ? (

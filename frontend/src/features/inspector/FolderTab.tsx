@@ -71,7 +71,7 @@ export function FolderTab({ root }: { root: Root }) {
         />
         <IconButton
           label={t(createsSkills(root) ? 'newSkill' : 'newFile')}
-          className="size-7! max-md:size-11! pointer-coarse:size-11!"
+          size="fieldIcon"
           onClick={() => setMaking(true)}
         >
           <FilePlus2 size={15} aria-hidden />
@@ -80,7 +80,7 @@ export function FolderTab({ root }: { root: Root }) {
           <FilesButton
             label={t('uploadFiles')}
             icon={<Upload size={15} aria-hidden />}
-            className="size-7! max-md:size-11! pointer-coarse:size-11!"
+            size="fieldIcon"
             onFiles={onFiles}
           />
         )}

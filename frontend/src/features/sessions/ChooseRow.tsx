@@ -18,7 +18,7 @@ export function ChooseRow({ session, state, chosen, onToggle }: Props) {
   return (
     <label
       className={cn(
-        'flex cursor-pointer select-none items-center gap-2 rounded-md px-2 py-1.5 max-md:min-h-11 pointer-coarse:min-h-11',
+        'flex cursor-pointer select-none items-center gap-2 rounded-md px-2 py-1.5 touch-row',
         chosen ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
       )}
     >

@@ -67,7 +67,7 @@ export function SessionRow(props: Props) {
           onChoose(event.shiftKey)
         }}
         onDoubleClick={onStartRename}
-        className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
+        className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 touch-row"
       >
         <span className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}>{title}</span>
         <span className="beside-menu flex shrink-0">
