@@ -9,11 +9,10 @@ use serde::Serialize;
 use crate::domain::ErrorParams;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::engine::EngineError;
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
+use crate::engine::{EngineError, UndoError};
 use crate::store::StoreError;
-use crate::tools::files::UndoError;
 
 /// Maximum bytes of the framework's error text that are passed on.
 const MAX_ERROR_TEXT_BYTES: usize = 4096;

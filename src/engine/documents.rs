@@ -1,20 +1,30 @@
-//! The only way to change a file of the home, for a person and for the agent. The order is always: trust, note the
-//! author, write, index, notify. Trust comes first, so that every reader of a new version knows whether a person meant
-//! it; the author comes before the write, so that the watcher knows who made the change it sees.
+//! The only way to change a file of the home, for a person and for the agent. [`Documents::apply`] keeps the order: trust,
+//! keep for the undo, note the author, write, index, notify. Trust comes first, so that every reader of a new version knows
+//! whether a person meant it; the author comes before the write, so that the watcher knows who made the change it sees.
 
-use std::sync::Arc;
+mod undo;
 
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::file_authors::FileAuthors;
 use super::hub::Hub;
 use super::models::Models;
 use super::notice::{ChangedBy, Notice};
 use super::skills::Skills;
-use super::watch::FileAuthors;
 use super::{EngineError, blocking};
-use crate::domain::Place;
+use crate::domain::{Place, SessionId};
 use crate::library::Library;
-use crate::store::{DeletedFile, Expect, OwnedHome, StoreError, TreeChange, TrustedBy, TrustedContent, etag};
-use crate::tools::Editor;
-use crate::tools::files::ChangeStage;
+use crate::store::{
+    ChangeSet, DeletedFile, Expect, FileChange, OwnedHome, StoreError, TrashedVersion, TreeChange, TrustedBy,
+    TrustedContent, etag,
+};
+use crate::tools::FileAccess;
+use crate::tools::files::{CallChange, Consent};
+
+pub use undo::{Direction, UndoError, Undone};
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]
@@ -26,11 +36,11 @@ pub struct Documents {
 /// The components to update or notify after a change.
 pub struct Listeners {
     pub authors: Arc<FileAuthors>,
-    /// memory/ and knowledge/.
-    pub libraries: [Arc<Library>; 2],
+    pub libraries: Vec<Arc<Library>>,
     pub skills: Arc<Skills>,
     pub hub: Arc<Hub>,
-    pub models: Arc<Models>,
+    /// Set last, because the models hold the tools and the tools hold the documents.
+    pub models: OnceLock<Weak<Models>>,
 }
 
 /// A version of a file.
@@ -41,9 +51,88 @@ pub struct FileVersion {
     pub etag: String,
 }
 
+/// A file that exists, as it was read.
+struct CurrentFile {
+    bytes: Arc<[u8]>,
+    /// Whether a person trusts this version.
+    is_trusted: bool,
+}
+
+/// What a change makes of files.
+#[derive(Default)]
+struct Change {
+    /// Contents that are to be trusted before they are written.
+    trusted: Vec<TrustedContent>,
+    /// Every file that changes, with the hash of its new content; empty if the file is deleted.
+    versions: Vec<FileVersion>,
+}
+
+impl Change {
+    fn written(path: &Place, bytes: &[u8]) -> Self {
+        Self { versions: vec![FileVersion { path: path.clone(), etag: etag(bytes) }], ..Self::default() }
+    }
+
+    fn deleted(path: &Place) -> Self {
+        Self { versions: vec![FileVersion { path: path.clone(), etag: String::new() }], ..Self::default() }
+    }
+
+    fn of(ChangeSet(files): &ChangeSet) -> Self {
+        let version = |FileChange { path, after, .. }: &FileChange| FileVersion {
+            path: path.clone(),
+            etag: after.as_ref().map(|after| etag(&after.bytes)).unwrap_or_default(),
+        };
+        Self { versions: files.iter().map(version).collect(), ..Self::default() }
+    }
+
+    fn trusting(mut self, path: &Place, bytes: &Arc<[u8]>, by: TrustedBy) -> Self {
+        self.trusted.push(TrustedContent { path: path.clone(), bytes: bytes.clone(), by });
+        self
+    }
+}
+
+/// Who makes a change.
+enum Author {
+    /// A person, through the API.
+    Person,
+    /// A call of the agent, which is kept so that it can be undone.
+    Call(KeptCall),
+    /// A person, who undoes a call of the agent or does it again. Clients see it as the agent's change.
+    Undo,
+}
+
+struct KeptCall {
+    session: SessionId,
+    call_id: String,
+    files: ChangeSet,
+}
+
+impl Author {
+    fn changed_by(&self) -> ChangedBy {
+        match self {
+            Self::Person => ChangedBy::Editor,
+            Self::Call(_) | Self::Undo => ChangedBy::Run,
+        }
+    }
+}
+
 impl Documents {
     pub fn new(store: OwnedHome, listeners: Listeners) -> Self {
         Self { store, listeners: Arc::new(listeners) }
+    }
+
+    /// Has these models process the shared prompt again after each change of a file behind it. Only the first call has an
+    /// effect.
+    pub fn followed_by(&self, models: &Arc<Models>) {
+        let _ = self.listeners.models.set(Arc::downgrade(models));
+    }
+
+    /// Returns the files as the agent's tools read and change them.
+    pub fn access(&self) -> FileAccess {
+        let documents = self.clone();
+        let apply = move |change| -> futures_util::future::BoxFuture<'static, Result<(), StoreError>> {
+            Box::pin(documents.clone().change(change))
+        };
+        FileAccess { home: self.store.home.clone(), apply: Arc::new(apply) }
     }
 
     /// Writes a text that a person typed. A file in skills/ becomes trusted.
@@ -55,12 +144,10 @@ impl Documents {
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
             let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
-            let version = FileVersion { path, etag: etag(&bytes) };
-            documents.trust_content(&version.path, &bytes, TrustedBy::Editor).await?;
-            documents.note(&version.path, &version.etag);
-            let change = TreeChange { path: version.path.clone(), expect, to: Some(bytes), mode: None };
-            tree.commit(*claim, vec![change]).await?;
-            documents.changed(&[&version.path]).await?;
+            let change = Change::written(&path, &bytes).trusting(&path, &bytes, TrustedBy::Editor);
+            let version = FileVersion { path: path.clone(), etag: etag(&bytes) };
+            let write = tree.commit(*claim, vec![TreeChange { path, expect, to: Some(bytes), mode: None }]);
+            documents.apply(change, Author::Person, write).await?;
             Ok(version)
         })
         .await
@@ -73,17 +160,15 @@ impl Documents {
     pub async fn rename(&self, from: &Place, to: &Place, expect: Expect) -> Result<FileVersion, EngineError> {
         let (documents, from, to) = (self.clone(), from.clone(), to.clone());
         to_the_end(async move {
-            let (bytes, is_trusted) = documents.read(&from).await?;
-            let version = FileVersion { path: to, etag: etag(&bytes) };
-            if is_trusted {
-                documents.trust_content(&version.path, &bytes, TrustedBy::Editor).await?;
-            }
-            documents.note(&version.path, &version.etag);
-            documents.note(&from, "");
             let OwnedHome { tree, claim, .. } = &documents.store;
-            tree.rename(*claim, [&from, &version.path], expect).await?;
-            documents.changed(&[&from, &version.path]).await?;
-            Ok(version)
+            let CurrentFile { bytes, is_trusted } = documents.read(&from).await?;
+            let mut change = Change::written(&to, &bytes);
+            change.versions.extend(Change::deleted(&from).versions);
+            if is_trusted {
+                change = change.trusting(&to, &bytes, TrustedBy::Editor);
+            }
+            documents.apply(change, Author::Person, tree.rename(*claim, [&from, &to], expect)).await?;
+            Ok(FileVersion { etag: etag(&bytes), path: to })
         })
         .await
     }
@@ -95,11 +180,9 @@ impl Documents {
     pub async fn delete(&self, path: &Place, expect: Expect) -> Result<String, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
         to_the_end(async move {
-            documents.note(&path, "");
             let OwnedHome { tree, claim, .. } = &documents.store;
-            let trash = tree.trash(*claim, &path, expect).await?;
-            documents.changed(&[&path]).await?;
-            Ok(trash)
+            let write = tree.trash(*claim, &path, expect);
+            Ok(documents.apply(Change::deleted(&path), Author::Person, write).await?)
         })
         .await
     }
@@ -112,13 +195,41 @@ impl Documents {
         let documents = self.clone();
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
-            let path = tree.restore(*claim, trash).await?;
-            let version = FileVersion { etag: etag(&documents.read(&path).await?.0), path };
-            documents.note(&version.path, &version.etag);
-            documents.changed(&[&version.path]).await?;
+            let TrashedVersion { path, etag } = tree.trashed_version(&trash).await?;
+            let version = FileVersion { path, etag };
+            let change = Change { versions: vec![version.clone()], ..Change::default() };
+            documents.apply(change, Author::Person, tree.restore(*claim, trash)).await?;
             Ok(version)
         })
         .await
+    }
+
+    /// Makes all changes of a call or none. If a person approved them, a new file becomes trusted, and so does a changed one
+    /// whose previous version was: they have seen all that differs from that version, but not the rest of a file that they
+    /// did not trust.
+    async fn change(self, CallChange { session, call_id, files, consent }: CallChange) -> Result<(), StoreError> {
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &self.store;
+            let mut change = Change::of(&files);
+            if consent == Consent::Person {
+                change.trusted = self.approved(files.clone()).await?;
+            }
+            let write = tree.commit(*claim, files.0.iter().map(TreeChange::from).collect());
+            self.apply(change, Author::Call(KeptCall { session, call_id, files }), write).await
+        })
+        .await
+    }
+
+    /// Returns the contents that become trusted when a person approves these changes.
+    async fn approved(&self, ChangeSet(files): ChangeSet) -> Result<Vec<TrustedContent>, StoreError> {
+        let home = self.store.home.clone();
+        let approved = move |FileChange { path, before, after }: FileChange| {
+            let was_trusted = before.is_none_or(|before| home.trusts(&path, &before.bytes));
+            let bytes = after.filter(|_| was_trusted)?.bytes.into();
+            Some(TrustedContent { path, bytes, by: TrustedBy::Approval })
+        };
+        let all = tokio::task::spawn_blocking(move || files.into_iter().filter_map(approved).collect());
+        all.await.map_err(|_| StoreError::ShutDown)
     }
 
     /// Returns the deleted files that can be restored, most recently deleted first.
@@ -140,82 +251,98 @@ impl Documents {
     /// # Errors
     /// Returns [`StoreError::Conflict`] if the file has changed in the meantime.
     pub async fn trust(&self, seen: FileVersion) -> Result<(), EngineError> {
-        let (bytes, _) = self.read(&seen.path).await?;
+        let CurrentFile { bytes, .. } = self.read(&seen.path).await?;
         let now = etag(&bytes);
         if now != seen.etag {
             return Err(StoreError::Conflict { path: seen.path.to_string(), etag: Some(now) }.into());
         }
-        self.trust_content(&seen.path, &bytes, TrustedBy::Person).await?;
-        self.reread_skills().await
+        let OwnedHome { tree, claim, .. } = &self.store;
+        tree.trust(*claim, TrustedContent { path: seen.path, bytes, by: TrustedBy::Person }).await?;
+        self.reread_skills().await;
+        self.prompt_changed();
+        Ok(())
     }
 
-    /// Returns a file's content and whether a person trusts it.
-    async fn read(&self, path: &Place) -> Result<(Arc<[u8]>, bool), EngineError> {
+    async fn read(&self, path: &Place) -> Result<CurrentFile, EngineError> {
         let (home, path) = (self.store.home.clone(), path.clone());
         blocking(move || {
             let bytes = home.read_bytes(&path)?;
             let is_trusted = home.trusts(&path, &bytes);
-            Ok((bytes.into(), is_trusted))
+            Ok(CurrentFile { bytes: bytes.into(), is_trusted })
         })
         .await
     }
 
-    async fn trust_content(&self, path: &Place, bytes: &Arc<[u8]>, by: TrustedBy) -> Result<(), EngineError> {
-        let OwnedHome { tree, claim, .. } = &self.store;
-        let content = TrustedContent { path: path.clone(), bytes: bytes.clone(), by };
-        Ok(tree.trust(*claim, content).await?)
+    /// Makes a change by `write`, which starts only when everything that comes before a write is done. What follows a
+    /// write cannot fail the change: it is logged, and made up for by the next search, request or look of the watcher.
+    async fn apply<T>(
+        &self,
+        Change { trusted, versions }: Change,
+        author: Author,
+        write: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let OwnedHome { tree, log, claim, .. } = &self.store;
+        let by = author.changed_by();
+        for content in trusted {
+            tree.trust(*claim, content).await?;
+        }
+        if let Author::Call(KeptCall { session, call_id, files }) = author {
+            // A change that cannot be undone must not be made.
+            log.keep_change(*claim, &session, &call_id, files).await?;
+        }
+        for FileVersion { path, etag } in &versions {
+            self.listeners.authors.note(path, etag, by);
+        }
+        let written = write.await?;
+        self.follow(&versions).await;
+        Ok(written)
     }
 
-    /// Tells the watcher in advance that a person makes this version.
-    fn note(&self, path: &Place, etag: &str) {
-        self.listeners.authors.note(path, etag, ChangedBy::Editor);
-    }
-
-    /// Updates the indexes after a change of these files, and the list of skills if one of them is in skills/.
-    async fn changed(&self, paths: &[&Place]) -> Result<(), EngineError> {
-        let listeners = self.listeners.clone();
-        let changed: Vec<Place> = paths.iter().map(|path| (*path).clone()).collect();
-        let indexed = blocking(move || {
-            index(&listeners.libraries, &changed);
-            Ok(())
-        });
-        indexed.await?;
-        match paths.iter().any(|path| path.root().is_pinned()) {
-            true => self.reread_skills().await,
-            false => Ok(()),
+    /// Brings everything that depends on these files up to date, and notifies clients.
+    async fn follow(&self, versions: &[FileVersion]) {
+        let Listeners { authors, libraries, hub, .. } = &*self.listeners;
+        let touched = |library: &&Arc<Library>| versions.iter().any(|file| file.path.root() == library.root());
+        let touched: Vec<Arc<Library>> = libraries.iter().filter(touched).cloned().collect();
+        let indexed = tokio::task::spawn_blocking(move || touched.iter().for_each(Library::refresh_if_open));
+        if let Err(error) = indexed.await {
+            tracing::warn!(%error, "the index was not updated after a change");
+        }
+        if versions.iter().any(|file| file.path.root().is_pinned()) {
+            self.reread_skills().await;
+        }
+        for FileVersion { path, etag } in versions {
+            // The watcher may have seen the change first.
+            if let Some(by) = authors.tell(path, etag) {
+                let etag = Some(etag.clone()).filter(|etag| !etag.is_empty());
+                hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
+            }
+        }
+        if versions.iter().any(|file| file.path.root().is_persona()) {
+            self.prompt_changed();
         }
     }
 
-    /// Returns the editor for the agent's tools. It does not reread skills, which happens before the next request
-    /// anyway.
-    pub fn editor(store: &OwnedHome, authors: &Arc<FileAuthors>, libraries: [&Arc<Library>; 2]) -> Editor {
-        let (authors, libraries) = (authors.clone(), libraries.map(Arc::clone));
-        Editor::new(store.clone(), move |path, stage| match stage {
-            ChangeStage::Planned(etag) => authors.note(path, etag.unwrap_or_default(), ChangedBy::Run),
-            ChangeStage::Made => index(&libraries, std::slice::from_ref(path)),
-        })
-    }
-
-    /// Rereads the skills at once. Notifies clients and the embedded model if something changed.
-    async fn reread_skills(&self) -> Result<(), EngineError> {
+    /// Rereads the skills at once, and notifies clients if something changed.
+    async fn reread_skills(&self) {
         let (skills, home) = (self.listeners.skills.clone(), self.store.home.clone());
-        if blocking(move || skills.scan(&home)).await? {
-            self.listeners.hub.notice(Notice::SkillsChanged);
-            self.listeners.models.prefix_changed().await;
+        match blocking(move || skills.scan(&home)).await {
+            Ok(true) => self.listeners.hub.notice(Notice::SkillsChanged),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "could not read the skills"),
         }
-        Ok(())
     }
-}
 
-/// Updates the indexes, so that the next search finds the change.
-fn index(libraries: &[Arc<Library>], paths: &[Place]) {
-    let changed = |library: &&Arc<Library>| paths.iter().any(|path| path.root() == library.root());
-    libraries.iter().filter(changed).for_each(|library| library.refresh_if_open());
+    /// Has the embedded model, if it runs, process the new shared prompt in the background.
+    fn prompt_changed(&self) {
+        if let Some(models) = self.listeners.models.get().and_then(Weak::upgrade) {
+            tokio::spawn(async move { models.prefix_changed().await });
+        }
+    }
 }
 
 /// Runs a change to its end in its own task, even if the requester disconnects.
-async fn to_the_end<T: Send + 'static>(
-    change: impl Future<Output = Result<T, EngineError>> + Send + 'static,
-) -> Result<T, EngineError> {
-    tokio::spawn(change).await.map_err(|_| EngineError::Internal("a change of a file was cut off"))?
+async fn to_the_end<T: Send + 'static, E: From<StoreError> + Send + 'static>(
+    change: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E> {
+    tokio::spawn(change).await.map_err(|_| StoreError::ShutDown)?
 }

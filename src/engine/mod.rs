@@ -8,6 +8,7 @@ mod catalogue;
 mod compress;
 pub mod documents;
 pub mod embedder;
+mod file_authors;
 pub mod hub;
 mod ledger;
 pub mod local_model;
@@ -34,6 +35,7 @@ use actor::{Closing, Command, Reply};
 pub use actor::{Compression, View, WorkStarted};
 pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
+pub use documents::{Direction, Documents, UndoError, Undone};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
@@ -42,10 +44,10 @@ pub use runtime::Runtime;
 pub use tenant::Tenant;
 
 use crate::clock;
-use crate::domain::{Answer, Chosen, RestoreRefused, Session, SessionId, UserPrompt};
+use crate::domain::{Answer, CallStatus, Chosen, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, WorkId};
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
-use crate::tools::files::{UndoError, Undone};
+use crate::tools::files::PlannedUndo;
 
 /// The sessions with a run under way.
 #[derive(Default)]
@@ -191,6 +193,20 @@ impl Engine {
     /// Undoes the changes that a call made to files, or redoes them.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
+    }
+
+    /// Returns what undoing all changes of a work to files would do. Skips changes that are already undone.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::Busy`] while a run is under way.
+    pub async fn preview_undo(&self, id: &SessionId, work: &WorkId) -> Result<Vec<PlannedUndo>, EngineError> {
+        let session = self.view(id).await?.session;
+        if session.running().is_some() {
+            return Err(EngineError::Busy);
+        }
+        let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
+        let calls = session.calls_of(work).filter(stands).filter_map(|call| call.id.clone());
+        self.tenant.documents.plan_undo(id, calls.collect()).await
     }
 
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {

@@ -1,17 +1,18 @@
 //! A tenant: one person's home and everything that works on it. Nothing of one tenant is reachable from another.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
+use super::file_authors::FileAuthors;
 use super::hub::Hub;
 use super::models::Models;
 use super::runtime::Runtime;
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSources};
-use super::watch::{self, FileAuthors};
+use super::watch;
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::config::Config;
 use crate::domain::{EmbedError, Root};
@@ -24,8 +25,8 @@ use crate::provider::ModelRequest;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::{
-    CommandEnvironment, Editor, FetchConfig, FetchUrl, FileTool, Policy, PythonRepl, ReadFile, SearchTool, Terminal,
-    Tool, ToolSet,
+    CommandEnvironment, FetchConfig, FetchUrl, FileTool, Policy, PythonRepl, ReadFile, SearchTool, Terminal, Tool,
+    ToolSet,
 };
 
 pub struct Tenant {
@@ -44,7 +45,6 @@ pub struct Tenant {
     /// The index of knowledge/.
     pub knowledge: Arc<Library>,
     pub policy: Arc<Policy>,
-    pub editor: Editor,
     pub documents: Documents,
     /// Who wrote which version of a file.
     pub authors: Arc<FileAuthors>,
@@ -70,19 +70,19 @@ impl Tenant {
         }
         let authors = Arc::new(FileAuthors::default());
         let (store, unsettled) = OwnedHome::claim(home.clone()).await?;
-        let editor = Documents::editor(&store, &authors, [&memory, &knowledge]);
         let skills: Arc<Skills> = Arc::default();
-        let home_tools = home_tools(&runtime, &home, &editor, [&memory, &knowledge]);
-        let tool_sources = Arc::new(ToolSources::new(home_tools));
-        let models = models(&runtime, &home, &hub, &tool_sources);
         let listeners = Listeners {
             authors: authors.clone(),
-            libraries: [memory.clone(), knowledge.clone()],
+            libraries: vec![memory.clone(), knowledge.clone()],
             skills: skills.clone(),
             hub: hub.clone(),
-            models: models.clone(),
+            models: OnceLock::new(),
         };
         let documents = Documents::new(store.clone(), listeners);
+        let home_tools = home_tools(&runtime, &home, &documents, [&memory, &knowledge]);
+        let tool_sources = Arc::new(ToolSources::new(home_tools));
+        let models = models(&runtime, &home, &hub, &tool_sources);
+        documents.followed_by(&models);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
             policy: Arc::new(runtime.config.policy.clone()),
@@ -97,7 +97,6 @@ impl Tenant {
             tool_sources,
             memory,
             knowledge,
-            editor,
             documents,
             authors,
             runs: Runs::default(),
@@ -183,7 +182,12 @@ impl<'a> Libraries<'a> {
     }
 }
 
-fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> ToolSet {
+fn home_tools(
+    runtime: &Runtime,
+    home: &Home,
+    documents: &Documents,
+    [memory, knowledge]: [&Arc<Library>; 2],
+) -> ToolSet {
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
     let environment = CommandEnvironment {
@@ -205,7 +209,7 @@ fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledg
     tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
     tools.push(Arc::new(SearchTool::memory(memory.clone())));
     for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
-        tools.push(Arc::new(tool(editor.clone())));
+        tools.push(Arc::new(tool(documents.access())));
     }
     ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
 }

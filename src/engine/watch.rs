@@ -1,15 +1,17 @@
-//! Watches the home: when files change, notifies clients, rereads skills, updates indexes, and has the embedded model
-//! process the new prompt.
+//! Watches the home for changes by other programs: notifies clients, rereads skills, updates indexes, and has the embedded
+//! model process the new prompt. Changes through this server are handled by [`Documents`](super::Documents), and skipped
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-use super::notice::{ChangedBy, Notice};
+use super::file_authors::FileAuthors;
+use super::notice::Notice;
 use super::skills::Skills;
 use super::{Engine, blocking};
 use crate::domain::{Place, Root};
@@ -33,47 +35,6 @@ pub fn start(engine: &Arc<Engine>) {
     let watcher = watcher(&home, to);
     let state = Follow { engine: Arc::downgrade(engine), home, skills, authors, seen: BTreeMap::new() };
     tokio::spawn(state.run(events, watcher));
-}
-
-/// Who wrote which version of a file. Versions of people and runs are noted before they are written, so that the
-/// watcher does not attribute them to another program; versions of other programs are noted when they are seen.
-#[derive(Default)]
-pub struct FileAuthors {
-    ours: Mutex<Versions>,
-    others: Mutex<Versions>,
-}
-
-/// By path: the hash of a version, and who wrote it. The hash of a deleted file is empty.
-type Versions = BTreeMap<String, (String, ChangedBy)>;
-
-impl FileAuthors {
-    pub fn note(&self, path: &Place, etag: &str, by: ChangedBy) {
-        put(&self.ours, path, (etag.to_owned(), by));
-    }
-
-    /// Returns who wrote the version of a file with this hash. `None` for versions from before this start of the
-    /// server.
-    pub fn known(&self, path: &Place, etag: &str) -> Option<ChangedBy> {
-        find(&self.ours, path, etag).or_else(|| find(&self.others, path, etag))
-    }
-
-    /// Returns who made a change that was seen on disk. A version that nobody noted is recorded as another program's.
-    fn author(&self, path: &Place, etag: Option<&str>) -> ChangedBy {
-        let etag = etag.unwrap_or_default();
-        find(&self.ours, path, etag).unwrap_or_else(|| {
-            put(&self.others, path, (etag.to_owned(), ChangedBy::Disk));
-            ChangedBy::Disk
-        })
-    }
-}
-
-fn put(versions: &Mutex<Versions>, path: &Place, version: (String, ChangedBy)) {
-    versions.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_string(), version);
-}
-
-fn find(versions: &Mutex<Versions>, path: &Place, etag: &str) -> Option<ChangedBy> {
-    let versions = versions.lock().unwrap_or_else(PoisonError::into_inner);
-    versions.get(path.as_str()).filter(|(known, _)| known == etag).map(|(_, by)| *by)
 }
 
 fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::RecommendedWatcher> {
@@ -181,8 +142,20 @@ impl Follow {
         }
     }
 
-    async fn tell(&self, engine: &Arc<Engine>, changes: Changes) {
+    async fn tell(&self, engine: &Arc<Engine>, mut changes: Changes) {
         let tenant = engine.tenant();
+        let mut notices = Vec::new();
+        for root in &changes.roots {
+            self.authors.told_as_a_whole(root);
+            notices.push(Notice::FolderChanged { path: root.to_string() });
+        }
+        changes.files.retain(|(path, etag)| {
+            let by = self.authors.tell(path, etag.as_deref().unwrap_or_default());
+            let notice = by.map(|by| Notice::FileChanged { path: path.to_string(), etag: etag.clone(), by });
+            let is_news = notice.is_some();
+            notices.extend(notice);
+            is_news
+        });
         let prompt = Root::HOME.iter().any(|root| root.is_persona() && changes.touches(root));
         if changes.touches(&Root::Skills) {
             self.read_skills(engine).await;
@@ -192,13 +165,7 @@ impl Follow {
             let library = library.clone();
             tokio::task::spawn_blocking(move || library.refresh_if_open());
         }
-        for root in changes.roots {
-            tenant.hub.notice(Notice::FolderChanged { path: root.to_string() });
-        }
-        for (path, etag) in changes.files {
-            let by = self.authors.author(&path, etag.as_deref());
-            tenant.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
-        }
+        notices.into_iter().for_each(|notice| tenant.hub.notice(notice));
         if prompt {
             tenant.models.prefix_changed().await;
         }

@@ -55,7 +55,7 @@ pub use session_log::{ClaimedHome, ReloadOutcome, SessionListKind, SessionLog, S
 pub use sessions::{CompactedFile, Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
 pub use starter::{PlacedFile, is_unused, write_if_missing};
-pub use trash::{DeletedFile, MAX_TRASHED};
+pub use trash::{DeletedFile, MAX_TRASHED, TrashedVersion};
 pub use tree::{OwnedHome, Tree, TreeChange, TrustedContent};
 pub use trusted::{SkillFiles, TrustedBy, TrustedVersion, Untrusted};
 pub use usage::CountedWork;

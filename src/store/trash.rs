@@ -5,6 +5,7 @@ use cap_std::fs::Dir;
 use serde::Serialize;
 
 use super::error::StoreError;
+use super::files::etag;
 use super::home::Home;
 use super::reading::is_compacted_file_of;
 use super::{aside, atomic, journal, pictures, requests};
@@ -31,7 +32,30 @@ pub struct DeletedFile {
     pub bytes: u64,
 }
 
+/// What a restore would bring back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrashedVersion {
+    pub path: Place,
+    /// Hash of the content.
+    pub etag: String,
+}
+
 impl Home {
+    /// Returns the path and the hash of a deleted file.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if the file is not in the trash.
+    pub(super) fn trashed_version(&self, kept: &str) -> Result<TrashedVersion, StoreError> {
+        let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
+        let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
+        let folder = self.root().open_dir(format!("{TRASH}/{stamp}/{}", path.parent())).map_err(|_| missing())?;
+        if !folder.is_file(path.file_name()) {
+            return Err(missing());
+        }
+        let bytes = folder.read(path.file_name()).map_err(StoreError::io(format!("reading {kept} in the trash")))?;
+        Ok(TrashedVersion { path, etag: etag(&bytes) })
+    }
+
     /// Returns the deleted files that can be restored, most recently deleted first.
     pub(super) fn trashed(&self) -> Vec<DeletedFile> {
         let Ok(trash) = self.root().open_dir(TRASH) else { return Vec::new() };

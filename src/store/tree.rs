@@ -12,7 +12,7 @@ use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::session_log::{ClaimedHome, SessionLog};
-use super::trash::DeletedFile;
+use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use crate::domain::{Place, RememberedCall, SessionId};
 
@@ -118,6 +118,17 @@ impl Tree {
     pub async fn trashed(&self) -> Result<Vec<DeletedFile>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, |home| Ok(home.trashed())).await,
+        }
+    }
+
+    /// Returns the path and the hash of a deleted file, which a restore would bring back.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if the file is not in the trash.
+    pub async fn trashed_version(&self, trash: &str) -> Result<TrashedVersion, StoreError> {
+        let trash = trash.to_owned();
+        match self {
+            Self::Folder(home) => blocking(home, move |home| home.trashed_version(&trash)).await,
         }
     }
 

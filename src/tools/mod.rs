@@ -26,7 +26,7 @@ use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
-pub use files::{Editor, FileTool};
+pub use files::{ApplyChange, CallChange, FileAccess, FileTool};
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;

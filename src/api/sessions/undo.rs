@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{CallStatus, SessionId, ToolCall, WorkId};
-use crate::engine::{EngineError, blocking};
+use crate::domain::{SessionId, WorkId};
+use crate::engine::Direction;
 use crate::tools::files::{PlannedUndo, UndoEffect};
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -28,7 +28,7 @@ pub async fn undo(
     Path((id, call_id)): Path<(String, String)>,
 ) -> Result<Json<OperationUndone>, ApiError> {
     let done = caller.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
-    Ok(Json(OperationUndone { call_id, path: done.path.to_string(), undone: done.undone }))
+    Ok(Json(OperationUndone { call_id, path: done.path.to_string(), undone: done.direction == Direction::Undo }))
 }
 
 /// What undoing the changes of a work would do to files.
@@ -62,17 +62,7 @@ pub async fn preview_undo(
     caller: Caller,
     Path((id, work_id)): Path<(String, String)>,
 ) -> Result<Json<UndoPreview>, ApiError> {
-    let id = SessionId::parse(&id)?;
-    let session = caller.engine.view(&id).await?.session;
-    if session.running().is_some() {
-        return Err(EngineError::Busy.into());
-    }
-    let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
-    let work = WorkId::new(work_id);
-    let calls = session.calls_of(&work).filter(stands);
-    let calls: Vec<String> = calls.filter_map(|call| call.id.clone()).collect();
-    let editor = caller.tenant().editor.clone();
-    let files = blocking(move || editor.plan_undo(&id, &calls)).await?;
+    let files = caller.engine.preview_undo(&SessionId::parse(&id)?, &WorkId::new(work_id)).await?;
     Ok(Json(UndoPreview { files: files.into_iter().map(file_undo).collect() }))
 }
 

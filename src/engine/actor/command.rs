@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::domain::{Answer, Chosen, Session, UserPrompt, WorkId};
-use crate::engine::EngineError;
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
-use crate::tools::files::Undone;
+use crate::engine::{EngineError, Undone};
 
 /// Commands to a session. Each gets one reply.
 pub enum Command {

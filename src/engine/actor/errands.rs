@@ -4,9 +4,9 @@ use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
 use crate::domain::{CallStatus, Chosen, Event, WorkId};
 use crate::engine::EngineError;
+use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
 use crate::engine::work::make_title;
-use crate::tools::files::{UndoError, Undone};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
@@ -19,16 +19,15 @@ impl Actor {
     pub(super) async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
         let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls).rev();
         let call = calls.find(|call| call.id.as_deref() == Some(call_id));
-        let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
-            return Err(UndoError::Unknown.into());
-        };
-        let undone = self.tenant.editor.undo(&self.ledger.id, call_id, is_undone).await?;
-        let (call_id, path) = (call_id.to_owned(), undone.path.to_string());
-        self.ledger.fact(Event::Undone { call_id, path, undone: undone.undone }).await?;
+        let call = call.filter(|call| call.status == Some(CallStatus::Done)).ok_or(UndoError::Unknown)?;
+        let direction = if call.undone { Direction::Redo } else { Direction::Undo };
+        let done = self.tenant.documents.undo(&self.ledger.id, call_id, direction).await?;
+        let (call_id, path) = (call_id.to_owned(), done.path.to_string());
+        self.ledger.fact(Event::Undone { call_id, path, undone: done.direction == Direction::Undo }).await?;
         if self.running.is_none() {
             self.ledger.settle().await;
         }
-        Ok(undone)
+        Ok(done)
     }
 
     pub(super) async fn choose(&mut self, chosen: Chosen) -> Result<(), EngineError> {

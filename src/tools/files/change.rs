@@ -6,19 +6,26 @@ use similar::TextDiff;
 
 use crate::domain::visible::visible;
 use crate::domain::{BadPath, Place, RelPath, Root, Shown, ToolAnswer};
-use crate::store::{FileChange, FileMode, FileState, Home, StoreError, TextFile, etag};
+use crate::store::{FileChange, FileMode, FileState, Home, StoreError, etag};
 
 /// Time limit for computing a diff; after it the diff is correct but may be longer than necessary.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// A change of one file; `None` means that the file does not exist.
+/// A change of one file; `None` means that the file does not exist. The contents need not be text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: Place,
-    pub before: Option<String>,
-    pub after: Option<String>,
+    pub before: Option<Vec<u8>>,
+    pub after: Option<Vec<u8>>,
     /// The file's current mode; the change keeps it.
     pub mode: FileMode,
+}
+
+/// Numbers of lines that a change adds and removes; both are 0 for a file that is not text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCount {
+    pub added: usize,
+    pub removed: usize,
 }
 
 /// One replacement; `search` must occur in the file exactly once.
@@ -59,18 +66,19 @@ impl Change {
         if path.is_hidden() {
             return Err(failed(format!("{path} cannot be written: hidden files are not shown to people.")));
         }
-        let (before, mode) = match home.read_text(&path) {
-            Ok(TextFile { content, mode, .. }) => (Some(content), mode),
-            Err(StoreError::NotFound { .. }) => (None, FileMode::default()),
-            Err(error) => return Err(failed(format!("{error}."))),
-        };
+        let current = home.file_state(&path).map_err(|error| failed(format!("{error}.")))?;
+        let mode = current.as_ref().map(|state| state.mode).unwrap_or_default();
+        let before = current.map(|state| state.bytes);
         let after = match (edit, &before) {
             (Edit::Create(_), Some(_)) => {
                 return Err(failed(format!("{path} is there already; change it with edit_file.")));
             }
-            (Edit::Create(content), None) => Some(content),
+            (Edit::Create(content), None) => Some(content.into_bytes()),
             (Edit::Replace(_) | Edit::Delete, None) => return Err(failed(format!("there is no {path}."))),
-            (Edit::Replace(edits), Some(text)) => Some(edited(text, &edits).map_err(failed)?),
+            (Edit::Replace(edits), Some(bytes)) => {
+                let text = text_of(&path, bytes).map_err(|error| failed(format!("{error}.")))?;
+                Some(edited(text, &edits).map_err(failed)?.into_bytes())
+            }
             (Edit::Delete, Some(_)) => None,
         };
         if before == after {
@@ -81,12 +89,12 @@ impl Change {
 
     pub fn as_file_change(&self) -> FileChange {
         let [before, after] = [&self.before, &self.after]
-            .map(|text| text.as_ref().map(|text| FileState { bytes: text.clone().into_bytes(), mode: self.mode }));
+            .map(|bytes| bytes.as_ref().map(|bytes| FileState { bytes: bytes.clone(), mode: self.mode }));
         FileChange { path: self.path.clone(), before, after }
     }
 
     pub fn before_hash(&self) -> Option<String> {
-        self.before.as_ref().map(|text| etag(text.as_bytes()))
+        self.before.as_deref().map(etag)
     }
 
     pub fn shown(&self) -> Shown {
@@ -104,24 +112,44 @@ impl Change {
         }
     }
 
-    /// Returns a unified diff.
+    /// Returns a unified diff; for a file that is not text, its headers and [`Change::binary`].
     pub fn diff(&self) -> String {
-        let name = |text: &Option<String>| match text {
+        let name = |content: &Option<Vec<u8>>| match content {
             Some(_) => self.path.to_string(),
             None => "/dev/null".to_owned(),
         };
-        let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
-        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
-        diff.unified_diff().header(&name(&self.before), &name(&self.after)).to_string()
+        let (old, new) = (name(&self.before), name(&self.after));
+        match self.texts() {
+            Some([before, after]) => {
+                let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
+                diff.unified_diff().header(&old, &new).to_string()
+            }
+            None => format!("--- {old}\n+++ {new}\n{}\n", self.binary().unwrap_or_default()),
+        }
     }
 
-    /// Returns the number of added and removed lines, for people.
-    pub fn count(&self) -> (usize, usize) {
-        let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
+    /// Returns how a file that is not text is described: its kind and the size of its content, or of the removed content.
+    pub fn binary(&self) -> Option<String> {
+        let size = self.after.as_ref().or(self.before.as_ref()).map_or(0, Vec::len);
+        self.texts().is_none().then(|| format!("binary file, {size} bytes"))
+    }
+
+    pub fn count(&self) -> LineCount {
+        let Some([before, after]) = self.texts() else { return LineCount::default() };
         let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
         let of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-        (of(similar::ChangeTag::Insert), of(similar::ChangeTag::Delete))
+        LineCount { added: of(similar::ChangeTag::Insert), removed: of(similar::ChangeTag::Delete) }
     }
+
+    /// Returns both contents as texts; `None` if one of them is not text.
+    pub fn texts(&self) -> Option<[&str; 2]> {
+        let [before, after] = [&self.before, &self.after].map(|content| content.as_deref().unwrap_or_default());
+        Some([std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?])
+    }
+}
+
+fn text_of<'a>(path: &Place, bytes: &'a [u8]) -> Result<&'a str, StoreError> {
+    std::str::from_utf8(bytes).map_err(|bad| StoreError::NotText { path: path.to_string(), at: bad.valid_up_to() })
 }
 
 /// Applies the edits one after the other.
@@ -166,7 +194,7 @@ mod tests {
         home.add_project(crate::domain::ProjectId::parse("tea").unwrap(), elsewhere.path()).unwrap();
         let change = Change::of(&home, "project/tea/a.txt", edit("one", "two")).unwrap();
         assert_eq!(change.shown().path.as_deref(), Some("project/tea/a.txt"));
-        assert_eq!(change.after.as_deref(), Some("two\n"));
+        assert_eq!(change.after.as_deref(), Some(&b"two\n"[..]));
     }
 
     #[test]
@@ -207,10 +235,26 @@ mod tests {
             (Some("memory/MEMORY.md"), "change memory/MEMORY.md")
         );
         assert_eq!(shown.before, Some(home.read_text(&change.path).unwrap().etag));
-        assert_eq!(change.count(), (2, 2));
+        assert_eq!(change.count(), LineCount { added: 2, removed: 2 });
         let new = Change::of(&home, "knowledge/new.md", Edit::Create("a\r\nb".to_owned())).unwrap().shown();
         let diff = "--- /dev/null\n+++ knowledge/new.md\n@@ -0,0 +1,2 @@\n+a\\r\n+b\n\\ No newline at end of file\n";
         assert_eq!((new.diff.as_deref(), new.before), (Some(diff), None));
+    }
+
+    #[test]
+    fn binary_file_can_be_deleted_but_not_edited() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("knowledge/a.bin"), [0, 255, 254, 10]).unwrap();
+        let change = Change::of(&home, "knowledge/a.bin", Edit::Delete).unwrap();
+        let shown = change.shown();
+        let diff = "--- knowledge/a.bin\n+++ /dev/null\nbinary file, 4 bytes\n";
+        assert_eq!((shown.diff.as_deref(), shown.command.as_str()), (Some(diff), "delete knowledge/a.bin"));
+        assert_eq!(change.count(), LineCount::default());
+        assert_eq!(change.as_file_change().before.unwrap().bytes, [0, 255, 254, 10]);
+        let refused = Change::of(&home, "knowledge/a.bin", edit("a", "b")).unwrap_err().text;
+        assert!(refused.contains("UTF-8") && refused.ends_with("Nothing was changed."), "{refused}");
+        let taken = Change::of(&home, "knowledge/a.bin", Edit::Create("x".to_owned())).unwrap_err().text;
+        assert!(taken.contains("is there already"), "{taken}");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Computes what an undo would do to files. Writes nothing.
 
-use super::Editor;
-use super::change::Change;
+use super::change::{Change, LineCount};
 use crate::domain::visible::visible;
 use crate::domain::{Place, SessionId};
-use crate::store::{FileChange, FileMode, FileState, StoreError};
+use crate::store::{FileChange, FileMode, FileState, Home, StoreError};
 
 /// One file that calls have changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,52 +24,56 @@ pub enum UndoEffect {
     Refuse,
 }
 
-impl Editor {
-    /// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
-    pub fn plan_undo(&self, session: &SessionId, calls: &[String]) -> Result<Vec<PlannedUndo>, StoreError> {
-        let kept = self.store.home.session_files(session);
-        let mut files: Vec<(Place, Vec<String>, Vec<FileChange>)> = Vec::new();
-        for call in calls {
-            let Some(set) = kept.kept_change(call)? else { continue };
-            for change in set.0 {
-                let at = files.iter().position(|(known, ..)| *known == change.path).unwrap_or_else(|| {
-                    files.push((change.path.clone(), Vec::new(), Vec::new()));
-                    files.len() - 1
-                });
-                files[at].1.push(call.clone());
-                files[at].2.push(change);
-            }
-        }
-        let files = files.into_iter().map(|(path, calls, changes)| {
-            let effect = self.effect(&path, &changes)?;
-            Ok(PlannedUndo { path, calls, effect })
-        });
-        let mut files = files.collect::<Result<Vec<PlannedUndo>, StoreError>>()?;
-        refuse_dependent_sets(&mut files);
-        Ok(files)
-    }
+/// A file with the changes of the calls that changed it, oldest first.
+struct ChangedFile {
+    path: Place,
+    calls: Vec<String>,
+    changes: Vec<FileChange>,
+}
 
-    fn effect(&self, path: &Place, changes: &[FileChange]) -> Result<UndoEffect, StoreError> {
-        let now = match self.store.home.file_state(path) {
-            Ok(state) => state.map(|state| state.bytes),
-            Err(StoreError::TooLarge { .. }) => return Ok(UndoEffect::Refuse),
-            Err(other) => return Err(other),
-        };
-        let bytes = |state: &Option<FileState>| state.as_ref().map(|state| state.bytes.clone());
-        let follow = changes.windows(2).all(|two| bytes(&two[0].after) == bytes(&two[1].before));
-        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(UndoEffect::Refuse) };
-        if !follow || bytes(&last.after) != now {
-            return Ok(UndoEffect::Refuse);
+/// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
+pub fn plan_undo(home: &Home, session: &SessionId, calls: &[String]) -> Result<Vec<PlannedUndo>, StoreError> {
+    let kept = home.session_files(session);
+    let mut files: Vec<ChangedFile> = Vec::new();
+    for call in calls {
+        let Some(set) = kept.kept_change(call)? else { continue };
+        for change in set.0 {
+            let at = files.iter().position(|file| file.path == change.path).unwrap_or_else(|| {
+                files.push(ChangedFile { path: change.path.clone(), calls: Vec::new(), changes: Vec::new() });
+                files.len() - 1
+            });
+            files[at].calls.push(call.clone());
+            files[at].changes.push(change);
         }
-        let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose();
-        let (Ok(before), Ok(after)) = (text(now), text(bytes(&first.before))) else {
-            let diff = visible(&format!("Binary files {path} and {path} differ\n"));
-            return Ok(UndoEffect::Restore { diff, added: 0, removed: 0 });
-        };
-        let back = Change { path: path.clone(), before, after, mode: FileMode::default() };
-        let (added, removed) = back.count();
-        Ok(UndoEffect::Restore { diff: visible(&back.diff()), added, removed })
     }
+    let files = files.into_iter().map(|file| {
+        let effect = effect(home, &file)?;
+        Ok(PlannedUndo { path: file.path, calls: file.calls, effect })
+    });
+    let mut files = files.collect::<Result<Vec<PlannedUndo>, StoreError>>()?;
+    refuse_dependent_sets(&mut files);
+    Ok(files)
+}
+
+fn effect(home: &Home, ChangedFile { path, changes, .. }: &ChangedFile) -> Result<UndoEffect, StoreError> {
+    let now = match home.file_state(path) {
+        Ok(state) => state.map(|state| state.bytes),
+        Err(StoreError::TooLarge { .. }) => return Ok(UndoEffect::Refuse),
+        Err(other) => return Err(other),
+    };
+    let bytes = |state: &Option<FileState>| state.as_ref().map(|state| state.bytes.clone());
+    let follow = changes.windows(2).all(|two| bytes(&two[0].after) == bytes(&two[1].before));
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(UndoEffect::Refuse) };
+    if !follow || bytes(&last.after) != now {
+        return Ok(UndoEffect::Refuse);
+    }
+    let back = Change { path: path.clone(), before: now, after: bytes(&first.before), mode: FileMode::default() };
+    let LineCount { added, removed } = back.count();
+    let diff = match back.texts() {
+        Some(_) => back.diff(),
+        None => format!("Binary files {path} and {path} differ\n"),
+    };
+    Ok(UndoEffect::Restore { diff: visible(&diff), added, removed })
 }
 
 /// Refuses a file if another file of one of its calls is refused, because the undo of a call is refused as a whole.
@@ -114,10 +117,9 @@ mod tests {
         keep("d", "memory/gone.md", text("g\n"), None).await;
         std::fs::write(folder.path().join("memory/x.md"), "one\ntwo\u{202e}\n").unwrap();
         std::fs::write(folder.path().join("memory/y.md"), "mine\n").unwrap();
-        let editor = Editor::new(store.clone(), |_, _| panic!("nothing is written"));
         let of = |calls: &[&str]| {
             let calls: Vec<String> = calls.iter().map(|call| (*call).to_owned()).collect();
-            editor.plan_undo(&session, &calls).unwrap()
+            plan_undo(&store.home, &session, &calls).unwrap()
         };
         let planned = |path: &str, calls: &[&str], effect| PlannedUndo {
             path: Place::parse(path).unwrap(),
@@ -152,9 +154,8 @@ mod tests {
         store.log.keep_change(store.claim, &session, "c", set).await.unwrap();
         std::fs::write(folder.path().join("memory/a.md"), "a").unwrap();
         std::fs::write(folder.path().join("knowledge/b.bin"), [255]).unwrap();
-        let editor = Editor::new(store, |_, _| panic!("nothing is written"));
         let effects = || -> Vec<UndoEffect> {
-            let files = editor.plan_undo(&session, &["c".to_owned()]).unwrap();
+            let files = plan_undo(&store.home, &session, &["c".to_owned()]).unwrap();
             files.into_iter().map(|file| file.effect).collect()
         };
         let binary = "Binary files knowledge/b.bin and knowledge/b.bin differ\n".to_owned();

@@ -1,0 +1,74 @@
+//! Undoes the changes that a call of the agent made to files, and does them again.
+
+use super::{Author, Change, Documents, to_the_end};
+use crate::domain::{Place, SessionId};
+use crate::engine::EngineError;
+use crate::store::{ChangeSet, FileChange, OwnedHome, StoreError, TreeChange};
+use crate::tools::files::{PlannedUndo, plan_undo};
+
+/// Which of the two is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Restores the files to their state before the call.
+    Undo,
+    /// Restores them to their state after it.
+    Redo,
+}
+
+/// What was undone or redone; the path is that of the first file changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Undone {
+    pub path: Place,
+    pub direction: Direction,
+}
+
+/// Why nothing was undone.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("this operation changed no file")]
+    Unknown,
+    #[error("{0} was changed after that; nothing was undone")]
+    Changed(String),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for UndoError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Conflict { path, .. } | StoreError::NotFound { what: path } => Self::Changed(path),
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Documents {
+    /// Restores all files of a call to their state before or after it.
+    ///
+    /// # Errors
+    /// Returns an error if one of the files has changed since; then nothing is written.
+    pub async fn undo(&self, session: &SessionId, call_id: &str, direction: Direction) -> Result<Undone, UndoError> {
+        let (files, call_id) = (self.store.home.session_files(session), call_id.to_owned());
+        let kept = tokio::task::spawn_blocking(move || files.kept_change(&call_id)).await;
+        let ChangeSet(files) = kept.map_err(|_| StoreError::ShutDown)??.ok_or(UndoError::Unknown)?;
+        let path = files.first().ok_or(UndoError::Unknown)?.path.clone();
+        let files = match direction {
+            Direction::Undo => files.into_iter().map(FileChange::reversed).collect(),
+            Direction::Redo => files,
+        };
+        let documents = self.clone();
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let write = tree.commit(*claim, files.iter().map(TreeChange::from).collect());
+            documents.apply(Change::of(&ChangeSet(files)), Author::Undo, write).await.map_err(UndoError::from)
+        })
+        .await?;
+        Ok(Undone { path, direction })
+    }
+
+    /// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
+    pub async fn plan_undo(&self, session: &SessionId, calls: Vec<String>) -> Result<Vec<PlannedUndo>, EngineError> {
+        let (home, session) = (self.store.home.clone(), session.clone());
+        crate::engine::blocking(move || plan_undo(&home, &session, &calls)).await
+    }
+}
