@@ -1,6 +1,6 @@
 //! Asks a person about calls: what they are shown, and what follows from their answer.
 
-use super::calls::{Calls, PlannedCall, ProposedCall, Stop};
+use super::calls::{CallRunner, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};
 use crate::clock;
 use crate::domain::approval::hash;
@@ -38,7 +38,7 @@ pub(super) enum ApprovalResult {
     Answer(CallStatus, ToolAnswer),
 }
 
-impl Calls<'_> {
+impl CallRunner<'_> {
     /// Applies the policy to a call that fits its tool.
     pub(super) fn allowed(&self, wanted: &ProposedCall, checked: Checked, session: &Session) -> PlannedCall {
         let shown = checked.call.shown();

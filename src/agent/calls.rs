@@ -90,7 +90,7 @@ impl StopSignal {
 }
 
 #[derive(Clone)]
-pub struct Calls<'a> {
+pub struct CallRunner<'a> {
     /// The tools of this exchange.
     pub tools: ToolSet,
     pub policy: &'a Policy,
@@ -170,7 +170,7 @@ impl CallEnd {
     }
 }
 
-impl Calls<'_> {
+impl CallRunner<'_> {
     /// Runs all calls of an exchange. Every call gets exactly one result, even if the run is stopped in the middle.
     /// Only a suspended run leaves the calls that wait for a person, and those after them, unchanged.
     pub async fn run(

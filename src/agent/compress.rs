@@ -25,7 +25,7 @@ pub async fn summarise(client: &Client, messages: &[Arc<Message>]) -> Result<Str
         messages: vec![ChatMessage::User(format!(
             "{}\n\nSummarise the conversation above for whoever continues it, in its own language and in at most \
              {MAX_SUMMARY} characters: what the person wants, decisions, facts, names, file paths, open questions. \
-             用对话本身的语言总结。 Answer with the summary only.",
+             用对话本身的语言总结。 ApprovalAnswer with the summary only.",
             material(messages)
         ))],
         temperature: Some(0.3),

@@ -13,6 +13,6 @@ mod turn;
 
 pub use calls::StopSignal;
 pub use fallback::Fallback;
-pub use recorder::{Entry, Kind, OwnerChannels, Recorder};
+pub use recorder::{EventKind, OwnerChannels, RecordedEvent, Recorder};
 pub use run::{Run, RunEnd, RunLimits, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::AuthorLookup;

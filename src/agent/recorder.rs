@@ -12,14 +12,14 @@ use crate::domain::{
 
 /// An event on its way to the task that owns the session.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RecordedEvent {
     pub event: Event,
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// How the owner handles an event.
 #[derive(Debug)]
-pub enum Kind {
+pub enum EventKind {
     /// Journal it and wait for the disk, fold it, publish it, then answer.
     Fact(oneshot::Sender<Result<(), String>>),
     /// Journal it without waiting for the disk, fold it, publish it. For marks, which mean nothing without the facts
@@ -41,12 +41,12 @@ const PIECE_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 4096;
 
 /// A run's channels to its session's owner: one for events, one for answers.
-pub type OwnerChannels = (mpsc::Sender<Entry>, mpsc::UnboundedReceiver<Event>);
+pub type OwnerChannels = (mpsc::Sender<RecordedEvent>, mpsc::UnboundedReceiver<Event>);
 
 /// Records one work's events and keeps its own fold of the session, from which the next request is built.
 pub struct Recorder {
     work_id: WorkId,
-    to: mpsc::Sender<Entry>,
+    to: mpsc::Sender<RecordedEvent>,
     session: Session,
     dialogue: u32,
     segment: Option<u32>,
@@ -136,7 +136,7 @@ impl Recorder {
     }
 
     pub async fn preview(&self, event: Event) -> Result<(), NotRecorded> {
-        self.send(event, Kind::Preview).await
+        self.send(event, EventKind::Preview).await
     }
 
     /// Records a fact and waits until it is on disk. Text before it is journaled first.
@@ -144,7 +144,7 @@ impl Recorder {
         self.flush().await?;
         self.session.apply(&event, crate::clock::now());
         let (done, answer) = oneshot::channel();
-        self.send(event, Kind::Fact(done)).await?;
+        self.send(event, EventKind::Fact(done)).await?;
         answer.await.map_err(|_| gone())?.map_err(NotRecorded)
     }
 
@@ -152,14 +152,14 @@ impl Recorder {
     pub async fn mark(&mut self, event: Event) -> Result<(), NotRecorded> {
         self.flush().await?;
         self.session.apply(&event, crate::clock::now());
-        self.send(event, Kind::Mark).await
+        self.send(event, EventKind::Mark).await
     }
 
     pub async fn start_dialogue(&mut self, dialogue: u32) -> Result<(), NotRecorded> {
         self.dialogue = dialogue;
         let event = Event::DialogueStarted { work_id: self.work_id.clone(), dialogue };
         self.session.apply(&event, crate::clock::now());
-        self.send(event, Kind::Piece).await
+        self.send(event, EventKind::Piece).await
     }
 
     pub async fn say(&mut self, text: String) -> Result<(), NotRecorded> {
@@ -230,10 +230,10 @@ impl Recorder {
     /// Journals the text since the last piece.
     pub async fn flush(&mut self) -> Result<(), NotRecorded> {
         if let Some((at, text)) = self.thinking.take() {
-            self.send(Event::Thinking { work_id: self.work_id.clone(), at, text }, Kind::Piece).await?;
+            self.send(Event::Thinking { work_id: self.work_id.clone(), at, text }, EventKind::Piece).await?;
         }
         if let Some((at, text)) = self.text.take() {
-            self.send(Event::Text { work_id: self.work_id.clone(), at, text }, Kind::Piece).await?;
+            self.send(Event::Text { work_id: self.work_id.clone(), at, text }, EventKind::Piece).await?;
         }
         Ok(())
     }
@@ -264,8 +264,8 @@ impl Recorder {
         self.mark(Event::SegmentStarted { work_id: self.work_id.clone(), dialogue: self.dialogue, segment }).await
     }
 
-    async fn send(&self, event: Event, kind: Kind) -> Result<(), NotRecorded> {
-        self.to.send(Entry { event, kind }).await.map_err(|_| gone())
+    async fn send(&self, event: Event, kind: EventKind) -> Result<(), NotRecorded> {
+        self.to.send(RecordedEvent { event, kind }).await.map_err(|_| gone())
     }
 }
 
@@ -302,13 +302,13 @@ mod tests {
         let mut recorder = Recorder::new(work_id, session, (to, mpsc::unbounded_channel().1));
         let owner = tokio::spawn(async move {
             let mut words = Vec::new();
-            while let Some(Entry { event, kind }) = entries.recv().await {
+            while let Some(RecordedEvent { event, kind }) = entries.recv().await {
                 owned.apply(&event, 0.0);
                 let kind = match kind {
-                    Kind::Fact(done) => done.send(Ok(())).map_or("nobody waits for", |()| "fact"),
-                    Kind::Mark => "mark",
-                    Kind::Piece => "piece",
-                    Kind::Preview => "preview",
+                    EventKind::Fact(done) => done.send(Ok(())).map_or("nobody waits for", |()| "fact"),
+                    EventKind::Mark => "mark",
+                    EventKind::Piece => "piece",
+                    EventKind::Preview => "preview",
                 };
                 let what = match event {
                     Event::Text { at, text, .. } => format!("text {text:?} at {at}"),

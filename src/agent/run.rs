@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use super::calls::{Calls, ProposedCall, RepeatCounter, Stop, StopSignal};
+use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::recorder::{NotRecorded, Recorder};
@@ -114,7 +114,7 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     let deadline = Deadline::new(tasks.limits.deadline);
     let left = ProposedCall::left(recorder.session(), recorder.work_id());
     let tools = (tasks.tools)(recorder.session()).await;
-    let calls = Calls { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
+    let calls = CallRunner { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
     let mut repeats = RepeatCounter::default();
     let ended = tokio::select! {
         ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(TurnEnd::from),
@@ -172,8 +172,8 @@ impl From<Stop> for TurnEnd {
 }
 
 impl Tasks {
-    fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> Calls<'a> {
-        Calls {
+    fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> CallRunner<'a> {
+        CallRunner {
             tools,
             policy: &self.policy,
             home: &self.home,
@@ -222,7 +222,7 @@ impl Run {
             // Checked before and after the exchange: the request may contain a skill that was listed in between, or one
             // that was removed since.
             let listed = before.or(self.tasks.listed().await);
-            let calls = Calls { listed, ..self.tasks.calls(deadline, tools) };
+            let calls = CallRunner { listed, ..self.tasks.calls(deadline, tools) };
             let wanted = ProposedCall::of(answer.calls, recorder.session());
             calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {

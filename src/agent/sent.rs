@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use crate::domain::{ChangedBy, Place, SentPart, SentRequest, SessionId, Usage, WorkId};
-use crate::prompt::sent::{Sending, take_apart};
+use crate::prompt::sent::{OutgoingRequest, take_apart};
 use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
 use crate::store::{Home, StoreError};
@@ -63,7 +63,7 @@ impl RequestKeeper {
         let body = self.client.body(&envelope.request);
         let (system, retrieved) = (&*envelope.system, &*envelope.retrieved);
         let pictures = &pictures::of(&envelope.request.messages);
-        let (mut request, texts) = take_apart(Sending { body, system, retrieved, pictures });
+        let (mut request, texts) = take_apart(OutgoingRequest { body, system, retrieved, pictures });
         let endpoint = self.client.endpoint();
         request.at = crate::clock::now();
         request.work_id = envelope.work_id.clone();

@@ -106,7 +106,7 @@ pub enum Scope {
 
 /// How an approval was decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ApprovalAnswer {
     pub decision: Decision,
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ pub struct Answer {
     pub hash: String,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// Returns an answer that does not let the call run.
     pub fn no(decision: Decision, reason: Option<String>, hash: &str) -> Self {
         Self { decision, scope: Scope::Once, reason, arguments: None, hash: hash.to_owned() }
@@ -144,7 +144,7 @@ pub struct RecordedAnswer {
 }
 
 impl RecordedAnswer {
-    pub fn of(id: &str, answer: &Answer) -> Self {
+    pub fn of(id: &str, answer: &ApprovalAnswer) -> Self {
         Self {
             id: id.to_owned(),
             decision: answer.decision,
@@ -191,7 +191,7 @@ impl CallApproval {
 
 /// A call that a person allowed permanently: this tool, with exactly these arguments, in exactly this place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RememberedCall {
+pub struct AlwaysAllowedCall {
     pub id: String,
     pub tool: String,
     pub arguments: Value,
@@ -204,7 +204,7 @@ pub struct RememberedCall {
     pub added_at: f64,
 }
 
-impl RememberedCall {
+impl AlwaysAllowedCall {
     /// Returns whether this rule covers the call. Never a pattern: two commands that differ in one character are two
     /// commands.
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
@@ -303,12 +303,12 @@ mod tests {
     fn always_binds_what_may_be_read_and_old_rules_read_nothing() {
         let rule = json!({"id": "r", "tool": "terminal", "arguments": {"command": "ls"}, "cwd": "scratch/",
             "network": false, "level": "standard", "added_at": 1.0});
-        let old: RememberedCall = serde_json::from_value(rule.clone()).unwrap();
+        let old: AlwaysAllowedCall = serde_json::from_value(rule.clone()).unwrap();
         assert_eq!(serde_json::to_value(&old).unwrap(), rule);
         let arguments = json!({"command": "ls"});
         let reading = Shown { reads: vec!["knowledge".into()], ..shown() };
         assert!(old.fits("terminal", &arguments, &shown()) && !old.fits("terminal", &arguments, &reading));
-        let new = RememberedCall { reads: reading.reads.clone(), ..old };
+        let new = AlwaysAllowedCall { reads: reading.reads.clone(), ..old };
         assert!(new.fits("terminal", &arguments, &reading) && !new.fits("terminal", &arguments, &shown()));
     }
 

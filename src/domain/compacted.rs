@@ -103,7 +103,7 @@ impl Session {
     }
 
     /// Restores compacted messages to where they stood. Does nothing if [`Session::restorable`] refuses.
-    pub(super) fn bring_back(&mut self, archive: &str, messages: &[Arc<Message>], at: f64) {
+    pub(super) fn restore_compacted(&mut self, archive: &str, messages: &[Arc<Message>], at: f64) {
         if self.restorable(archive, messages.len()).is_err() {
             return;
         }

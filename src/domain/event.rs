@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::approval::{Answer, Approval};
+use super::approval::{Approval, ApprovalAnswer};
 use super::attachment::Attachment;
 use super::chosen::Chosen;
 use super::ids::WorkId;
@@ -86,7 +86,7 @@ pub enum Event {
         work_id: WorkId,
         approval_id: String,
         call_id: String,
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// Recorded before the tool runs: after a crash it shows that the outcome is unknown.
     ToolStarted {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::{Answer, CallApproval, Decision, RecordedAnswer};
+use super::approval::{ApprovalAnswer, CallApproval, Decision, RecordedAnswer};
 use super::attachment::Attachment;
 use super::defang::defang;
 use super::ids::WorkId;
@@ -180,7 +180,7 @@ impl ToolCall {
     pub(super) fn settle_approval(&mut self) {
         self.approval = match self.approval.take() {
             Some(CallApproval::Asked(approval)) => {
-                let answer = Answer::no(Decision::Cancelled, None, &approval.hash);
+                let answer = ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash);
                 Some(CallApproval::Answered(RecordedAnswer::of(&approval.id, &answer)))
             }
             Some(CallApproval::Answered(answered)) => {

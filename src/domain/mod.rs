@@ -32,7 +32,7 @@ pub mod written;
 
 pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
-    Answer, Approval, ApprovalReason, CallApproval, Decision, RecordedAnswer, RememberedCall, Scope, Shown,
+    AlwaysAllowedCall, Approval, ApprovalAnswer, ApprovalReason, CallApproval, Decision, RecordedAnswer, Scope, Shown,
 };
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;

@@ -1,6 +1,6 @@
 //! Closes a work that was cut off: finds what is still open, and returns the events that end it.
 
-use super::approval::{Answer, CallApproval, Decision};
+use super::approval::{ApprovalAnswer, CallApproval, Decision};
 use super::event::Event;
 use super::ids::WorkId;
 use super::message::{CallStatus, ToolCall};
@@ -53,7 +53,7 @@ impl Session {
                     work_id: work_id.clone(),
                     approval_id: approval.id.clone(),
                     call_id: approval.call_id.clone(),
-                    answer: Answer::no(Decision::Cancelled, None, &approval.hash),
+                    answer: ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash),
                 });
             }
             events.push(close(work_id, call, ending));

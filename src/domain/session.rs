@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::{Answer, Approval, CallApproval, RecordedAnswer};
+use super::approval::{Approval, ApprovalAnswer, CallApproval, RecordedAnswer};
 use super::branch::Branch;
 use super::chosen::Chosen;
 use super::compacted::CompactedPart;
@@ -214,7 +214,7 @@ impl Session {
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
             Event::Compressed { count, summary, archive, sha256 } => self.compact(*count, summary, (archive, sha256)),
             Event::Restored { archive, messages, foreign } => {
-                self.bring_back(archive, messages, at);
+                self.restore_compacted(archive, messages, at);
                 if *foreign && !self.taint.contains(&Taint::Imported) {
                     self.taint.push(Taint::Imported);
                 }
@@ -384,7 +384,7 @@ impl Session {
         self.push_call(work_id, call);
     }
 
-    fn answer(&mut self, work_id: &WorkId, approval_id: &str, answer: &Answer) {
+    fn answer(&mut self, work_id: &WorkId, approval_id: &str, answer: &ApprovalAnswer) {
         let is_it = |call: &ToolCall| {
             let asked = call.approval.as_ref().and_then(CallApproval::asked);
             call.waits() && asked.is_some_and(|approval| approval.id == approval_id)

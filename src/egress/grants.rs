@@ -51,7 +51,7 @@ struct HostAttempts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
     Connected,
-    Refused,
+    EgressRefusal,
 }
 
 impl GrantState {
@@ -79,7 +79,7 @@ impl GrantState {
         if let Some(attempts) = whole(&self.log).hosts.get_mut(short(host)) {
             match attempt {
                 AttemptOutcome::Connected => attempts.connected = true,
-                AttemptOutcome::Refused => attempts.refused = true,
+                AttemptOutcome::EgressRefusal => attempts.refused = true,
             }
         }
     }
@@ -211,7 +211,7 @@ mod tests {
         let holder = whole(&grants.known).values().next().unwrap().clone();
         holder.begin("cut.test");
         holder.begin("no.test");
-        holder.end("no.test", AttemptOutcome::Refused);
+        holder.end("no.test", AttemptOutcome::EgressRefusal);
         holder.begin(&"x".repeat(9_000));
         let told: Vec<(usize, bool)> =
             grant.take_attempts().hosts.iter().map(|contact| (contact.host.len(), contact.refused)).collect();

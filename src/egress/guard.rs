@@ -26,7 +26,7 @@ pub enum DialTarget {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum EgressRefusal {
     #[error("this is not a complete URL; it must begin with http:// or https://")]
     NotAUrl,
     #[error("only http and https can be fetched, not {0}")]
@@ -63,27 +63,27 @@ impl Guard {
         Self { own_port, ..self }
     }
 
-    pub fn parse(&self, text: &str) -> Result<Url, Refused> {
-        Url::parse(text.trim()).map_err(|_| Refused::NotAUrl)
+    pub fn parse(&self, text: &str) -> Result<Url, EgressRefusal> {
+        Url::parse(text.trim()).map_err(|_| EgressRefusal::NotAUrl)
     }
 
     /// Checks everything that needs no resolver.
-    pub fn check(&self, url: &Url) -> Result<DialTarget, Refused> {
+    pub fn check(&self, url: &Url) -> Result<DialTarget, EgressRefusal> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refused::Scheme(url.scheme().to_owned()));
+            return Err(EgressRefusal::Scheme(url.scheme().to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refused::Userinfo);
+            return Err(EgressRefusal::Userinfo);
         }
         let (Some(name), Some(port)) = (host_name(url), url.port_or_known_default()) else {
-            return Err(Refused::NotAUrl);
+            return Err(EgressRefusal::NotAUrl);
         };
         let listed = self.allowed.iter().any(|(host, only)| *host == name && only.is_none_or(|only| only == port));
         if listed && self.own_port != Some(port) {
             return Ok(DialTarget::Allowed);
         }
         if !PORTS.contains(&port) {
-            return Err(Refused::Port(port));
+            return Err(EgressRefusal::Port(port));
         }
         let private = match url.host() {
             Some(Host::Ipv4(address)) => !is_public_v4(address),
@@ -91,7 +91,7 @@ impl Guard {
             Some(Host::Domain(_)) => name == "localhost" || name.ends_with(".localhost"),
             None => true,
         };
-        if private { Err(Refused::Private(name)) } else { Ok(DialTarget::Public) }
+        if private { Err(EgressRefusal::Private(name)) } else { Ok(DialTarget::Public) }
     }
 }
 
@@ -177,11 +177,11 @@ mod tests {
         match guard.parse(text).and_then(|url| guard.check(&url)) {
             Ok(DialTarget::Public) => "public",
             Ok(DialTarget::Allowed) => "allowed",
-            Err(Refused::NotAUrl) => "not a url",
-            Err(Refused::Scheme(_)) => "scheme",
-            Err(Refused::Userinfo) => "userinfo",
-            Err(Refused::Port(_)) => "port",
-            Err(Refused::Private(_)) => "private",
+            Err(EgressRefusal::NotAUrl) => "not a url",
+            Err(EgressRefusal::Scheme(_)) => "scheme",
+            Err(EgressRefusal::Userinfo) => "userinfo",
+            Err(EgressRefusal::Port(_)) => "port",
+            Err(EgressRefusal::Private(_)) => "private",
         }
     }
 

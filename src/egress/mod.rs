@@ -6,5 +6,5 @@ mod guard;
 mod proxy;
 mod request;
 
-pub use guard::{DialTarget, Guard, Lookup, NoPublicAddress, Refused, dialable, system_lookup};
+pub use guard::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress, dialable, system_lookup};
 pub use proxy::Proxy;

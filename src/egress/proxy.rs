@@ -104,7 +104,7 @@ impl ProxyServer {
         let name = shown(&url);
         holder.begin(&name);
         let Some(grant) = holder.grant() else {
-            holder.end(&name, AttemptOutcome::Refused);
+            holder.end(&name, AttemptOutcome::EgressRefusal);
             let why = format!("{name}: the call that was allowed the network has ended");
             return refuse(&mut client, "403 Forbidden", &why).await;
         };
@@ -126,7 +126,7 @@ impl ProxyServer {
         } else {
             Err("a proxy is asked for https:// by CONNECT".to_owned())
         };
-        holder.end(&name, if dialled.is_ok() { AttemptOutcome::Connected } else { AttemptOutcome::Refused });
+        holder.end(&name, if dialled.is_ok() { AttemptOutcome::Connected } else { AttemptOutcome::EgressRefusal });
         let mut server = match dialled {
             Ok(server) => server,
             Err(why) => return refuse(&mut client, "403 Forbidden", &format!("{name}: {why}")).await,

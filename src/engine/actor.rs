@@ -22,7 +22,7 @@ use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
 use super::work::{RunStart, work};
 use super::{EngineError, Tenant};
-use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
+use crate::agent::{EventKind, RecordedEvent, Recorder, RunEnd, StopSignal};
 use crate::domain::{ErrorParams, Event, Outcome, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 
@@ -36,7 +36,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(8);
 pub struct Actor {
     ledger: Ledger,
     tenant: Arc<Tenant>,
-    running: Option<Running>,
+    running: Option<ActiveRun>,
     keys: VecDeque<(String, WorkStarted)>,
     /// The work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
@@ -51,10 +51,10 @@ pub struct Actor {
     errands: (mpsc::Sender<SideRequest>, mpsc::Receiver<SideRequest>),
 }
 
-struct Running {
+struct ActiveRun {
     work_id: WorkId,
     stop_signal: StopSignal,
-    entries: mpsc::Receiver<Entry>,
+    entries: mpsc::Receiver<RecordedEvent>,
     answers: mpsc::UnboundedSender<Event>,
     task: JoinHandle<Result<RunEnd, String>>,
 }
@@ -82,7 +82,7 @@ enum Ended {
 /// What woke the actor up.
 enum ActorWakeup {
     Command(Option<Command>),
-    Entry(Option<Entry>),
+    RecordedEvent(Option<RecordedEvent>),
     SideRequest(SideRequest),
     /// This question was not answered in time.
     Expired(String),
@@ -136,14 +136,14 @@ impl Actor {
             let wake = tokio::select! {
                 biased;
                 command = commands.recv() => ActorWakeup::Command(command),
-                entry = next_entry(&mut self.running) => ActorWakeup::Entry(entry),
+                entry = next_entry(&mut self.running) => ActorWakeup::RecordedEvent(entry),
                 Some(errand) = self.errands.1.recv() => ActorWakeup::SideRequest(errand),
                 id = self.timers.expired() => ActorWakeup::Expired(id),
                 () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => ActorWakeup::Idle,
             };
             match wake {
-                ActorWakeup::Entry(Some(entry)) => self.record(entry).await,
-                ActorWakeup::Entry(None) => {
+                ActorWakeup::RecordedEvent(Some(entry)) => self.record(entry).await,
+                ActorWakeup::RecordedEvent(None) => {
                     self.end_run().await;
                     self.go_on().await;
                 }
@@ -213,7 +213,7 @@ impl Actor {
             Command::Choose { chosen, reply } => drop(reply.send(self.choose(chosen).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { accepted, reply } => self.compress(accepted, reply),
-            Command::BringBack { archive, reply } => drop(reply.send(self.bring_back(&archive).await)),
+            Command::BringBack { archive, reply } => drop(reply.send(self.restore_compacted(&archive).await)),
             Command::View { reply } => {
                 drop(reply.send(Ok(View { session: self.ledger.session.clone(), last: self.ledger.last })))
             }
@@ -233,15 +233,15 @@ impl Actor {
         let how = (begin, stop_signal.clone(), self.ledger.session.chosen.clone());
         let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, how));
         self.tenant.runs.started(&self.ledger.id);
-        self.running = Some(Running { work_id, stop_signal, entries, answers, task });
+        self.running = Some(ActiveRun { work_id, stop_signal, entries, answers, task });
     }
 
-    async fn record(&mut self, entry: Entry) {
+    async fn record(&mut self, entry: RecordedEvent) {
         match entry.kind {
-            Kind::Preview => self.ledger.preview(entry.event),
-            Kind::Mark => self.ledger.mark(entry.event).await,
-            Kind::Piece => self.ledger.piece(entry.event).await,
-            Kind::Fact(done) => {
+            EventKind::Preview => self.ledger.preview(entry.event),
+            EventKind::Mark => self.ledger.mark(entry.event).await,
+            EventKind::Piece => self.ledger.piece(entry.event).await,
+            EventKind::Fact(done) => {
                 let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
                 if let Some(question) = question.filter(|_| kept.is_ok()) {
@@ -342,7 +342,7 @@ impl Actor {
     }
 }
 
-async fn next_entry(running: &mut Option<Running>) -> Option<Entry> {
+async fn next_entry(running: &mut Option<ActiveRun>) -> Option<RecordedEvent> {
     match running {
         Some(running) => running.entries.recv().await,
         None => std::future::pending().await,

@@ -48,16 +48,16 @@ pub fn word(decision: Decision) -> &'static str {
 }
 
 #[derive(Default)]
-pub struct Approvals(Mutex<Known>);
+pub struct Approvals(Mutex<ApprovalState>);
 
 #[derive(Default)]
-struct Known {
+struct ApprovalState {
     waiting: Vec<Approval>,
     answered: VecDeque<(String, Decision)>,
 }
 
 impl Approvals {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ApprovalState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// Restores compacted messages to their place. Returns their number.
-    pub async fn bring_back(&self, id: &SessionId, archive: &str) -> Result<usize, EngineError> {
+    pub async fn restore_compacted(&self, id: &SessionId, archive: &str) -> Result<usize, EngineError> {
         let archive = archive.to_owned();
         self.ask(id, IfMissing::Fail, |reply| Command::BringBack { archive: archive.clone(), reply }).await
     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use self::recent::Recent;
 use super::notice::Notice;
-use super::outgoing::Outgoing;
+use super::outgoing::SharedEncoding;
 use crate::domain::{Event, SessionId, WorkId};
 
 /// Maximum bytes of recent publications, over all sessions: some 150,000 tokens, or a hundred long outputs of tools.
@@ -50,8 +50,8 @@ pub struct Publication {
     pub session: Option<SessionId>,
     pub what: PublishedItem,
     /// The encoded form for subscribers of the session; `to_all` is the one for subscribers of everything.
-    pub to_session: Outgoing,
-    pub to_all: Outgoing,
+    pub to_session: SharedEncoding,
+    pub to_all: SharedEncoding,
 }
 
 #[derive(Debug)]

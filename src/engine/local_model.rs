@@ -38,13 +38,13 @@ pub struct LocalModel {
 
 #[derive(Default)]
 struct State {
-    running: Option<Running>,
+    running: Option<ModelProcess>,
     /// Recent start times, to stop restarting a model that dies at once each time.
     starts: Vec<Instant>,
     generation: u64,
 }
 
-struct Running {
+struct ModelProcess {
     service: ServiceProcess,
     server: LocalServer,
     client: Arc<Client>,
@@ -53,7 +53,7 @@ struct Running {
 }
 
 /// A handle on the running model.
-pub struct Started {
+pub struct ModelHandle {
     pub client: Arc<Client>,
     server: LocalServer,
     /// Set by the first caller that sends the shared prompt.
@@ -63,10 +63,10 @@ pub struct Started {
 }
 
 /// The state of a started model.
-pub enum Loading {
+pub enum LoadState {
     Done,
     /// The weights are being loaded; progress from 0 to 1, if known.
-    Under(Option<f32>),
+    InProgress(Option<f32>),
     /// Loading failed for good, for this reason.
     Failed(String),
     /// The model does not respond: it has died, or is about to.
@@ -88,7 +88,7 @@ impl LocalModel {
     ///
     /// # Errors
     /// Returns a sentence for a person: what is missing, or why it does not start.
-    pub async fn ensure_started(&self) -> Result<Started, String> {
+    pub async fn ensure_started(&self) -> Result<ModelHandle, String> {
         let mut state = self.process.lock().await;
         if let Some(running) = &mut state.running {
             if running.service.is_running() {
@@ -115,7 +115,7 @@ impl LocalModel {
     }
 
     /// Returns the running model, if there is one.
-    pub async fn running(&self) -> Option<Started> {
+    pub async fn running(&self) -> Option<ModelHandle> {
         let mut state = self.process.lock().await;
         let running = state.running.as_mut()?;
         running.service.is_running().then(|| running.handle())
@@ -126,14 +126,14 @@ impl LocalModel {
     }
 
     /// Ends the model behind a handle that does not respond, unless another one has already replaced it.
-    pub async fn discard(&self, silent: &Started) {
+    pub async fn discard(&self, silent: &ModelHandle) {
         let mut state = self.process.lock().await;
         if state.running.as_ref().is_some_and(|running| running.generation == silent.generation) {
             state.running = None;
         }
     }
 
-    async fn launch(&self, generation: u64) -> Result<Running, String> {
+    async fn launch(&self, generation: u64) -> Result<ModelProcess, String> {
         let files = &self.files;
         let secret = clock::new_secret();
         let mut arguments = vec!["--model".to_owned(), text(&files.weights), "--port".to_owned(), "0".to_owned()];
@@ -164,7 +164,7 @@ impl LocalModel {
             context_window: files.context_window,
         };
         let client = Arc::new(Client::new(endpoint).map_err(|error| error.to_string())?);
-        Ok(Running { service, server, client, prefix_sent: Arc::default(), generation })
+        Ok(ModelProcess { service, server, client, prefix_sent: Arc::default(), generation })
     }
 
     fn check_files(&self) -> Result<(), String> {
@@ -224,9 +224,9 @@ impl LocalModel {
     }
 }
 
-impl Running {
-    fn handle(&self) -> Started {
-        Started {
+impl ModelProcess {
+    fn handle(&self) -> ModelHandle {
+        ModelHandle {
             client: self.client.clone(),
             server: self.server.clone(),
             prefix_sent: self.prefix_sent.clone(),
@@ -235,24 +235,24 @@ impl Running {
     }
 }
 
-impl Started {
+impl ModelHandle {
     /// Returns `true` once for each start of the model: to the caller that has to send the shared prompt.
     pub fn claim_prefix(&self) -> bool {
         !self.prefix_sent.swap(true, Ordering::Relaxed)
     }
 
     /// Asks the model for its state.
-    pub async fn state(&self) -> Loading {
+    pub async fn state(&self) -> LoadState {
         let health = match self.server.health().await {
             Ok(health) => health,
-            Err(error) => return Loading::NoProgress(format!("The built-in model isn't responding: {error}")),
+            Err(error) => return LoadState::NoProgress(format!("The built-in model isn't responding: {error}")),
         };
         match health.status.as_str() {
-            "ready" => Loading::Done,
+            "ready" => LoadState::Done,
             "failed" => {
-                Loading::Failed(format!("The built-in model failed to load: {}", health.detail.unwrap_or_default()))
+                LoadState::Failed(format!("The built-in model failed to load: {}", health.detail.unwrap_or_default()))
             }
-            _ => Loading::Under(health.progress),
+            _ => LoadState::InProgress(health.progress),
         }
     }
 

@@ -44,7 +44,9 @@ pub use runtime::Runtime;
 pub use tenant::Tenant;
 
 use crate::clock;
-use crate::domain::{Answer, CallStatus, Chosen, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, WorkId};
+use crate::domain::{
+    ApprovalAnswer, CallStatus, Chosen, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, WorkId,
+};
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
 use crate::tools::files::PlannedUndo;
@@ -184,7 +186,12 @@ impl Engine {
     }
 
     /// Records a person's answer to a question; `hash` is that of the approval they saw.
-    pub async fn answer(&self, id: &str, hash: &str, wish: approvals::ApprovalResponse) -> Result<Answer, EngineError> {
+    pub async fn answer(
+        &self,
+        id: &str,
+        hash: &str,
+        wish: approvals::ApprovalResponse,
+    ) -> Result<ApprovalAnswer, EngineError> {
         let session = self.tenant.approvals.session_of(id)?;
         let command = |reply| Command::Answer { id: id.to_owned(), hash: hash.to_owned(), wish: wish.clone(), reply };
         self.ask(&session, IfMissing::Fail, command).await

@@ -13,7 +13,7 @@ pub use fallback::EMBEDDED;
 
 use super::catalogue::{ModelCatalogue, RemoteModel};
 use super::hub::Hub;
-use super::local_model::{Loading, LocalModel};
+use super::local_model::{LoadState, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use super::notice::Notice;
 use crate::domain::{Chosen, ErrorParams};
@@ -237,12 +237,12 @@ impl Models {
             };
             loop {
                 match started.state().await {
-                    Loading::Done if started.claim_prefix() => {
+                    LoadState::Done if started.claim_prefix() => {
                         self.prefix_changed().await;
                         return Ok(started.client);
                     }
-                    Loading::Done => return Ok(started.client),
-                    Loading::Under(progress) => {
+                    LoadState::Done => return Ok(started.client),
+                    LoadState::InProgress(progress) => {
                         self.catalogue.tell_local_status(&ModelStatus {
                             state: ModelState::Starting,
                             progress,
@@ -251,9 +251,9 @@ impl Models {
                         watch.told("Starting the small model", progress).await;
                         tokio::time::sleep(POLL).await;
                     }
-                    Loading::Failed(reason) => return Err(self.not_started(local, reason)),
+                    LoadState::Failed(reason) => return Err(self.not_started(local, reason)),
                     // The outer loop starts another process; `ensure_started` limits how often.
-                    Loading::NoProgress(reason) => {
+                    LoadState::NoProgress(reason) => {
                         tracing::warn!(reason, "the embedded model is silent");
                         local.discard(&started).await;
                         break;

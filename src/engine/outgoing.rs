@@ -11,7 +11,7 @@ const LONG: usize = 4096;
 
 /// The bytes of one publication in one encoding.
 #[derive(Debug, Default)]
-pub struct Outgoing(Mutex<Weak<Vec<u8>>>);
+pub struct SharedEncoding(Mutex<Weak<Vec<u8>>>);
 
 /// Keeps the bytes alive until a subscriber's connection has sent them.
 struct QueuedBytes(Arc<Vec<u8>>);
@@ -22,7 +22,7 @@ impl AsRef<[u8]> for QueuedBytes {
     }
 }
 
-impl Outgoing {
+impl SharedEncoding {
     /// Returns the bytes that another subscriber still holds, or new ones. `make` must always return the same bytes, or
     /// `None`.
     pub fn bytes(&self, make: impl FnOnce() -> Option<Vec<u8>>) -> Option<Bytes> {
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn long_frames_are_shared_while_held() {
-        let outgoing = Outgoing::default();
+        let outgoing = SharedEncoding::default();
         let long = || Some(vec![b'x'; LONG]);
         let first = outgoing.bytes(long).unwrap();
         let second = outgoing.bytes(|| unreachable!("the first follower still holds it")).unwrap();
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn short_frames_are_made_per_subscriber() {
-        let outgoing = Outgoing::default();
+        let outgoing = SharedEncoding::default();
         let made = std::cell::Cell::new(0);
         let short = || {
             made.set(made.get() + 1);

@@ -11,20 +11,20 @@ use crate::store::{Home, SkillFiles, StoreError, Unlisted, UnlistedReason, Untru
 
 #[derive(Default)]
 pub struct Skills {
-    known: Mutex<Known>,
+    known: Mutex<SkillState>,
     /// Held while the folder is read and the list is written, so that an older scan never replaces a newer one.
     reading: Mutex<()>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Known {
+struct SkillState {
     skills: Vec<Skill>,
     files: Arc<SkillFiles>,
     /// Content of SKILLS_SNAPSHOT.md.
     snapshot: String,
 }
 
-impl Known {
+impl SkillState {
     /// Returns a listed skill whose current version is not trusted, if there is one.
     fn listed_untrusted(&self) -> Option<&Place> {
         let listed = self.skills.iter().map(|skill| &skill.location);
@@ -33,7 +33,7 @@ impl Known {
 }
 
 impl Skills {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SkillState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,10 +86,10 @@ impl Skills {
         }
         files.unlisted.iter().for_each(|unlisted| refuse(&mut skills, unlisted));
         files.untrusted.iter().filter(|file| file.path.is_hidden()).for_each(|file| note_hidden(&mut skills, file));
-        let fresh = Known { snapshot: snapshot(&skills), skills, files };
+        let fresh = SkillState { snapshot: snapshot(&skills), skills, files };
         home.write_skills_snapshot(&fresh.snapshot)?;
         let mut known = self.known();
-        let shown = |known: &Known| (known.skills.clone(), known.files.untrusted.clone());
+        let shown = |known: &SkillState| (known.skills.clone(), known.files.untrusted.clone());
         let changed = shown(&known) != shown(&fresh);
         *known = fresh;
         Ok(changed)

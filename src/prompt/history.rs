@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::pictures::{label, marker};
 use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
 use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
-use crate::provider::{CallRequest, ChatMessage, SeenPicture};
+use crate::provider::{CallRequest, ChatMessage, RequestPicture};
 
 const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
 const RETRIEVED_HEAD: &str = "[记忆检索结果]";
@@ -62,7 +62,7 @@ fn asked(message: &Message, sight: VisionSupport) -> ChatMessage {
             VisionSupport::Sees => {
                 let label = label(pictures.len() + 1, &name);
                 labels.push(label.clone());
-                pictures.push(SeenPicture { label, url: marker(picture).into(), picture: picture.clone() });
+                pictures.push(RequestPicture { label, url: marker(picture).into(), picture: picture.clone() });
             }
         }
     }

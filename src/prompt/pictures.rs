@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::Picture;
 use crate::domain::picture::{Media, head};
-use crate::provider::{ChatMessage, SeenPicture};
+use crate::provider::{ChatMessage, RequestPicture};
 
 /// Maximum pictures in one request; if there are more, the newest are sent.
 pub const MOST_SENT: usize = 12;
@@ -62,7 +62,7 @@ pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>)
                     left -= 1;
                 }
                 Err(why) => {
-                    let SeenPicture { label, .. } = pictures.remove(at);
+                    let RequestPicture { label, .. } = pictures.remove(at);
                     let told = format!("{}: {why}]", label.trim_end_matches(']'));
                     *content = content.replacen(&label, &told, 1);
                 }
@@ -72,7 +72,7 @@ pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>)
 }
 
 /// Returns all pictures of a request.
-pub fn of(messages: &[ChatMessage]) -> Vec<SeenPicture> {
+pub fn of(messages: &[ChatMessage]) -> Vec<RequestPicture> {
     let pictures = messages.iter().filter_map(|message| match message {
         ChatMessage::Pictured { pictures, .. } => Some(pictures),
         ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => {
@@ -96,7 +96,7 @@ pub fn tokens(message: &Value) -> usize {
 }
 
 /// Replaces the bytes of the pictures in a message's JSON with markers.
-pub fn without_bytes(message: &mut Value, pictures: &[SeenPicture]) {
+pub fn without_bytes(message: &mut Value, pictures: &[RequestPicture]) {
     for address in addresses(message) {
         let known = address.as_str().and_then(|url| pictures.iter().find(|seen| *seen.url == *url));
         if let Some(seen) = known {
@@ -121,9 +121,9 @@ mod tests {
 
     const GIF: &[u8] = b"GIF89a\x03\x00\x02\x00\x00";
 
-    fn seen(number: usize, hash: &str) -> SeenPicture {
+    fn seen(number: usize, hash: &str) -> RequestPicture {
         let picture = Picture { media_type: Media::Gif, hash: hash.to_owned(), bytes: 11, width: 3, height: 2 };
-        SeenPicture { label: label(number, "a.gif"), url: marker(&picture).into(), picture }
+        RequestPicture { label: label(number, "a.gif"), url: marker(&picture).into(), picture }
     }
 
     fn message(hashes: &[&str]) -> ChatMessage {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{SystemPrompt, pictures};
 use crate::domain::{SentPart, SentRequest, SentRetrieval, SentText, WorkId};
-use crate::provider::SeenPicture;
+use crate::provider::RequestPicture;
 use crate::store::etag;
 
 const MESSAGES: &str = "messages";
@@ -13,20 +13,20 @@ const TOOLS: &str = "tools";
 pub const BETWEEN_PARTS: &str = "\n\n";
 
 /// A request that is about to be sent.
-pub struct Sending<'a> {
+pub struct OutgoingRequest<'a> {
     /// Exactly what is sent.
     pub body: Value,
     pub system: &'a SystemPrompt,
     /// The retrieved passages as the model reads them; empty if there are none.
     pub retrieved: &'a str,
     /// Pictures in the request: the record names them, and their files beside the session hold the bytes.
-    pub pictures: &'a [SeenPicture],
+    pub pictures: &'a [RequestPicture],
 }
 
 /// Splits a request into its record, which does not say yet where and when it was sent, and the texts that the record
 /// refers to.
-pub fn take_apart(sending: Sending<'_>) -> (SentRequest, Vec<SentText>) {
-    let Sending { mut body, system, retrieved, pictures } = sending;
+pub fn take_apart(sending: OutgoingRequest<'_>) -> (SentRequest, Vec<SentText>) {
+    let OutgoingRequest { mut body, system, retrieved, pictures } = sending;
     let whole = body.to_string();
     let mut texts = Vec::new();
     let mut keep = |text: String| {
@@ -148,7 +148,7 @@ mod tests {
         let system = prompt();
         let sent = body(&system);
         let (request, texts) =
-            take_apart(Sending { body: sent.clone(), system: &system, retrieved: "FOUND: tea", pictures: &[] });
+            take_apart(OutgoingRequest { body: sent.clone(), system: &system, retrieved: "FOUND: tea", pictures: &[] });
         assert_eq!(request.body, json!({"model": "m", "messages": null, "tools": null, "stream": true}));
         assert_eq!(request.retrieved, Some(SentRetrieval { message: 1, start: 5 }));
         assert_eq!(request.system.iter().filter(|part| part.text.is_some()).count(), 2);
@@ -171,7 +171,7 @@ mod tests {
         let sent = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
         let system = SystemPrompt::default();
         let (request, texts) =
-            take_apart(Sending { body: sent.clone(), system: &system, retrieved: "", pictures: &[] });
+            take_apart(OutgoingRequest { body: sent.clone(), system: &system, retrieved: "", pictures: &[] });
         assert_eq!((request.retrieved, request.tools.clone(), texts.len()), (None, None, 1));
         assert_eq!(put_together(&request, |_| Some(texts[0].text.clone()), |_| None), Some(sent));
     }

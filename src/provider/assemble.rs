@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::calls::Calls;
+use super::calls::CallAssembler;
 use super::classify::ErrorContext;
 use super::error::ProviderError;
 use super::sse::Event;
@@ -28,7 +28,7 @@ pub(super) enum ReadFlow {
 pub(super) struct Assembler {
     error_context: Arc<ErrorContext>,
     splitter: Option<Splitter>,
-    calls: Calls,
+    calls: CallAssembler,
     usage: Option<Usage>,
     finish: Option<String>,
     /// White space before the first word: sent together with it, and dropped if no word follows.
@@ -50,7 +50,7 @@ impl Assembler {
         Self {
             error_context,
             splitter,
-            calls: Calls::default(),
+            calls: CallAssembler::default(),
             usage: None,
             finish: None,
             blank: String::new(),

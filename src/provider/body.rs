@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::profile::{Profile, ThinkingReplay};
-use super::{ChatMessage, ModelRequest, SeenPicture};
+use super::{ChatMessage, ModelRequest, RequestPicture};
 use crate::domain::ToolSpec;
 
 /// Returns the whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking
@@ -70,7 +70,7 @@ fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
 }
 
 /// Builds a user message. A picture that could not be read is mentioned in the text and missing from `pictures`.
-fn pictured(content: &str, pictures: &[SeenPicture]) -> Value {
+fn pictured(content: &str, pictures: &[RequestPicture]) -> Value {
     if pictures.is_empty() {
         return json!({"role": "user", "content": content});
     }

@@ -27,11 +27,11 @@ struct Call {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallAssembler {
     calls: Vec<Call>,
 }
 
-impl Calls {
+impl CallAssembler {
     /// Adds a piece and appends the resulting chunks.
     pub fn push(&mut self, piece: CallPiece, out: &mut Vec<StreamChunk>) {
         let at = self.find(&piece).unwrap_or_else(|| self.open(&piece));
@@ -126,7 +126,7 @@ mod tests {
 
     /// Returns `(id, name, arguments)` of each call.
     fn joined(pieces: impl IntoIterator<Item = CallPiece>) -> Vec<(String, String, String)> {
-        let (mut calls, mut out) = (Calls::default(), Vec::new());
+        let (mut calls, mut out) = (CallAssembler::default(), Vec::new());
         for piece in pieces {
             calls.push(piece, &mut out);
         }

@@ -228,7 +228,7 @@ impl Service {
     /// Returns the vectors of an answer in the order of the texts, each normalized to length 1.
     fn read(&self, answer: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {
         let error_context = &self.shared.error_context;
-        let answer: Answer = match serde_json::from_slice(answer) {
+        let answer: EmbeddingsResponse = match serde_json::from_slice(answer) {
             Ok(answer) => answer,
             Err(error) if error.is_eof() => return Err(error_context.interrupted("the answer was cut off")),
             Err(_) if answer.trim_ascii_start().starts_with(b"<") => {
@@ -273,7 +273,7 @@ impl Service {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingsResponse {
     data: Vec<Item>,
 }
 

@@ -87,7 +87,7 @@ pub enum ChatMessage {
     /// A user message with pictures, for a model with vision.
     Pictured {
         content: String,
-        pictures: Vec<SeenPicture>,
+        pictures: Vec<RequestPicture>,
     },
     Assistant {
         content: String,
@@ -114,7 +114,7 @@ impl ChatMessage {
 
 /// A picture in a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SeenPicture {
+pub struct RequestPicture {
     /// The picture's name in the message.
     pub label: String,
     pub picture: Picture,

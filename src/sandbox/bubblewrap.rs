@@ -28,7 +28,7 @@ pub fn find() -> Option<PathBuf> {
 
 /// Returns bubblewrap's arguments up to the program to start.
 pub fn arguments(job: &Job) -> Vec<OsString> {
-    let mut line = Line::default();
+    let mut line = BubblewrapArguments::default();
     line.flags("--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --as-pid-1 --new-session");
     // With network, the job shares the host's network; the confinement leaves it one port, that of the proxy.
     if !job.network {
@@ -71,9 +71,9 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
 }
 
 #[derive(Default)]
-struct Line(Vec<OsString>);
+struct BubblewrapArguments(Vec<OsString>);
 
-impl Line {
+impl BubblewrapArguments {
     fn words<const N: usize>(&mut self, words: [&OsStr; N]) {
         self.0.extend(words.map(OsStr::to_owned));
     }

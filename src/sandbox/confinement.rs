@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::namespace::{MountNamespace, RunAsNobody};
-use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
+use super::user::{JobUser, NOBODY, job_user, nobody_user_can_run};
 use super::wire::JobRequest;
 use super::{calls, paths, scratch_owner, seccomp_notify, sys};
 
@@ -57,7 +57,9 @@ impl ConfinementTemplate {
         let rules = self.rules?;
         let user = match (self.user, &self.namespace) {
             (JobUser::Own, _) => None,
-            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(request) => return Err(no_way_for_nobody(why)),
+            (JobUser::Nobody, Err(Some(why))) if !nobody_user_can_run(request) => {
+                return Err(unreachable_home_error(why));
+            }
             (JobUser::Nobody, _) => Some(NOBODY),
             (JobUser::Unavailable, _) => return Err(ONLY_ROOT.to_owned()),
         };
@@ -68,7 +70,7 @@ impl ConfinementTemplate {
             has_user_namespace = namespace.has_user_namespace;
         }
         let owner = user.unwrap_or_else(sys::user_id);
-        scratch_owner::hand_over(&request.cwd, owner).map_err(|error| error.to_string())?;
+        scratch_owner::transfer_ownership(&request.cwd, owner).map_err(|error| error.to_string())?;
         let rules = rules.for_job(request).map_err(|error| error.to_string())?;
         let filters = if request.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
         Ok(PreparedConfinement { rules: Some(rules), filters, user, has_user_namespace })
@@ -80,7 +82,7 @@ pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let i
      (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
 
 /// Returns why a server that runs as root runs no commands in a closed folder.
-pub fn no_way_for_nobody(why: &str) -> String {
+pub fn unreachable_home_error(why: &str) -> String {
     format!(
         "miniclaw runs as root, so its commands run as user 65534, who cannot get to the home: it lies below a folder that is \
          closed to others, and {why}. Run miniclaw as an ordinary user, or move the home out of that folder"

@@ -42,7 +42,7 @@ use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
 pub use captured::{Captured, grouped};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
-pub use process::{Line, Process};
+pub use process::{LineOutcome, Process};
 pub use service::{Service, ServiceProcess};
 pub use status::SandboxStatus;
 pub use supervisor::supervise_if_asked;
@@ -227,8 +227,8 @@ impl Sandbox {
         match (self.config.level, user::job_user()) {
             (Level::Off, _) => None,
             (_, JobUser::Unavailable) => Some(format!("Commands are refused: {}.", confinement::ONLY_ROOT)),
-            (_, JobUser::Nobody) if obstacle.is_some() && !user::lets_nobody_through(folder) => {
-                obstacle.map(|why| format!("Commands are refused: {}.", confinement::no_way_for_nobody(&why)))
+            (_, JobUser::Nobody) if obstacle.is_some() && !user::nobody_user_can_traverse(folder) => {
+                obstacle.map(|why| format!("Commands are refused: {}.", confinement::unreachable_home_error(&why)))
             }
             (_, JobUser::Own | JobUser::Nobody) => obstacle.map(|why| {
                 format!(

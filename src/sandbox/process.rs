@@ -20,7 +20,7 @@ const STDERR_CAP: usize = 8 << 10;
 
 /// The result of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum LineOutcome {
     Text(String),
     /// The process has ended, or closed its output.
     Ended,
@@ -83,7 +83,7 @@ impl Process {
 
     /// Returns the next line of its output. A line over 4 MiB counts as the end. Cancel-safe: no text is lost if the future
     /// is dropped.
-    pub async fn line(&mut self, within: Duration) -> Line {
+    pub async fn line(&mut self, within: Duration) -> LineOutcome {
         let deadline = Instant::now() + within;
         let mut searched = 0;
         loop {
@@ -91,17 +91,17 @@ impl Process {
                 let rest = self.pending.split_off(searched + at + 1);
                 let mut line = std::mem::replace(&mut self.pending, rest);
                 line.pop();
-                return Line::Text(String::from_utf8_lossy(&line).into_owned());
+                return LineOutcome::Text(String::from_utf8_lossy(&line).into_owned());
             }
             searched = self.pending.len();
             if searched > LINE_LIMIT {
-                return Line::Ended;
+                return LineOutcome::Ended;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match timeout(left, self.stdout.read_buf(&mut self.pending)).await {
-                Ok(Ok(0) | Err(_)) => return Line::Ended,
+                Ok(Ok(0) | Err(_)) => return LineOutcome::Ended,
                 Ok(Ok(_)) => {}
-                Err(_) => return Line::Late,
+                Err(_) => return LineOutcome::Late,
             }
         }
     }

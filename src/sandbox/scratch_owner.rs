@@ -20,7 +20,7 @@ const DEEPEST: usize = 200;
 ///
 /// # Errors
 /// Returns an error if the system refuses the change and the folder is not writable; the message says what a person can do.
-pub fn hand_over(folder: &Path, user: u32) -> io::Result<()> {
+pub fn transfer_ownership(folder: &Path, user: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = match fs::open(folder, flags, Mode::empty()) {
         // A private folder of another user cannot be opened at all.
@@ -133,14 +133,14 @@ mod tests {
         let Some((root, folder)) = left_by_another() else {
             // An ordinary user cannot give files away; their own folder stays as it is.
             let own = tempfile::tempdir().unwrap();
-            hand_over(own.path(), me).unwrap();
+            transfer_ownership(own.path(), me).unwrap();
             return assert_eq!(owner(own.path()), me);
         };
         // A hard link to somebody else's file, and a set-user-id program.
         fs::hard_link(root.path().join("secret"), folder.join("hard")).unwrap();
         chown(root.path().join("secret"), Some(me), None).unwrap();
         fs::set_permissions(folder.join("a/b/file"), fs::Permissions::from_mode(0o4755)).unwrap();
-        hand_over(&folder, me).unwrap();
+        transfer_ownership(&folder, me).unwrap();
         for name in ["", "a", "a/b", "a/b/file", "link"] {
             assert_eq!(owner(&folder.join(name)), me, "{name}");
         }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(mode & 0o7777, 0o755, "what another user made must not run as this one");
 
         // And back: only the file with a second hard link, which is not theirs, keeps its owner.
-        hand_over(&folder, OTHER).unwrap();
+        transfer_ownership(&folder, OTHER).unwrap();
         assert_eq!(owner(&folder.join("a/b/file")), OTHER);
         assert_eq!(owner(&root.path().join("secret")), me, "neither by its link nor by its second name");
     }
@@ -159,7 +159,7 @@ mod tests {
         let me = owner(folder.path());
         fs::write(folder.path().join("file"), "x").unwrap();
         let foreign = chown(folder.path().join("file"), Some(OTHER), None).is_ok();
-        hand_over(folder.path(), me).unwrap();
+        transfer_ownership(folder.path(), me).unwrap();
         assert_eq!(owner(&folder.path().join("file")), if foreign { OTHER } else { me });
     }
 }

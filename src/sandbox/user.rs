@@ -47,12 +47,12 @@ pub fn job_user() -> JobUser {
 
 /// Returns whether user 65534 can reach all paths of the job request as they are: other users can traverse every parent
 /// folder.
-pub fn lets_nobody_work(request: &JobRequest) -> bool {
-    lets_nobody_through(&request.cwd) && request.readable.iter().all(|path| lets_others_through(path))
+pub fn nobody_user_can_run(request: &JobRequest) -> bool {
+    nobody_user_can_traverse(&request.cwd) && request.readable.iter().all(|path| lets_others_through(path))
 }
 
 /// Returns whether user 65534 can reach this folder; the folder itself will belong to that user.
-pub fn lets_nobody_through(folder: &Path) -> bool {
+pub fn nobody_user_can_traverse(folder: &Path) -> bool {
     folder.parent().is_some_and(lets_others_through)
 }
 

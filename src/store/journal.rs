@@ -140,7 +140,7 @@ pub(super) struct Unknown;
 
 /// A fact read from a journal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct JournalLine {
     pub fact: Fact,
     /// Whether this home wrote the line, or the line existed before this home had a key.
     pub own: bool,
@@ -150,7 +150,7 @@ pub(super) struct Line {
 const MOST_FACTS: u64 = 1 << 53;
 
 /// Parses a journal: returns the facts up to the first damaged line, and the offset at which that line begins.
-pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Result<(Vec<Line>, usize), Unknown> {
+pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Result<(Vec<JournalLine>, usize), Unknown> {
     let known = seal.known_start(&file_name(session), bytes);
     let mut lines = Vec::new();
     let mut good = 0;
@@ -162,7 +162,7 @@ pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Resul
         if fact.seq > MOST_FACTS {
             break;
         }
-        lines.push(Line { fact, own });
+        lines.push(JournalLine { fact, own });
         good += line.len();
     }
     Ok((lines, good))

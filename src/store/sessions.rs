@@ -11,7 +11,7 @@ use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
 use super::journal::Journal;
-use super::journal::Line;
+use super::journal::JournalLine;
 use super::seal::{MacKind, sha256};
 use super::{Durability, atomic, journal, session_file};
 use crate::clock;
@@ -199,7 +199,7 @@ impl Home {
         let created = lines.as_ref().and_then(|lines| lines.first()).map_or_else(clock::now, |line| line.fact.at);
         let snapshot = snapshot.unwrap_or_else(|| SessionSnapshot { session: Session::new("", created), own: true });
         // Facts that the snapshot already holds are not applied, so it does not matter who wrote them.
-        let is_own = |line: &Line| line.own || line.fact.seq <= snapshot.session.seq;
+        let is_own = |line: &JournalLine| line.own || line.fact.seq <= snapshot.session.seq;
         if !snapshot.own || !lines.iter().flatten().all(is_own) {
             let session = self.adopt(id, snapshot, &lines)?;
             // Without a journal `adopt` writes nothing, so the file keeps its stamp.
@@ -224,7 +224,7 @@ impl Home {
         &self,
         id: &SessionId,
         snapshot: SessionSnapshot,
-        lines: &Option<Vec<Line>>,
+        lines: &Option<Vec<JournalLine>>,
     ) -> Result<Session, StoreError> {
         let SessionSnapshot { mut session, own } = snapshot;
         tracing::warn!(session = %id, "its file or journal was written by another program: it is taken over as content");
@@ -232,7 +232,7 @@ impl Home {
         // The fact number in a foreign snapshot does not prove which facts the snapshot holds. A fact of a work that the
         // snapshot does not know is therefore applied in any case, so that no such number hides an acknowledged message.
         let (held, mut last_own) = (session.seq, if own { session.seq } else { 0 });
-        for Line { fact, own } in lines.iter().flatten() {
+        for JournalLine { fact, own } in lines.iter().flatten() {
             let is_new = fact.event.work_id().is_some_and(|work_id| !known.contains(work_id));
             let folds = match own {
                 true => fact.seq > last_own && (is_new || fact.seq > held),
@@ -286,7 +286,7 @@ impl Home {
         }
     }
 
-    fn read_journal(&self, id: &SessionId) -> Result<Option<Vec<Line>>, StoreError> {
+    fn read_journal(&self, id: &SessionId) -> Result<Option<Vec<JournalLine>>, StoreError> {
         let name = journal::file_name(id);
         let bytes = match self.sessions_dir().read(&name) {
             Ok(bytes) => bytes,

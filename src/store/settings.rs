@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
-use crate::domain::RememberedCall;
+use crate::domain::AlwaysAllowedCall;
 
 const FILE: &str = "config.json";
 const ALWAYS: &str = "always_allowed";
@@ -46,13 +46,13 @@ impl Home {
     }
 
     /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
-    pub fn remembered(&self) -> Vec<RememberedCall> {
+    pub fn remembered(&self) -> Vec<AlwaysAllowedCall> {
         let rules = self.settings_file().remove(ALWAYS);
         let rules = rules.and_then(|rules| serde_json::from_value::<Vec<Value>>(rules).ok()).unwrap_or_default();
         rules.into_iter().filter_map(|rule| serde_json::from_value(rule).ok()).collect()
     }
 
-    pub(super) fn remember(&self, rule: &RememberedCall) -> Result<(), StoreError> {
+    pub(super) fn remember(&self, rule: &AlwaysAllowedCall) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut rules = self.remembered();
         rules.push(rule.clone());

@@ -14,7 +14,7 @@ use super::home::Home;
 use super::session_log::{ClaimedHome, SessionLog};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
-use crate::domain::{Place, RememberedCall, SessionId};
+use crate::domain::{AlwaysAllowedCall, Place, SessionId};
 
 /// The backend that changes the files of one home. Cheap to clone.
 #[derive(Clone)]
@@ -201,7 +201,7 @@ impl Tree {
     ///
     /// # Errors
     /// Returns an error if config.json cannot be written.
-    pub async fn remember(&self, claim: Claim, call: RememberedCall) -> Result<(), StoreError> {
+    pub async fn remember(&self, claim: Claim, call: AlwaysAllowedCall) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.remember(&call)).await,
         }
@@ -271,7 +271,7 @@ mod tests {
         let rule = || {
             let fields = r#"{"id": "r", "tool": "t", "arguments": {}, "cwd": "", "network": false, "level": "standard",
                 "added_at": 1.0}"#;
-            serde_json::from_str::<RememberedCall>(fields).unwrap()
+            serde_json::from_str::<AlwaysAllowedCall>(fields).unwrap()
         };
         let version = || TrustedContent { path: skill.clone(), bytes: b"new"[..].into(), by: TrustedBy::Editor };
         let refused = [

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use pieces::Pieces;
+use pieces::PreTokenizer;
 use vocabulary::Vocabulary;
 
 /// Counts per generation of the cache: more than a full context has messages, so that a long conversation is counted
@@ -24,8 +24,8 @@ const WORTH_REMEMBERING: usize = 32;
 /// Counts tokens. Creating one is cheap: the first count builds the index of the vocabulary (about 1.4 MB).
 #[derive(Default)]
 pub struct Counter {
-    encoder: OnceLock<(Pieces, Vocabulary)>,
-    remembered: Mutex<Remembered>,
+    encoder: OnceLock<(PreTokenizer, Vocabulary)>,
+    remembered: Mutex<CountCache>,
 }
 
 impl Counter {
@@ -35,7 +35,7 @@ impl Counter {
 
     /// Returns the number of cl100k_base tokens in `text`.
     pub fn count(&self, text: &str) -> usize {
-        let (pieces, vocabulary) = self.encoder.get_or_init(|| (Pieces::load(), Vocabulary::load()));
+        let (pieces, vocabulary) = self.encoder.get_or_init(|| (PreTokenizer::load(), Vocabulary::load()));
         let mut rest = text;
         let mut count = 0;
         while !rest.is_empty() {
@@ -62,7 +62,7 @@ impl Counter {
     }
 
     /// Ignores poisoning: each count is written in one step, so a panic under the lock cannot leave a wrong one.
-    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, CountCache> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -79,12 +79,12 @@ fn key(text: &str) -> Key {
 /// A bounded cache of two generations: when the young one is full it becomes the old one, whose counts are evicted
 /// unless they are used in the meantime.
 #[derive(Default)]
-struct Remembered {
+struct CountCache {
     young: HashMap<Key, usize>,
     old: HashMap<Key, usize>,
 }
 
-impl Remembered {
+impl CountCache {
     fn get(&mut self, key: Key) -> Option<usize> {
         if let Some(&count) = self.young.get(&key) {
             return Some(count);

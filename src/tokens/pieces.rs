@@ -18,12 +18,12 @@ enum Kind {
 }
 
 /// The letters (`\p{L}`) and numbers (`\p{N}`). The standard library's `is_alphabetic` is a wider class.
-pub struct Pieces {
+pub struct PreTokenizer {
     letters: Vec<(char, char)>,
     numbers: Vec<(char, char)>,
 }
 
-impl Pieces {
+impl PreTokenizer {
     pub fn load() -> Self {
         Self { letters: ranges(r"\p{L}"), numbers: ranges(r"\p{N}") }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Checked;
 use crate::domain::visible::visible;
-use crate::domain::{ApprovalReason, Effect, Place, RememberedCall, Shown, Taint};
+use crate::domain::{AlwaysAllowedCall, ApprovalReason, Effect, Place, Shown, Taint};
 use crate::sandbox::Level;
 
 /// The configured rule for an effect or a tool.
@@ -102,7 +102,7 @@ impl<'a> Case<'a> {
 }
 
 impl Policy {
-    pub fn decide(&self, case: &Case<'_>, remembered: &[RememberedCall]) -> Verdict {
+    pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
         let own = self.tools.get(case.tool).copied();
         let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
@@ -203,7 +203,7 @@ impl Effects {
     }
 }
 
-fn is_remembered(case: &Case<'_>, remembered: &[RememberedCall]) -> bool {
+fn is_remembered(case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> bool {
     !case.changes_persona() && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
 }
 
@@ -251,7 +251,7 @@ mod tests {
         Call { shown, changes: vec![Place::parse(path).unwrap()], level: None }
     }
 
-    fn word(policy: &Policy, case: &Case<'_>, remembered: &[RememberedCall]) -> &'static str {
+    fn word(policy: &Policy, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> &'static str {
         match policy.decide(case, remembered) {
             Verdict::Allow => "allow",
             Verdict::Ask(_) => "ask",
@@ -350,13 +350,13 @@ mod tests {
         let mut reading = process(Level::Standard, false);
         reading.shown.reads = vec!["knowledge".to_owned()];
         let arguments = json!({"command": "ls", "reads": ["knowledge"]});
-        let verdict = |rule, tainted, remembered: &[RememberedCall]| {
+        let verdict = |rule, tainted, remembered: &[AlwaysAllowedCall]| {
             let policy = Policy { tools: [("terminal".to_owned(), rule)].into(), ..Policy::default() };
             let case = Case { tainted, ..reading.case("terminal", Effect::Execute, &arguments) };
             word(&policy, &case, remembered)
         };
         let always =
-            RememberedCall { reads: reading.shown.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
+            AlwaysAllowedCall { reads: reading.shown.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
         let always = std::slice::from_ref(&always);
         for rule in [Rule::Allow, Rule::Sandboxed, Rule::Ask] {
             assert_eq!(verdict(rule, None, &[]), "ask", "{rule:?}");
@@ -381,8 +381,8 @@ mod tests {
         assert_eq!(verdict("edit_file", Effect::Write, &memory, None), "allow");
     }
 
-    fn remember(arguments: Value) -> RememberedCall {
-        RememberedCall {
+    fn remember(arguments: Value) -> AlwaysAllowedCall {
+        AlwaysAllowedCall {
             id: "r".to_owned(),
             tool: "terminal".to_owned(),
             arguments,
@@ -400,7 +400,7 @@ mod tests {
         call
     }
 
-    fn asked_again(rules: &[RememberedCall], command: &str) -> &'static str {
+    fn asked_again(rules: &[AlwaysAllowedCall], command: &str) -> &'static str {
         let arguments = json!({"command": command});
         word(&Policy::default(), &in_scratch().case("terminal", Effect::Execute, &arguments), rules)
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use miniclaw::domain::{
-    Answer, Approval, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall,
-    Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
+    Approval, ApprovalAnswer, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
+    RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
 use miniclaw::prompt::history::{VisionSupport, transcript};
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
@@ -99,7 +99,7 @@ fn shown_to(work_id: &WorkId) -> Approval {
 fn answer() -> impl Strategy<Value = Answer> {
     use Decision::{Approved, Cancelled, Denied, Expired};
     let decision = prop_oneof![Just(Approved), Just(Denied), Just(Expired), Just(Cancelled)];
-    (decision, proptest::option::of(arguments())).prop_map(|(decision, arguments)| Answer {
+    (decision, proptest::option::of(arguments())).prop_map(|(decision, arguments)| ApprovalAnswer {
         decision,
         scope: Scope::Once,
         reason: None,

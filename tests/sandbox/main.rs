@@ -17,7 +17,7 @@ mod unmediated;
 use std::time::Duration;
 
 use kit::{confined_levels, home, marker, open, processes_with, until};
-use miniclaw::sandbox::{Exit, Level, Line, SandboxError, SandboxStatus};
+use miniclaw::sandbox::{Exit, Level, LineOutcome, SandboxError, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -50,9 +50,9 @@ async fn interpreter_of_background_server_is_interruptible() {
     let home = home(Level::Standard, kit::HomeAccess::Open);
     let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
     process.send("one").await.unwrap();
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("one".into()));
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("one".into()));
     process.interrupt().await;
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Ended);
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Ended);
     assert_eq!(process.kill().await, Exit::Signal(libc::SIGINT));
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGINT, before) };
@@ -62,17 +62,17 @@ async fn spoken_to(home: &kit::Home) {
     let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
     process.send("one").await.unwrap();
     process.send("two").await.unwrap();
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("one".into()));
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("two".into()));
-    assert_eq!(process.line(Duration::from_millis(20)).await, Line::Late);
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("one".into()));
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("two".into()));
+    assert_eq!(process.line(Duration::from_millis(20)).await, LineOutcome::Late);
     process.interrupt().await;
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Ended);
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Ended);
     process.kill().await;
 
     let mark = marker();
     let script = format!("setsid sleep {mark} & echo ready; sleep {mark}");
     let mut process = home.sandbox.open(home.job(&["/bin/bash", "-c", &script])).await.unwrap();
-    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("ready".into()));
+    assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("ready".into()));
     drop(process);
     until("dropping it killed the tree", || processes_with(&mark) == 0).await;
 }

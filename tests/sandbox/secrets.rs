@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
 
-use miniclaw::sandbox::{Level, Line};
+use miniclaw::sandbox::{Level, LineOutcome};
 
 use crate::kit::{HomeAccess, confined_levels, home, marker, pids_with, program, until};
 
@@ -60,7 +60,7 @@ async fn helpers_do_not_inherit_server_environment() {
         let mark = marker();
         let script = format!("echo ready; exec sleep {mark}");
         let mut process = home.sandbox.open(home.job(&["/bin/bash", "-c", &script])).await.unwrap();
-        assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("ready".into()));
+        assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("ready".into()));
         until("it sleeps", || !pids_with(&format!("sleep\0{mark}")).is_empty()).await;
         let mut pid = pids_with(&format!("sleep\0{mark}"))[0];
         let mut between = 0;

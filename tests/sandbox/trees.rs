@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miniclaw::sandbox::{Exit, Level, Line, SandboxError};
+use miniclaw::sandbox::{Exit, Level, LineOutcome, SandboxError};
 use tokio_util::sync::CancellationToken;
 
 use crate::kit::{Home, HomeAccess, confined_levels, home, marker, open, pids_with, processes_with, until};
@@ -108,7 +108,7 @@ async fn job_outlives_its_starting_thread() {
         let task = format!("/proc/self/task/{number}");
         until("the thread has ended", || !std::path::Path::new(&task).exists()).await;
         process.send("still there?").await.unwrap();
-        assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("still there?".into()), "{level:?}");
+        assert_eq!(process.line(Duration::from_secs(20)).await, LineOutcome::Text("still there?".into()), "{level:?}");
     }
 }
 

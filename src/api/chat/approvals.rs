@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Approval, Decision, RememberedCall, Scope};
+use crate::domain::{AlwaysAllowedCall, Approval, Decision, Scope};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::blocking;
 
@@ -111,7 +111,7 @@ pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
     let home = caller.tenant().home.clone();
     let rules = blocking(move || Ok(home.remembered())).await?;
     let rules = rules.into_iter().map(|rule| {
-        let RememberedCall { id, tool, arguments, added_at, .. } = rule;
+        let AlwaysAllowedCall { id, tool, arguments, added_at, .. } = rule;
         AlwaysRule { id, tool, arguments, added_at }
     });
     Ok(Json(AlwaysRules { rules: rules.collect() }))

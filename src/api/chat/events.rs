@@ -20,7 +20,7 @@ use crate::engine::{self, ChangedBy};
 use crate::library::{IndexProgress, IndexState};
 
 #[derive(Deserialize, utoipa::IntoParams)]
-pub struct After {
+pub struct EventsQuery {
     /// The last event id that the client received. The header `Last-Event-ID` takes precedence. If both are absent, the
     /// stream starts with new events.
     after: Option<String>,
@@ -92,16 +92,16 @@ impl Notice {
 }
 
 /// Streams the frames of all sessions and all notices: one connection for a tab.
-#[utoipa::path(get, path = "/api/events", params(After), tag = "events",
+#[utoipa::path(get, path = "/api/events", params(EventsQuery), tag = "events",
     responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
-pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: HeaderMap) -> Response {
+pub async fn all_events(caller: Caller, Query(query): Query<EventsQuery>, headers: HeaderMap) -> Response {
     let tenant = caller.tenant();
     // A page was opened, so the embedded model can start before the first question.
     tenant.models.wake();
     let subscription = match asked(&headers, &query) {
-        Asked::FromNow => tenant.hub.follow_all(None),
-        Asked::After(id) => tenant.hub.follow_all(Some(&id)),
-        Asked::Unreadable => Subscription { gap: true, ..tenant.hub.follow_all(None) },
+        ResumePoint::FromNow => tenant.hub.follow_all(None),
+        ResumePoint::EventsQuery(id) => tenant.hub.follow_all(Some(&id)),
+        ResumePoint::Unreadable => Subscription { gap: true, ..tenant.hub.follow_all(None) },
     };
     let hub = tenant.hub.clone();
     let hello = Notice::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
@@ -120,13 +120,13 @@ pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: Hea
 /// Streams one session's frames, the same as `POST /api/chat` sends.
 ///
 /// The stream stays open, or closes with `until=settled`.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), After), tag = "events",
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), EventsQuery), tag = "events",
     responses((status = 200, description = "SSE of Frame", content_type = "text/event-stream", body = Frame),
               (status = 404, body = crate::api::error::ErrorBody)))]
 pub async fn session_events(
     caller: Caller,
     Path(id): Path<String>,
-    Query(query): Query<After>,
+    Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
@@ -134,9 +134,9 @@ pub async fn session_events(
     engine.view(&id).await?;
     let hub = engine.tenant().hub.clone();
     let subscription = match asked(&headers, &query) {
-        Asked::FromNow => hub.follow(&id, None),
-        Asked::After(after) => hub.follow(&id, Some(&after)),
-        Asked::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
+        ResumePoint::FromNow => hub.follow(&id, None),
+        ResumePoint::EventsQuery(after) => hub.follow(&id, Some(&after)),
+        ResumePoint::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
     };
     let until_settled = query.until.as_deref() == Some("settled");
     let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
@@ -203,17 +203,17 @@ fn notice(published: &Publication) -> Option<Notice> {
     })
 }
 
-enum Asked {
+enum ResumePoint {
     FromNow,
-    After(EventId),
+    EventsQuery(EventId),
     /// The id cannot be parsed.
     Unreadable,
 }
 
-fn asked(headers: &HeaderMap, query: &After) -> Asked {
+fn asked(headers: &HeaderMap, query: &EventsQuery) -> ResumePoint {
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     match header.or(query.after.as_deref()).filter(|text| !text.is_empty()) {
-        None => Asked::FromNow,
-        Some(text) => EventId::parse(text).map_or(Asked::Unreadable, Asked::After),
+        None => ResumePoint::FromNow,
+        Some(text) => EventId::parse(text).map_or(ResumePoint::Unreadable, ResumePoint::EventsQuery),
     }
 }

@@ -217,6 +217,6 @@ pub async fn restore_compacted(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Json<RestoredMessages>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let restored_count = caller.engine.bring_back(&id, &name).await?;
+    let restored_count = caller.engine.restore_compacted(&id, &name).await?;
     Ok(Json(RestoredMessages { session_id: id.to_string(), archive: name, restored_count }))
 }

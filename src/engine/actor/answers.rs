@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Actor;
 use crate::clock;
 use crate::domain::approval::hash;
-use crate::domain::{Answer, Approval, Decision, Event, RememberedCall, Scope};
+use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, Scope};
 use crate::engine::EngineError;
 use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
 use crate::engine::tool_sources::ExchangeScope;
@@ -19,27 +19,30 @@ impl Actor {
         id: &str,
         shown: &str,
         wish: ApprovalResponse,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<ApprovalAnswer, EngineError> {
         let approval = self.waiting(id)?;
         if self.timers.is_over(id) {
-            self.decide(&approval, Answer::no(Decision::Expired, None, &approval.hash)).await?;
+            self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await?;
             return Err(AnswerRefused::Expired.into());
         }
         if shown != approval.hash {
             return Err(AnswerRefused::HashDiffers.into());
         }
-        let yes = Answer { decision: Decision::Approved, ..Answer::no(Decision::Approved, None, &approval.hash) };
+        let yes = ApprovalAnswer {
+            decision: Decision::Approved,
+            ..ApprovalAnswer::no(Decision::Approved, None, &approval.hash)
+        };
         let answer = match wish {
-            ApprovalResponse::Deny(reason) => Answer::no(Decision::Denied, reason, &approval.hash),
+            ApprovalResponse::Deny(reason) => ApprovalAnswer::no(Decision::Denied, reason, &approval.hash),
             ApprovalResponse::Approve(None) => yes,
             ApprovalResponse::Approve(Some(arguments)) if arguments == approval.arguments => yes,
             ApprovalResponse::Approve(Some(arguments)) => {
                 let hash = self.rebound(&approval, &arguments).await?;
-                Answer { arguments: Some(arguments), hash, ..yes }
+                ApprovalAnswer { arguments: Some(arguments), hash, ..yes }
             }
             ApprovalResponse::Always => {
                 self.remember(&approval).await?;
-                Answer { scope: Scope::Always, ..yes }
+                ApprovalAnswer { scope: Scope::Always, ..yes }
             }
         };
         self.decide(&approval, answer.clone()).await?;
@@ -75,7 +78,7 @@ impl Actor {
         if approval.shown.changes_persona() {
             return Err(AnswerRefused::NeverAlways.into());
         }
-        let rule = RememberedCall {
+        let rule = AlwaysAllowedCall {
             id: clock::new_id(),
             tool: approval.tool.clone(),
             arguments: approval.arguments.clone(),
@@ -89,7 +92,7 @@ impl Actor {
     }
 
     /// Records an answer, updates the list of pending approvals, and sends the answer to the run.
-    async fn decide(&mut self, approval: &Approval, answer: Answer) -> Result<(), EngineError> {
+    async fn decide(&mut self, approval: &Approval, answer: ApprovalAnswer) -> Result<(), EngineError> {
         let event = Event::ApprovalAnswered {
             work_id: approval.work_id.clone(),
             approval_id: approval.id.clone(),
@@ -108,7 +111,7 @@ impl Actor {
     pub(super) async fn expire(&mut self, id: &str) {
         self.timers.take(id);
         let Ok(approval) = self.waiting(id) else { return };
-        if let Err(error) = self.decide(&approval, Answer::no(Decision::Expired, None, &approval.hash)).await {
+        if let Err(error) = self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await {
             tracing::error!(session = %self.ledger.id, %error, "could not record that nobody answered in time");
         }
     }
@@ -118,7 +121,9 @@ impl Actor {
         let Some(work_id) = self.running.as_ref().map(|running| running.work_id.clone()) else { return };
         let waiting: Vec<Approval> = self.ledger.session.unanswered(&work_id).into_iter().cloned().collect();
         for approval in waiting {
-            if let Err(error) = self.decide(&approval, Answer::no(Decision::Cancelled, None, &approval.hash)).await {
+            if let Err(error) =
+                self.decide(&approval, ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash)).await
+            {
                 tracing::error!(session = %self.ledger.id, %error, "could not record that a question is not asked any more");
             }
         }

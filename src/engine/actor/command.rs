@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::domain::{Answer, Chosen, Session, UserPrompt, WorkId};
+use crate::domain::{ApprovalAnswer, Chosen, Session, UserPrompt, WorkId};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
 use crate::engine::{EngineError, Undone};
@@ -24,7 +24,7 @@ pub enum Command {
         id: String,
         hash: String,
         wish: ApprovalResponse,
-        reply: Reply<Answer>,
+        reply: Reply<ApprovalAnswer>,
     },
     /// Undoes the changes that a call made to files, or redoes them.
     Undo {

@@ -63,7 +63,7 @@ impl Actor {
     }
 
     /// Restores compacted messages to their place. One fact holds all of them, so either all are restored or none.
-    pub(super) async fn bring_back(&mut self, archive: &str) -> Result<usize, EngineError> {
+    pub(super) async fn restore_compacted(&mut self, archive: &str) -> Result<usize, EngineError> {
         self.ledger.writable()?;
         if self.is_busy() {
             return Err(EngineError::Busy);

@@ -11,9 +11,9 @@ use crate::domain::{Event, SessionId, WorkId};
 const LONGEST_RUN: usize = 64 << 10;
 
 #[derive(Default)]
-pub struct Recent(VecDeque<Kept>);
+pub struct Recent(VecDeque<RecentItem>);
 
-enum Kept {
+enum RecentItem {
     One(Arc<Publication>),
     Run(TextRun),
 }
@@ -45,18 +45,18 @@ impl Recent {
     /// Adds a publication. Returns approximately how many bytes keeping it takes.
     pub fn push(&mut self, published: &Arc<Publication>) -> usize {
         let Some(piece) = TextRun::of(published) else {
-            self.0.push_back(Kept::One(published.clone()));
+            self.0.push_back(RecentItem::One(published.clone()));
             return published.weight();
         };
         let length = piece.text.len() + size_of::<Piece>();
         match self.0.back_mut() {
-            Some(Kept::Run(run)) if run.is_continued_by(&piece) => {
+            Some(RecentItem::Run(run)) if run.is_continued_by(&piece) => {
                 run.append(&piece);
                 length
             }
             _ => {
-                self.0.push_back(Kept::Run(piece));
-                length + size_of::<Kept>()
+                self.0.push_back(RecentItem::Run(piece));
+                length + size_of::<RecentItem>()
             }
         }
     }
@@ -73,7 +73,7 @@ impl Recent {
     }
 
     pub fn last_number(&self) -> Option<u64> {
-        self.0.back().map(Kept::last_number)
+        self.0.back().map(RecentItem::last_number)
     }
 
     pub fn clear(&mut self) {
@@ -86,15 +86,15 @@ impl Recent {
         let mut found = Vec::new();
         for kept in self.0.range(start..) {
             match kept {
-                Kept::One(published) => found.push(published.clone()),
-                Kept::Run(run) => found.extend(run.after(number).map(Arc::new)),
+                RecentItem::One(published) => found.push(published.clone()),
+                RecentItem::Run(run) => found.extend(run.after(number).map(Arc::new)),
             }
         }
         found
     }
 }
 
-impl Kept {
+impl RecentItem {
     fn last_number(&self) -> u64 {
         match self {
             Self::One(published) => published.number,
@@ -214,7 +214,7 @@ mod tests {
                 recent.push(&published(n as u64 + 1, event))
             })
             .sum();
-        assert_eq!(weight, 1000 * (5 + size_of::<Piece>()) + size_of::<Kept>());
+        assert_eq!(weight, 1000 * (5 + size_of::<Piece>()) + size_of::<RecentItem>());
         assert_eq!(recent.0.len(), 1);
     }
 

@@ -32,24 +32,24 @@ pub async fn serve(script: Script, listener: TcpListener) -> std::io::Result<()>
 }
 
 /// Serves the script on a free port of 127.0.0.1, in a task of the current runtime.
-pub async fn start(script: Script) -> std::io::Result<Running> {
+pub async fn start(script: Script) -> std::io::Result<MockProvider> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let base_url = Url::parse(&format!("http://{address}/v1")).map_err(std::io::Error::other)?;
     let state = Arc::new(ServerState::new(script));
     let task = tokio::spawn(run(state.clone(), listener)).abort_handle();
-    Ok(Running { base_url, state, task })
+    Ok(MockProvider { base_url, state, task })
 }
 
 /// A running mock provider; dropping it stops the server.
-pub struct Running {
+pub struct MockProvider {
     /// Ends in `/v1`.
     pub base_url: Url,
     state: Arc<ServerState>,
     task: tokio::task::AbortHandle,
 }
 
-impl Running {
+impl MockProvider {
     /// Returns the bodies of all chat requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Value> {
         self.state.lock().requests.clone()
@@ -66,7 +66,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for MockProvider {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
-use super::scripted::{Running, Script, start};
+use super::scripted::{MockProvider, Script, start};
 use super::*;
 
 /// A key that must never appear in any output.
@@ -36,11 +36,11 @@ fn ask(words: &str) -> ModelRequest {
 }
 
 /// Starts a server that plays one list of steps for each request, and creates a client for it.
-async fn scripted<const N: usize>(replies: [Value; N]) -> (Running, Client) {
+async fn scripted<const N: usize>(replies: [Value; N]) -> (MockProvider, Client) {
     scripted_as(ProfileKind::Other, replies).await
 }
 
-async fn scripted_as<const N: usize>(kind: ProfileKind, replies: [Value; N]) -> (Running, Client) {
+async fn scripted_as<const N: usize>(kind: ProfileKind, replies: [Value; N]) -> (MockProvider, Client) {
     let server = start(Script::of_steps(replies).unwrap()).await.unwrap();
     let client = Client::new(endpoint(kind, &server.base_url)).unwrap();
     (server, client)

@@ -45,25 +45,25 @@ pub enum Check {
 }
 
 /// Calls with the same verdict for the same reason.
-pub struct Group {
+pub struct SyscallGroup {
     pub verdict: FilterAction,
     pub why: &'static str,
     /// Name, number on x86-64, number on aarch64; -1 if the architecture does not have the call.
-    pub calls: &'static [Call],
+    pub calls: &'static [Syscall],
 }
 
 /// A system call and its numbers.
-type Call = (&'static str, i16, i16);
+type Syscall = (&'static str, i16, i16);
 
 /// The highest known number; calls with higher numbers are newer than this list, and absent.
 pub const NEWEST: i16 = 469;
 
-const fn group(verdict: FilterAction, why: &'static str, calls: &'static [Call]) -> Group {
-    Group { verdict, why, calls }
+const fn group(verdict: FilterAction, why: &'static str, calls: &'static [Syscall]) -> SyscallGroup {
+    SyscallGroup { verdict, why, calls }
 }
 
 /// Returns the number of a call on the target architecture.
-pub fn number(call: &Call) -> Option<i64> {
+pub fn number(call: &Syscall) -> Option<i64> {
     let number = if cfg!(target_arch = "x86_64") { call.1 } else { call.2 };
     (number >= 0).then_some(i64::from(number))
 }
@@ -79,7 +79,7 @@ pub fn reason(name: &str) -> Option<&'static str> {
 }
 
 #[rustfmt::skip]
-pub const GROUPS: &[Group] = &[
+pub const GROUPS: &[SyscallGroup] = &[
     group(Allowed, "They work on files that are open already.", &[
         ("read", 0, 63), ("write", 1, 64), ("readv", 19, 65), ("writev", 20, 66), ("pread64", 17, 67),
         ("pwrite64", 18, 68), ("preadv", 295, 69), ("pwritev", 296, 70), ("preadv2", 327, 286),
@@ -292,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    fn numbers(of: impl Fn(&Call) -> i16) -> BTreeSet<i16> {
+    fn numbers(of: impl Fn(&Syscall) -> i16) -> BTreeSet<i16> {
         let all: Vec<i16> = GROUPS.iter().flat_map(|group| group.calls).map(of).filter(|number| *number >= 0).collect();
         let set: BTreeSet<i16> = all.iter().copied().collect();
         assert_eq!(set.len(), all.len(), "a number stands twice");

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::SIZE_LIMIT;
 use super::resolver::GuardedResolver;
-use crate::egress::{DialTarget, Guard, Lookup, NoPublicAddress, Refused};
+use crate::egress::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress};
 
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(7);
@@ -26,9 +26,9 @@ pub struct Fetched {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] EgressRefusal),
     #[error("the page leads to {to}, and {why}")]
-    RedirectRefused { to: String, why: Refused },
+    RedirectRefused { to: String, why: EgressRefusal },
     #[error(transparent)]
     NoPublicAddress(#[from] NoPublicAddress),
     #[error("more than five redirects")]

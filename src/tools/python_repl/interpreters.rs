@@ -104,17 +104,17 @@ impl Drop for Slot {
 
 pub struct Interpreters {
     limits: PythonLimits,
-    slots: Mutex<HashMap<SessionId, Kept>>,
+    slots: Mutex<HashMap<SessionId, SessionInterpreter>>,
 }
 
 /// The state kept for a session.
-struct Kept {
+struct SessionInterpreter {
     slot: Arc<AsyncMutex<Slot>>,
     /// The flag of the slot, readable while a call has locked the slot.
     tainted: Arc<AtomicBool>,
 }
 
-impl Default for Kept {
+impl Default for SessionInterpreter {
     fn default() -> Self {
         let tainted = Arc::<AtomicBool>::default();
         Self { slot: Arc::new_cyclic(|me| Slot::new(me, tainted.clone())), tainted }
@@ -126,7 +126,7 @@ impl Interpreters {
         Self { limits, slots: Mutex::default() }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Kept>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, SessionInterpreter>> {
         // No operation on the map leaves it inconsistent, so a poisoned lock is safe to use.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +144,7 @@ impl Interpreters {
     pub fn make_room(&self) -> bool {
         let slots = self.slots();
         let (mut alive, mut oldest) = (0, None);
-        for Kept { slot, .. } in slots.values() {
+        for SessionInterpreter { slot, .. } in slots.values() {
             match slot.try_lock() {
                 Ok(guard) if guard.process.is_none() => {}
                 Ok(guard) => {

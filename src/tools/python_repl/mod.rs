@@ -21,7 +21,9 @@ use super::{
     ToolContext, prepared,
 };
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Level, Line, Process, SandboxError, grouped};
+use crate::sandbox::{
+    COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Level, LineOutcome, Process, SandboxError, grouped,
+};
 
 /// Time limits for a call, for the start of Python, and for a reaction to Ctrl-C; limits for keeping interpreters.
 #[derive(Clone, Copy, Debug)]
@@ -367,12 +369,12 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
     loop {
         match process.line(deadline.saturating_duration_since(Instant::now())).await {
             // Skips other lines: the code wrote them to a descriptor that it was not given.
-            Line::Text(line) => match serde_json::from_str::<EvalResponse>(&line) {
+            LineOutcome::Text(line) => match serde_json::from_str::<EvalResponse>(&line) {
                 Ok(response) if response.id == id => return Reply::Response(response),
                 Ok(_) | Err(_) => {}
             },
-            Line::Ended => return Reply::Ended,
-            Line::Late => return Reply::Late,
+            LineOutcome::Ended => return Reply::Ended,
+            LineOutcome::Late => return Reply::Late,
         }
     }
 }
