@@ -6,7 +6,7 @@ use super::hub::{Hub, PublishedItem};
 use super::{EngineError, Tenant};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
-use crate::store::{Claim, Durability, Loaded, ReloadOutcome, SessionLog, SessionWriter, Stamp, StoreError};
+use crate::store::{Claim, Durability, Loaded, RecordVersion, ReloadOutcome, SessionLog, SessionWriter, StoreError};
 
 pub struct Ledger {
     pub id: SessionId,
@@ -17,8 +17,8 @@ pub struct Ledger {
     claim: Claim,
     writer: SessionWriter,
     hub: Arc<Hub>,
-    /// Stamp of the session's file as last read or written; another one means that a person has changed the file.
-    stamp: Option<Stamp>,
+    /// Version of the session's record as last read or written; another one means that a person has changed the file.
+    version: Option<RecordVersion>,
     /// The session was adopted from a file of another program, which still has other content: save it before appending.
     unsaved: bool,
 }
@@ -42,7 +42,7 @@ impl Ledger {
             log,
             claim,
             hub,
-            stamp: loaded.stamp,
+            version: loaded.version,
             unsaved: loaded.unsaved,
         }
     }
@@ -111,23 +111,23 @@ impl Ledger {
 
     /// Writes a snapshot of everything and starts a new journal.
     async fn renew(&mut self) -> Result<(), EngineError> {
-        let stamp = self.writer.checkpoint(self.session.clone(), self.stamp).await?;
-        (self.stamp, self.unsaved) = (Some(stamp), false);
+        let version = self.writer.checkpoint(self.session.clone(), self.version).await?;
+        (self.version, self.unsaved) = (Some(version), false);
         Ok(())
     }
 
     /// Checks whether the file is unchanged, and rereads it if not. Only while nothing runs.
     pub async fn refresh(&mut self) -> Result<OnDisk, EngineError> {
-        match self.log.reload(self.claim, &self.id, self.stamp).await? {
+        match self.log.reload(self.claim, &self.id, self.version).await? {
             ReloadOutcome::Unchanged => Ok(OnDisk::AsKnown),
             ReloadOutcome::Changed(loaded) => {
-                (self.session, self.stamp) = (Arc::new(loaded.session), loaded.stamp);
+                (self.session, self.version) = (Arc::new(loaded.session), loaded.version);
                 self.unsaved = loaded.unsaved;
                 Ok(OnDisk::ReadAgain)
             }
             // The state in memory is kept and saved again.
             ReloadOutcome::Quarantined => {
-                self.stamp = None;
+                self.version = None;
                 self.settle().await;
                 Ok(OnDisk::AsKnown)
             }

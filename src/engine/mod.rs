@@ -242,7 +242,7 @@ impl Engine {
 
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
         let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
-        Ok(self.tenant.log.list(in_memory).await?)
+        Ok(self.tenant.log.list(self.tenant.claim, in_memory).await?)
     }
 
     /// Stops the session and moves its file to the deleted ones.
@@ -301,7 +301,9 @@ impl Engine {
             std::mem::take(&mut alive.sessions)
         };
         futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
-        self.tenant.log.release(self.tenant.claim);
+        if let Err(error) = self.tenant.log.release(self.tenant.claim).await {
+            tracing::warn!(%error, "the home is released when this process ends");
+        }
     }
 
     async fn ask<T>(

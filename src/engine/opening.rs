@@ -9,7 +9,7 @@ use super::actor::{Actor, Command};
 use super::{Engine, EngineError, Notice, Tenant};
 use crate::clock;
 use crate::domain::{Session, SessionId};
-use crate::store::{Loaded, Stamp};
+use crate::store::{Loaded, RecordVersion};
 
 /// The sessions that are in memory, each owned by its task. The lock is never held across I/O.
 #[derive(Default)]
@@ -83,7 +83,11 @@ impl Engine {
         }
     }
 
-    pub(super) async fn save_new(&self, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
+    pub(super) async fn save_new(
+        &self,
+        id: &SessionId,
+        session: &Session,
+    ) -> Result<Option<RecordVersion>, EngineError> {
         save_new(&self.tenant, id, session).await
     }
 }
@@ -93,17 +97,17 @@ async fn load(tenant: &Tenant, id: &SessionId, missing: IfMissing) -> Result<Loa
         Some(loaded) => Ok(loaded),
         None if missing == IfMissing::Create => {
             let session = Session::new("", clock::now());
-            let stamp = save_new(tenant, id, &session).await?;
-            Ok(Loaded { session, stamp, unsaved: false })
+            let version = save_new(tenant, id, &session).await?;
+            Ok(Loaded { session, version, unsaved: false })
         }
         None => Err(EngineError::NoSession(id.clone())),
     }
 }
 
-async fn save_new(tenant: &Tenant, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
-    let stamp = tenant.log.create(tenant.claim, id, session).await?;
+async fn save_new(tenant: &Tenant, id: &SessionId, session: &Session) -> Result<Option<RecordVersion>, EngineError> {
+    let version = tenant.log.create(tenant.claim, id, session).await?;
     tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
-    Ok(stamp)
+    Ok(version)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::changes::{FileMode, FileState};
 use super::error::StoreError;
 use super::home::Home;
 use super::listing::{FileEntry, FolderScan};
-use super::tree::TreeChange;
+use super::tree::{TreeChange, TreePath};
 use crate::domain::{Place, Root};
 
 /// Maximum size in bytes of a file that the editor or a tool reads or writes as a whole.
@@ -104,7 +104,8 @@ impl Home {
     pub(super) fn commit(&self, changes: &[TreeChange]) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         for change in changes {
-            if let Some(size) = change.to.as_ref().map(|to| to.len() as u64).filter(|size| *size > MAX_BYTES) {
+            let size = change.to.as_ref().map_or(0, |to| to.len() as u64);
+            if size > MAX_BYTES && matches!(change.path, TreePath::Place(_)) {
                 return Err(StoreError::TooLarge { path: change.path.to_string(), size, limit: MAX_BYTES });
             }
         }
@@ -131,7 +132,13 @@ impl Home {
 
     /// Returns the current file if it is what the change expects.
     fn expected(&self, TreeChange { path, expect, to, .. }: &TreeChange) -> Result<Option<FileState>, StoreError> {
-        let current = self.file_state(path)?;
+        let current = match path {
+            TreePath::Place(path) => self.file_state(path)?,
+            TreePath::Settings(file) => {
+                let (bytes, _) = self.settings_bytes(*file)?;
+                bytes.map(|bytes| FileState { bytes, mode: FileMode::Regular })
+            }
+        };
         if current.is_none() && to.is_none() {
             return Err(StoreError::NotFound { what: path.to_string() });
         }
@@ -148,9 +155,10 @@ impl Home {
     }
 
     fn make(&self, TreeChange { path, to, mode, .. }: &TreeChange) -> Result<(), StoreError> {
-        match to {
-            Some(bytes) => self.replace(path, bytes, *mode),
-            None => self.remove(path),
+        match (path, to) {
+            (TreePath::Place(path), Some(bytes)) => self.replace(path, bytes, *mode),
+            (TreePath::Place(path), None) => self.remove(path),
+            (TreePath::Settings(file), to) => self.replace_settings(*file, to.as_deref()),
         }
     }
 

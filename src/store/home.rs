@@ -15,7 +15,7 @@ use super::error::StoreError;
 use super::fence::Fence;
 use super::quarantine::Quarantined;
 use super::seal::{self, KeyStatus, Seal};
-use super::sessions::SummaryCache;
+use super::summaries::SummaryCache;
 use super::trusted::{TEXTS, TrustCache};
 use crate::domain::{ProjectId, Root};
 

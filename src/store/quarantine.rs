@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
+use super::settings::SettingsFile;
 use crate::clock;
 
 /// A damaged file and where it was moved.
@@ -39,6 +40,16 @@ impl Home {
         self.root().rename(name, &aside, &kept).map_err(StoreError::io(format!("moving {name} aside")))?;
         atomic::sync_dir(&aside).map_err(StoreError::io("syncing storage/quarantine/"))?;
         self.note(name.to_owned(), reason, &kept);
+        Ok(())
+    }
+
+    /// Copies a settings file to `storage/quarantine/` and reports it. It stays until a commit replaces it, so that a crash in
+    /// between leaves a damaged file and not a missing one, which would mean that the home is new.
+    pub(super) fn quarantine_copy(&self, file: SettingsFile, bytes: &[u8], reason: String) -> Result<(), StoreError> {
+        let (aside, kept) = self.aside(file.name())?;
+        atomic::replace(&aside, &kept, bytes, 0o600)
+            .map_err(StoreError::io(format!("keeping the damaged {}", file.name())))?;
+        self.note(file.name().to_owned(), reason, &kept);
         Ok(())
     }
 

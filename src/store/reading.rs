@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::StoreError;
@@ -63,8 +63,8 @@ impl SessionFiles {
         self.compacted_as(name, None).map(|(messages, _)| messages)
     }
 
-    /// Like [`Self::compacted`], and also returns whether this home wrote the messages: the file matches the hash that the
-    /// session keeps of it, or it existed before this home had a key.
+    /// Like [`Self::compacted`], and also returns whether this home wrote the messages. `sha256` is the hash that the
+    /// session keeps of the file.
     pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
         if !is_compacted_file_of(&self.session, name) {
@@ -138,29 +138,34 @@ impl Home {
 
     /// Returns the ids on a list; empty if `config.json` has no valid list.
     pub(super) fn session_list(&self, list: SessionListKind) -> Vec<String> {
-        serde_json::from_value(self.settings_file().remove(list.setting()).unwrap_or_default()).unwrap_or_default()
+        listed_ids(self.settings_file().get(list.setting()))
     }
 
     /// Adds a session to the end of a list, or moves it there.
     pub(super) fn add_session_to_list(&self, list: SessionListKind, id: &SessionId) -> Result<(), StoreError> {
-        let _one_writer = self.edit_lock();
-        let mut ids = self.session_list(list);
-        ids.retain(|known| known != id.as_str());
-        ids.push(id.to_string());
-        self.write_setting(list.setting(), ids.into())
+        let added = |now: Option<&Value>| {
+            let mut ids = listed_ids(now);
+            ids.retain(|known| known != id.as_str());
+            ids.push(id.to_string());
+            Some(ids.into())
+        };
+        self.edit(|home| home.setting_change(list.setting(), added)).map(drop)
     }
 
     /// Removes a session from a list. Writes nothing if the session is not on the list.
     pub(super) fn remove_session_from_list(&self, list: SessionListKind, id: &SessionId) -> Result<(), StoreError> {
-        let _one_writer = self.edit_lock();
-        let mut ids = self.session_list(list);
-        let before = ids.len();
-        ids.retain(|known| known != id.as_str());
-        if ids.len() == before {
-            return Ok(());
-        }
-        self.write_setting(list.setting(), ids.into())
+        let removed = |now: Option<&Value>| {
+            let mut ids = listed_ids(now);
+            let before = ids.len();
+            ids.retain(|known| known != id.as_str());
+            (ids.len() < before).then(|| ids.into())
+        };
+        self.edit(|home| home.setting_change(list.setting(), removed)).map(drop)
     }
+}
+
+fn listed_ids(value: Option<&Value>) -> Vec<String> {
+    value.and_then(|ids| Vec::deserialize(ids).ok()).unwrap_or_default()
 }
 
 /// Whether this is the name of a file of compacted messages of the session: its id, `_`, a time, and `.json`. Such a name

@@ -4,7 +4,7 @@
 //! the [`Claim`]. After the claim is released or another one is made, a write returns [`StoreError::Fenced`] and changes
 //! nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,10 +13,11 @@ use super::changes::ChangeSet;
 use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
-use super::journal::{Durability, Journal};
 use super::reading::DeletedSession;
-use super::sessions::{CompactedFile, Loaded, SessionSummary, Stamp};
-use crate::domain::{Fact, Message, NewPicture, Session, SessionId};
+use super::session_writer::{JournalWriter, SessionWriter};
+use super::sessions::{CompactedFile, Loaded, RecordVersion};
+use super::summaries::SessionSummary;
+use crate::domain::{Message, NewPicture, Session, SessionId};
 
 /// The backend that stores the sessions of one home. Cheap to clone.
 #[derive(Clone)]
@@ -52,7 +53,7 @@ impl SessionListKind {
     }
 }
 
-/// What happened to a session's record since it had a known stamp.
+/// What happened to a session's record since it had a known version.
 pub enum ReloadOutcome {
     Unchanged,
     /// Another program wrote it.
@@ -60,19 +61,6 @@ pub enum ReloadOutcome {
     /// It could not be read and was moved to quarantine.
     Quarantined,
     Gone,
-}
-
-/// A session's record that can be read on demand, as it was when its last run settled.
-pub struct StoredSession<'a> {
-    pub id: SessionId,
-    home: &'a Home,
-}
-
-impl StoredSession<'_> {
-    /// Reads the session; `None` if the record is missing or damaged.
-    pub fn read(&self) -> Option<Session> {
-        self.home.stored_session(&self.id)
-    }
 }
 
 impl SessionLog {
@@ -91,18 +79,30 @@ impl SessionLog {
         }
     }
 
-    /// Releases the home: writes with this claim fail from then on.
-    pub fn release(&self, claim: Claim) {
+    /// Releases the home, after the writes under way have ended. Later writes with this claim fail.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::ShutDown`] if the runtime is stopping; the home is released when the process ends.
+    pub async fn release(&self, claim: Claim) -> Result<(), StoreError> {
         match self {
-            Self::Folder(home) => home.fence().void(claim),
+            Self::Folder(home) => {
+                blocking(home, move |home| {
+                    home.fence().void(claim);
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
     /// Lists all sessions, most recently updated first. Moves a damaged record to quarantine, unless its session is
     /// `in_memory`: then the task that owns the session does so.
-    pub async fn list(&self, in_memory: HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Fenced`] if the claim is void: listing may have to move a record.
+    pub async fn list(&self, claim: Claim, in_memory: HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
         match self {
-            Self::Folder(home) => blocking(home, move |home| home.sessions(&in_memory)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.sessions(&in_memory)).await,
         }
     }
 
@@ -118,22 +118,22 @@ impl SessionLog {
         }
     }
 
-    /// Reloads a session if the stamp of its record is not `known`.
+    /// Reloads a session if the version of its record is not `known`.
     pub async fn reload(
         &self,
         claim: Claim,
         id: &SessionId,
-        known: Option<Stamp>,
+        known: Option<RecordVersion>,
     ) -> Result<ReloadOutcome, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
                 fenced(home, claim, move |home| {
-                    let stamp = home.session_stamp(&id);
-                    if stamp == known {
+                    let version = home.session_version(&id);
+                    if version == known {
                         return Ok(ReloadOutcome::Unchanged);
                     }
-                    Ok(match (stamp, home.load(&id)?) {
+                    Ok(match (version, home.load(&id)?) {
                         (_, Some(loaded)) => ReloadOutcome::Changed(Box::new(loaded)),
                         (Some(_), None) => ReloadOutcome::Quarantined,
                         (None, None) => ReloadOutcome::Gone,
@@ -145,11 +145,16 @@ impl SessionLog {
     }
 
     /// Stores a new session.
-    pub async fn create(&self, claim: Claim, id: &SessionId, session: &Session) -> Result<Option<Stamp>, StoreError> {
+    pub async fn create(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        session: &Session,
+    ) -> Result<Option<RecordVersion>, StoreError> {
         let (id, session) = (id.clone(), session.clone());
         match self {
             Self::Folder(home) => {
-                fenced(home, claim, move |home| home.save_snapshot(&id, &session).map(|()| home.session_stamp(&id)))
+                fenced(home, claim, move |home| home.save_snapshot(&id, &session).map(|()| home.session_version(&id)))
                     .await
             }
         }
@@ -157,7 +162,9 @@ impl SessionLog {
 
     /// Returns the writer of one session.
     pub fn writer(&self, claim: Claim, id: &SessionId) -> SessionWriter {
-        SessionWriter { log: self.clone(), claim, id: id.clone(), journal: None, is_sound: true }
+        match self {
+            Self::Folder(home) => SessionWriter::Folder(JournalWriter::new(home.clone(), claim, id.clone())),
+        }
     }
 
     /// Moves a session to the deleted sessions. Returns `false` if there is no such session.
@@ -245,16 +252,21 @@ impl SessionLog {
         }
     }
 
-    /// Calls `choose` with every session's record and returns the results that are not `None`. Repairs and moves nothing.
+    /// Calls `choose` with every session as its record says, or as `newer` says, and returns the results that are not
+    /// `None`. Repairs and moves nothing; omits records that cannot be read.
     pub async fn scan<T: Send + 'static>(
         &self,
-        choose: impl Fn(StoredSession<'_>) -> Option<T> + Send + 'static,
+        newer: HashMap<SessionId, Arc<Session>>,
+        choose: impl Fn(&SessionId, &Session) -> Option<T> + Send + 'static,
     ) -> Result<Vec<T>, StoreError> {
         match self {
             Self::Folder(home) => {
                 blocking(home, move |home| {
-                    let ids = home.session_ids()?;
-                    Ok(ids.into_iter().filter_map(|id| choose(StoredSession { id, home })).collect())
+                    let chosen = |id: SessionId| match newer.get(&id) {
+                        Some(session) => choose(&id, session),
+                        None => choose(&id, &home.stored_session(&id)?),
+                    };
+                    Ok(home.session_ids()?.into_iter().filter_map(chosen).collect())
                 })
                 .await
             }
@@ -303,83 +315,11 @@ impl SessionLog {
     }
 }
 
-/// Appends the facts of one session and writes its snapshots. One task owns it.
-pub struct SessionWriter {
-    log: SessionLog,
-    claim: Claim,
-    id: SessionId,
-    /// Absent before the first fact, and while a blocking task writes it.
-    journal: Option<Journal>,
-    is_sound: bool,
-}
-
-impl SessionWriter {
-    /// Whether further appends can become durable. After a failed sync they cannot, and [`Self::checkpoint`] must be called
-    /// first.
-    pub fn is_sound(&self) -> bool {
-        self.is_sound
-    }
-
-    /// Appends facts, all or none. With [`Durability::Synced`] they are on the disk when it returns.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::Fenced`] if the claim is void, and an error if the disk fails. Then none of the facts is
-    /// stored.
-    pub async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
-        let mut journal = self.take_journal();
-        let lines = journal.encode(facts);
-        let SessionLog::Folder(home) = &self.log;
-        let (journal, written) = match durability {
-            // Passing bytes to the kernel is faster than passing them to another thread.
-            Durability::Buffered => {
-                let written =
-                    home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
-                (journal, written)
-            }
-            Durability::Synced => {
-                let claim = self.claim;
-                blocking(home, move |home| {
-                    let written =
-                        home.fence().hold(claim).and_then(|_owned| journal.append_encoded(&lines, durability));
-                    Ok((journal, written))
-                })
-                .await?
-            }
-        };
-        self.is_sound = journal.is_sound();
-        self.journal = Some(journal);
-        written
-    }
-
-    /// Writes the session's snapshot and removes the journal. First moves an existing record whose stamp is not `known` to
-    /// quarantine, so that it is never overwritten. After an error the journal remains and holds everything.
-    pub async fn checkpoint(&mut self, session: Arc<Session>, known: Option<Stamp>) -> Result<Stamp, StoreError> {
-        let mut journal = self.take_journal();
-        let (claim, id) = (self.claim, self.id.clone());
-        let SessionLog::Folder(home) = &self.log;
-        let (journal, written) = blocking(home, move |home| {
-            let written = home.fence().hold(claim).and_then(|_owned| {
-                let stamp = home.settle_session(&id, &session, known)?;
-                journal.remove().map(|()| stamp)
-            });
-            Ok((journal, written))
-        })
-        .await?;
-        self.is_sound = journal.is_sound();
-        self.journal = Some(journal);
-        written
-    }
-
-    fn take_journal(&mut self) -> Journal {
-        let SessionLog::Folder(home) = &self.log;
-        self.journal.take().unwrap_or_else(|| Journal::new(home, &self.id))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Event;
+    use crate::domain::{Event, Fact};
+    use crate::store::Durability;
 
     fn titled(seq: u64, title: &str) -> Fact {
         Fact { seq, at: 1.5, event: Event::Titled { title: title.to_owned() } }
@@ -394,7 +334,8 @@ mod tests {
         log.create(old, &id, &Session::new("kept", 1.0)).await.unwrap();
         let mut writer = log.writer(old, &id);
         writer.append(&[titled(1, "first")], Durability::Synced).await.unwrap();
-        log.release(old);
+        log.release(old).await.unwrap();
+        std::fs::write(folder.path().join("sessions/damaged.json"), "{").unwrap();
 
         for durability in [Durability::Synced, Durability::Buffered] {
             let refused = writer.append(&[titled(2, "second")], durability).await;
@@ -404,12 +345,16 @@ mod tests {
         assert!(matches!(settled, Err(StoreError::Fenced)), "{settled:?}");
         assert!(matches!(log.delete(old, &id).await, Err(StoreError::Fenced)));
         assert!(matches!(log.add_to_list(old, &id, SessionListKind::Pinned).await, Err(StoreError::Fenced)));
+        assert!(matches!(log.list(old, HashSet::new()).await, Err(StoreError::Fenced)));
+        assert!(folder.path().join("sessions/damaged.json").exists(), "a void claim moves nothing");
 
         let ClaimedHome { claim, unsettled } = log.claim().await.unwrap();
         assert_eq!(unsettled, std::slice::from_ref(&id));
-        log.release(old);
+        log.release(old).await.unwrap();
         let loaded = log.load(claim, &id).await.unwrap().unwrap();
         assert_eq!((loaded.session.title.as_str(), loaded.session.seq), ("first", 1));
+        assert_eq!(log.list(claim, HashSet::new()).await.unwrap().len(), 1);
+        assert!(!folder.path().join("sessions/damaged.json").exists(), "the newer claim moves it");
     }
 
     #[tokio::test]
@@ -423,7 +368,9 @@ mod tests {
         writer.append(&[titled(3, "three")], Durability::Synced).await.unwrap();
         let loaded = log.load(claim, &id).await.unwrap().unwrap();
         assert_eq!((loaded.session.title.as_str(), loaded.session.seq), ("three", 3));
-        let read = log.scan(|stored| stored.read().map(|session| (stored.id.clone(), session.title))).await.unwrap();
-        assert_eq!(read, [(id, "three".to_owned())]);
+        let titles = |id: &SessionId, session: &Session| Some((id.clone(), session.title.clone()));
+        assert_eq!(log.scan(HashMap::new(), titles).await.unwrap(), [(id.clone(), "three".to_owned())]);
+        let newer = HashMap::from([(id.clone(), Arc::new(Session::new("newer", 1.0)))]);
+        assert_eq!(log.scan(newer, titles).await.unwrap(), [(id, "newer".to_owned())]);
     }
 }

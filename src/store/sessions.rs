@@ -1,72 +1,24 @@
-//! The sessions folder: lists, loads, saves, compacts, deletes and restores sessions.
+//! The sessions folder: loads, saves, compacts, deletes and restores sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use cap_std::fs::{Dir, MetadataExt};
-use serde::{Deserialize, Serialize};
 
-use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
-use super::journal::Journal;
-use super::journal::JournalLine;
+use super::journal::{Journal, JournalLine};
 use super::seal::{MacKind, sha256};
 use super::{Durability, atomic, journal, session_file};
 use crate::clock;
-use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage, WorkId};
-
-/// The summary of a session for a list.
-#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct SessionSummary {
-    pub id: String,
-    pub title: String,
-    /// Beginning of the first message, on one line; identifies a session that has no title yet.
-    pub begins: String,
-    pub created_at: f64,
-    pub updated_at: f64,
-    pub message_count: usize,
-    /// Input and output tokens of all works, as counted by the providers.
-    pub tokens: u64,
-    /// Whether the last work failed.
-    pub failed: bool,
-}
-
-impl SessionSummary {
-    /// Returns the summary of a session whose file does not parse; the task that owns the session handles the damage.
-    fn unreadable(id: &SessionId) -> Self {
-        Self {
-            id: id.to_string(),
-            title: String::new(),
-            begins: String::new(),
-            created_at: 0.0,
-            updated_at: 0.0,
-            message_count: 0,
-            tokens: 0,
-            failed: true,
-        }
-    }
-
-    pub fn of(id: &SessionId, session: &Session) -> Self {
-        Self {
-            id: id.to_string(),
-            title: session.title.clone(),
-            begins: session.messages.first().map(|message| beginning(&message.content)).unwrap_or_default(),
-            created_at: session.created_at,
-            updated_at: session.updated_at,
-            message_count: session.messages.len(),
-            tokens: Usage::total_of(session.works.iter().map(|work| &work.usage)),
-            failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
-        }
-    }
-}
+use crate::domain::{Fact, Message, Session, SessionId, WorkId};
 
 /// A session read from disk and repaired.
 pub struct Loaded {
     pub session: Session,
-    /// Stamp of the session's current file.
-    pub stamp: Option<Stamp>,
+    /// Version of the session's current record; `None` if there is none yet.
+    pub version: Option<RecordVersion>,
     /// Whether the session was adopted and its file still holds the original: save it before appending anything.
     pub unsaved: bool,
 }
@@ -85,85 +37,16 @@ struct SessionSnapshot {
     own: bool,
 }
 
-/// Identifies a version of a file: another stamp means another content.
+/// A version of a session's record: another version means another content. Only the backend looks inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    modified: SystemTime,
-    size: u64,
-    inode: u64,
-}
+pub struct RecordVersion(BackendVersion);
 
-/// Summaries by file name, each with the modification time and size of its file.
-pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
-
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    title: String,
-    #[serde(default)]
-    created_at: f64,
-    #[serde(default)]
-    updated_at: f64,
-    messages: Messages,
-    #[serde(default)]
-    works: Vec<WorkHead>,
-}
-
-#[derive(Deserialize)]
-struct WorkHead {
-    #[serde(default)]
-    usage: Usage,
-    #[serde(default)]
-    outcome: Option<Outcome>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BackendVersion {
+    File { modified: SystemTime, size: u64, inode: u64 },
 }
 
 impl Home {
-    /// Lists all sessions, most recently updated first. Does not reread files that have not changed since the last call.
-    /// Moves a damaged file to quarantine, unless its session is `in_memory`: then the task that owns the session does so,
-    /// because it knows the content.
-    pub(super) fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
-        let doing = || "listing sessions/";
-        let mut known = std::mem::take(&mut *self.summaries());
-        let mut fresh = SummaryCache::new();
-        for entry in self.sessions_dir().entries().map_err(StoreError::io(doing()))? {
-            let Ok(name) = entry.map_err(StoreError::io(doing()))?.file_name().into_string() else { continue };
-            let Some(id) = name.strip_suffix(".json").and_then(|stem| SessionId::parse(stem).ok()) else { continue };
-            let Ok(meta) = self.sessions_dir().metadata(&name) else { continue };
-            let Ok(modified) = meta.modified().map(cap_std::time::SystemTime::into_std) else { continue };
-            if let Some(kept) = known.remove(&name).filter(|(at, size, _)| *at == modified && *size == meta.len()) {
-                fresh.insert(name, kept);
-            } else if let Some(summary) = self.summary(&id, in_memory)? {
-                fresh.insert(name, (modified, meta.len(), summary));
-            }
-        }
-        let mut list: Vec<_> = fresh.values().map(|(_, _, summary)| summary.clone()).collect();
-        list.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
-        *self.summaries() = fresh;
-        Ok(list)
-    }
-
-    fn summary(&self, id: &SessionId, in_memory: &HashSet<SessionId>) -> Result<Option<SessionSummary>, StoreError> {
-        let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
-        if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
-            return Ok(Some(SessionSummary {
-                id: id.to_string(),
-                title: head.title,
-                begins: beginning(&head.messages.first),
-                created_at: head.created_at,
-                updated_at: head.updated_at,
-                message_count: head.messages.count,
-                tokens: Usage::total_of(head.works.iter().map(|work| &work.usage)),
-                failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
-            }));
-        }
-        // The file has format version 1, or it is damaged.
-        match session_file::parse_foreign(&bytes, clock::now()) {
-            Ok(session) => Ok(Some(SessionSummary::of(id, &session))),
-            Err(_) if in_memory.contains(id) => Ok(Some(SessionSummary::unreadable(id))),
-            Err(reason) => self.quarantine(&file_name(id), reason.to_string()).map(|()| None),
-        }
-    }
-
     /// Returns the sessions that have a journal: a crash interrupted their last run, or it waits for a person.
     pub(super) fn unsettled_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
         let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
@@ -184,13 +67,13 @@ impl Home {
     /// Returns [`StoreError::Newer`] if the journal has a fact that this version does not know.
     pub(super) fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
         // Taken before the read, so that an edit during the read is noticed later.
-        let stamp = self.session_stamp(id);
+        let version = self.session_version(id);
         let snapshot = self.read_snapshot(id)?;
         if let Some(SessionSnapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer())
         {
             let session = session.clone();
             let session = if *own { session } else { session.adopted(&clock::new_id()) };
-            return Ok(Some(Loaded { session, stamp, unsaved: !own }));
+            return Ok(Some(Loaded { session, version, unsaved: !own }));
         }
         let lines = self.read_journal(id)?;
         if snapshot.is_none() && lines.is_none() {
@@ -202,13 +85,13 @@ impl Home {
         let is_own = |line: &JournalLine| line.own || line.fact.seq <= snapshot.session.seq;
         if !snapshot.own || !lines.iter().flatten().all(is_own) {
             let session = self.adopt(id, snapshot, &lines)?;
-            // Without a journal `adopt` writes nothing, so the file keeps its stamp.
-            let stamp = if lines.is_some() { self.session_stamp(id) } else { stamp };
-            return Ok(Some(Loaded { session, stamp, unsaved: lines.is_none() }));
+            // Without a journal `adopt` writes nothing, so the file keeps its version.
+            let version = if lines.is_some() { self.session_version(id) } else { version };
+            return Ok(Some(Loaded { session, version, unsaved: lines.is_none() }));
         }
         let mut session = snapshot.session;
         if lines.is_none() && session.running().is_none() {
-            return Ok(Some(Loaded { session, stamp, unsaved: false }));
+            return Ok(Some(Loaded { session, version, unsaved: false }));
         }
         lines.iter().flatten().for_each(|line| session.apply_fact(&line.fact));
         self.repair(id, &mut session)?;
@@ -216,7 +99,7 @@ impl Home {
         if session.waiting().is_none() {
             journal::remove(self, &journal::file_name(id))?;
         }
-        Ok(Some(Loaded { session, stamp: self.session_stamp(id), unsaved: false }))
+        Ok(Some(Loaded { session, version: self.session_version(id), unsaved: false }))
     }
 
     /// Adopts a session that another program wrote, in whole or in part. Keeps all messages; nothing in them is acted on.
@@ -314,26 +197,27 @@ impl Home {
             .map_err(StoreError::io(format!("saving sessions/{name}")))
     }
 
-    /// Returns the stamp of a session's file; `None` if there is no file.
-    pub(super) fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
+    /// Returns the version of a session's file; `None` if there is no file.
+    pub(super) fn session_version(&self, id: &SessionId) -> Option<RecordVersion> {
         let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
-        Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len(), inode: meta.ino() })
+        let modified = meta.modified().ok()?.into_std();
+        Some(RecordVersion(BackendVersion::File { modified, size: meta.len(), inode: meta.ino() }))
     }
 
-    /// Saves the snapshot like [`Home::save_snapshot`]. First moves an existing file whose stamp is not `known` to
+    /// Saves the snapshot like [`Home::save_snapshot`]. First moves an existing file whose version is not `known` to
     /// quarantine.
     pub(super) fn settle_session(
         &self,
         id: &SessionId,
         session: &Session,
-        known: Option<Stamp>,
-    ) -> Result<Stamp, StoreError> {
-        let found = self.session_stamp(id);
+        known: Option<RecordVersion>,
+    ) -> Result<RecordVersion, StoreError> {
+        let found = self.session_version(id);
         if found.is_some() && found != known {
             self.quarantine(&file_name(id), "changed by another program while the session was at work".to_owned())?;
         }
         self.save_snapshot(id, session)?;
-        self.session_stamp(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
+        self.session_version(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
     }
 
     /// Stores messages that a summary will replace.
@@ -423,10 +307,6 @@ impl Home {
     }
 }
 
-fn failed(outcome: Option<&Outcome>) -> bool {
-    matches!(outcome, Some(Outcome::Error { .. }))
-}
-
-fn file_name(id: &SessionId) -> String {
+pub(super) fn file_name(id: &SessionId) -> String {
     format!("{id}.json")
 }

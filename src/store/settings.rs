@@ -2,15 +2,35 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::atomic;
 use super::error::StoreError;
+use super::files::{Expect, etag};
 use super::home::Home;
+use super::tree::{TreeChange, TreePath};
 use crate::domain::AlwaysAllowedCall;
 
-const FILE: &str = "config.json";
 const ALWAYS: &str = "always_allowed";
+
+/// A file at the top of the home that the program writes for a person. No tool and no part of the page can name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsFile {
+    /// The settings of the page, the lists of sessions, and the calls that are always allowed.
+    Config,
+    /// The versions of the files in skills/ that are trusted.
+    Trusted,
+}
+
+impl SettingsFile {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config.json",
+            Self::Trusted => "trusted.json",
+        }
+    }
+}
 
 /// The settings. A write keeps fields of the file that this version does not know.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,59 +60,113 @@ impl Home {
         Settings { rag_mode: fields.get("rag_mode").and_then(Value::as_bool).unwrap_or(false) }
     }
 
-    pub(super) fn set_rag_mode(&self, on: bool) -> Result<(), StoreError> {
-        let _one_writer = self.edit_lock();
-        self.write_setting("rag_mode", Value::Bool(on))
+    pub(super) fn settings_change(&self, settings: &Settings) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change("rag_mode", |_| Some(Value::Bool(settings.rag_mode)))
     }
 
     /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
     pub fn remembered(&self) -> Vec<AlwaysAllowedCall> {
-        let rules = self.settings_file().remove(ALWAYS);
-        let rules = rules.and_then(|rules| serde_json::from_value::<Vec<Value>>(rules).ok()).unwrap_or_default();
-        rules.into_iter().filter_map(|rule| serde_json::from_value(rule).ok()).collect()
+        rules(self.settings_file().get(ALWAYS))
     }
 
-    pub(super) fn remember(&self, rule: &AlwaysAllowedCall) -> Result<(), StoreError> {
-        let _one_writer = self.edit_lock();
-        let mut rules = self.remembered();
-        rules.push(rule.clone());
-        self.write_setting(ALWAYS, serde_json::to_value(rules).expect("rules are JSON"))
+    pub(super) fn remember_change(&self, rule: &AlwaysAllowedCall) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(ALWAYS, |now| {
+            let mut rules = rules(now);
+            rules.push(rule.clone());
+            Some(serde_json::to_value(rules).expect("rules are JSON"))
+        })
     }
 
-    /// Removes a rule. Returns `false` if there is no such rule.
-    pub(super) fn forget_remembered(&self, id: &str) -> Result<bool, StoreError> {
-        let _one_writer = self.edit_lock();
-        let mut rules = self.remembered();
-        let before = rules.len();
-        rules.retain(|rule| rule.id != id);
-        if rules.len() == before {
-            return Ok(false);
-        }
-        self.write_setting(ALWAYS, serde_json::to_value(rules).expect("rules are JSON"))?;
-        Ok(true)
+    /// Returns the change that removes a rule; `None` if there is no such rule.
+    pub(super) fn forget_change(&self, id: &str) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(ALWAYS, |now| {
+            let mut rules = rules(now);
+            let before = rules.len();
+            rules.retain(|rule| rule.id != id);
+            (rules.len() < before).then(|| serde_json::to_value(rules).expect("rules are JSON"))
+        })
     }
 
-    /// Writes one field. The caller holds the edit lock. First moves a file that does not parse to quarantine, because it
-    /// holds what a person wrote.
-    pub(super) fn write_setting(&self, name: &str, value: Value) -> Result<(), StoreError> {
-        let mut fields: Map<String, Value> = match self.root().read(FILE) {
-            Ok(bytes) => match serde_json::from_slice(&bytes) {
-                Ok(fields) => fields,
-                Err(reason) => self.quarantine_setting(FILE, reason.to_string()).map(|()| Map::new())?,
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Map::new(),
-            Err(error) => return Err(StoreError::io("reading config.json")(error)),
+    /// Returns the change of one field to what `new` makes of its value. First copies a file that does not parse to
+    /// quarantine, because it holds what a person wrote.
+    pub(super) fn setting_change(
+        &self,
+        name: &str,
+        new: impl FnOnce(Option<&Value>) -> Option<Value>,
+    ) -> Result<Option<TreeChange>, StoreError> {
+        let file = SettingsFile::Config;
+        let (bytes, expect) = self.settings_bytes(file)?;
+        let mut fields: Map<String, Value> = match bytes.as_deref().map(serde_json::from_slice) {
+            None => Map::new(),
+            Some(Ok(fields)) => fields,
+            Some(Err(reason)) => {
+                self.quarantine_copy(file, &bytes.unwrap_or_default(), reason.to_string()).map(|()| Map::new())?
+            }
         };
+        let Some(value) = new(fields.get(name)) else { return Ok(None) };
         fields.insert(name.to_owned(), value);
         let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
         bytes.push(b'\n');
-        atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io("saving config.json"))
+        Ok(Some(TreeChange::write(TreePath::Settings(file), &bytes, expect)))
+    }
+
+    /// Makes the change that `plan` derives from the files, and plans again if one of them changed in between. Returns
+    /// `false` if nothing was to be changed.
+    pub(super) fn edit(
+        &self,
+        plan: impl Fn(&Self) -> Result<Option<TreeChange>, StoreError>,
+    ) -> Result<bool, StoreError> {
+        while let Some(change) = plan(self)? {
+            match self.commit(&[change]) {
+                // Whoever was faster has made progress, so this ends.
+                Err(StoreError::Conflict { .. }) => {}
+                committed => return committed.map(|()| true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a settings file, and returns what a change of it expects; no bytes if there is no file.
+    pub(super) fn settings_bytes(&self, file: SettingsFile) -> Result<(Option<Vec<u8>>, Expect), StoreError> {
+        match self.root().read(file.name()) {
+            Ok(bytes) => {
+                let expect = Expect::Etag(etag(&bytes));
+                Ok((Some(bytes), expect))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((None, Expect::Absent)),
+            Err(error) => Err(StoreError::io(format!("reading {}", file.name()))(error)),
+        }
+    }
+
+    /// Writes a settings file, or removes it.
+    pub(super) fn replace_settings(&self, file: SettingsFile, bytes: Option<&[u8]>) -> Result<(), StoreError> {
+        let written = match bytes {
+            Some(bytes) => atomic::replace(self.root(), file.name(), bytes, 0o600),
+            None => self.root().remove_file(file.name()).and_then(|()| atomic::sync_dir(self.root())),
+        };
+        written.map_err(StoreError::io(format!("saving {}", file.name())))?;
+        if let (SettingsFile::Trusted, Some(bytes)) = (file, bytes) {
+            self.drop_texts(bytes);
+        }
+        Ok(())
     }
 
     /// Reads the fields of the file; empty if it cannot be read. Never changes the file.
     pub(super) fn settings_file(&self) -> Map<String, Value> {
-        let bytes = self.root().read(FILE).unwrap_or_default();
+        let bytes = self.root().read(SettingsFile::Config.name()).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+}
+
+fn rules(value: Option<&Value>) -> Vec<RememberedCall> {
+    let rules = value.and_then(Value::as_array).into_iter().flatten();
+    rules.filter_map(|rule| RememberedCall::deserialize(rule).ok()).collect()
+}
+
+#[cfg(test)]
+impl Home {
+    fn set_rag_mode(&self, rag_mode: bool) -> Result<bool, StoreError> {
+        self.edit(|home| home.settings_change(&Settings { rag_mode }))
     }
 }
 
@@ -132,6 +206,24 @@ mod tests {
         home.set_rag_mode(true).unwrap();
         assert!(home.settings().rag_mode);
         let text = std::fs::read_to_string(folder.path().join("config.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), serde_json::json!({"mine": 1, "rag_mode": true}));
+    }
+
+    #[test]
+    fn edit_keeps_what_another_program_wrote_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, file) = (Home::open(folder.path()).unwrap(), folder.path().join("config.json"));
+        std::fs::write(&file, "{}").unwrap();
+        let plans = std::cell::Cell::new(0);
+        let edited = home.edit(|home| {
+            let change = home.settings_change(&Settings { rag_mode: true });
+            if plans.replace(plans.get() + 1) == 0 {
+                std::fs::write(&file, r#"{"mine": 1}"#).unwrap();
+            }
+            change
+        });
+        assert_eq!((edited.unwrap(), plans.get()), (true, 2));
+        let text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), serde_json::json!({"mine": 1, "rag_mode": true}));
     }
 }

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::settings::SettingsFile;
+
 /// The result of [`write_if_missing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedFile {
@@ -18,7 +20,7 @@ pub fn is_unused(home: &Path) -> bool {
         let entries = std::fs::read_dir(home.join(folder)).into_iter().flatten().flatten();
         entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")).map(|entry| entry.path())
     };
-    let used = || shown("sessions").any(|path| path.is_file()) || home.join(super::trusted::FILE).exists();
+    let used = || shown("sessions").any(|path| path.is_file()) || home.join(SettingsFile::Trusted.name()).exists();
     !home.join("workspace").is_dir() || !(shown("workspace").next().is_some() || used())
 }
 

@@ -4,6 +4,7 @@
 //! Every call that writes takes the [`Claim`] of [`SessionLog::claim`](super::SessionLog::claim); with a void claim it
 //! returns [`StoreError::Fenced`] and changes nothing.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::changes::{FileChange, FileMode, FileState};
@@ -12,6 +13,7 @@ use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::session_log::{ClaimedHome, SessionLog};
+use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use crate::domain::{AlwaysAllowedCall, Place, SessionId};
@@ -45,10 +47,32 @@ impl OwnedHome {
     }
 }
 
+/// A file that a change can name: one of those that people and tools use, or one of the store's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreePath {
+    Place(Place),
+    Settings(SettingsFile),
+}
+
+impl From<Place> for TreePath {
+    fn from(place: Place) -> Self {
+        Self::Place(place)
+    }
+}
+
+impl fmt::Display for TreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(place) => place.fmt(f),
+            Self::Settings(file) => f.write_str(file.name()),
+        }
+    }
+}
+
 /// A change of one file, on the condition that the file is what is expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeChange {
-    pub path: Place,
+    pub path: TreePath,
     pub expect: Expect,
     /// The new content; `None` removes the file.
     pub to: Option<Arc<[u8]>>,
@@ -57,11 +81,11 @@ pub struct TreeChange {
 }
 
 impl TreeChange {
-    pub fn write(path: Place, bytes: &[u8], expect: Expect) -> Self {
-        Self { path, expect, to: Some(bytes.into()), mode: None }
+    pub fn write(path: impl Into<TreePath>, bytes: &[u8], expect: Expect) -> Self {
+        Self { path: path.into(), expect, to: Some(bytes.into()), mode: None }
     }
 
-    pub(super) fn to_state(path: Place, state: Option<FileState>) -> Self {
+    pub(super) fn to_state(path: TreePath, state: Option<FileState>) -> Self {
         let mode = state.as_ref().map(|state| state.mode);
         Self { path, expect: Expect::Anything, to: state.map(|state| state.bytes.into()), mode }
     }
@@ -70,7 +94,7 @@ impl TreeChange {
 impl From<&FileChange> for TreeChange {
     fn from(FileChange { path, before, after }: &FileChange) -> Self {
         let expect = before.as_ref().map_or(Expect::Absent, |before| Expect::Etag(etag(&before.bytes)));
-        let change = Self { expect, ..Self::to_state(path.clone(), after.clone()) };
+        let change = Self { expect, ..Self::to_state(path.clone().into(), after.clone()) };
         match before {
             // Keeps a mode that a person has set since then.
             Some(before) => Self { mode: change.mode.filter(|mode| *mode != before.mode), ..change },
@@ -160,9 +184,7 @@ impl Tree {
     /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
     /// trusted.
     pub async fn initialize_trust(&self, claim: Claim, shipped: Vec<(Place, Vec<u8>)>) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.initialize_trust(&shipped)).await,
-        }
+        self.edit(claim, move |home| home.initial_trust(&shipped)).await.map(drop)
     }
 
     /// Trusts this content at this path; the file need not exist yet. Ignores paths outside skills/.
@@ -170,11 +192,7 @@ impl Tree {
     /// # Errors
     /// Returns an error if the list cannot be written. Then the content is not trusted.
     pub async fn trust(&self, claim: Claim, version: TrustedContent) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => {
-                fenced(home, claim, move |home| home.trust(&version.path, &version.bytes, version.by)).await
-            }
-        }
+        self.edit(claim, move |home| home.trust_change(&version.path, &version.bytes, version.by)).await.map(drop)
     }
 
     /// Trusts the current version of a file, whatever its size.
@@ -182,19 +200,15 @@ impl Tree {
     /// # Errors
     /// Returns the errors of [`Tree::trust`], and an error if the file cannot be read.
     pub async fn trust_file(&self, claim: Claim, path: Place, by: TrustedBy) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.trust_file(&path, by)).await,
-        }
+        self.edit(claim, move |home| home.trust_file_change(&path, by)).await.map(drop)
     }
 
-    /// Switches between memory as a whole (off) and memory that is searched (on).
+    /// Stores the settings of the page.
     ///
     /// # Errors
     /// Returns an error if config.json cannot be written.
-    pub async fn set_rag_mode(&self, claim: Claim, on: bool) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.set_rag_mode(on)).await,
-        }
+    pub async fn save_settings(&self, claim: Claim, settings: Settings) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.settings_change(&settings)).await.map(drop)
     }
 
     /// Adds a call to those that are always allowed.
@@ -202,9 +216,7 @@ impl Tree {
     /// # Errors
     /// Returns an error if config.json cannot be written.
     pub async fn remember(&self, claim: Claim, call: AlwaysAllowedCall) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.remember(&call)).await,
-        }
+        self.edit(claim, move |home| home.remember_change(&call)).await.map(drop)
     }
 
     /// Removes a call from those that are always allowed. Returns `false` if it is not one of them.
@@ -212,8 +224,18 @@ impl Tree {
     /// # Errors
     /// Returns an error if config.json cannot be written.
     pub async fn forget_remembered(&self, claim: Claim, id: String) -> Result<bool, StoreError> {
+        self.edit(claim, move |home| home.forget_change(&id)).await
+    }
+
+    /// Makes the change that `plan` derives from the files, and plans again if one of them changed in between. Returns
+    /// `false` if nothing was to be changed.
+    async fn edit(
+        &self,
+        claim: Claim,
+        plan: impl Fn(&Home) -> Result<Option<TreeChange>, StoreError> + Send + 'static,
+    ) -> Result<bool, StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.forget_remembered(&id)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.edit(plan)).await,
         }
     }
 }
@@ -265,7 +287,7 @@ mod tests {
         tree.commit(old, vec![write(&place("memory/b.md"), "deleted")]).await.unwrap();
         let trash = tree.trash(old, &place("memory/b.md"), Expect::Anything).await.unwrap();
         tree.initialize_trust(old, Vec::new()).await.unwrap();
-        log.release(old);
+        log.release(old).await.unwrap();
 
         let before = contents(folder.path());
         let rule = || {
@@ -283,7 +305,7 @@ mod tests {
             tree.initialize_trust(old, Vec::new()).await.err(),
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
-            tree.set_rag_mode(old, true).await.err(),
+            tree.save_settings(old, Settings { rag_mode: true }).await.err(),
             tree.remember(old, rule()).await.err(),
             tree.forget_remembered(old, "r".to_owned()).await.err(),
         ];
@@ -307,7 +329,7 @@ mod tests {
         // A dangling link: there is no file, and none can be created.
         std::os::unix::fs::symlink("nowhere", at("memory/link")).unwrap();
         let change = |path: &str, to: Option<&[u8]>| TreeChange {
-            path: place(path),
+            path: place(path).into(),
             expect: Expect::Anything,
             to: to.map(Arc::from),
             mode: None,

@@ -17,12 +17,15 @@ use sha2::{Digest, Sha256};
 
 use super::atomic;
 use super::error::StoreError;
+use super::files::Expect;
 use super::home::Home;
 use super::listing::{self, FileEntry, FolderScan, Unlisted, is_too_deep};
+use super::settings::SettingsFile;
+use super::tree::{TreeChange, TreePath};
 use crate::clock;
 use crate::domain::{FileStamp, Place, Root};
 
-pub(super) const FILE: &str = "trusted.json";
+const FILE: SettingsFile = SettingsFile::Trusted;
 pub(super) const TEXTS: &str = "storage/trusted";
 /// Maximum number of trusted versions per path; beyond it, the version trusted longest ago is no longer trusted.
 const MAX_VERSIONS: usize = 200;
@@ -95,6 +98,21 @@ impl SkillFiles {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
 
+/// What `trusted.json` holds, and what a change of it expects.
+struct RecordedTrust {
+    record: TrustRecord,
+    state: RecordState,
+    expect: Expect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RecordState {
+    /// This home never recorded trust before.
+    Missing,
+    Damaged,
+    Whole,
+}
+
 /// The result of the last scan of skills/, so that the next scan reads only what has changed.
 pub(super) struct TrustCache {
     scan: FolderScan,
@@ -137,44 +155,40 @@ impl TrustRecord {
         });
         Ok(Self(record.collect()))
     }
+
+    fn change(&self, expect: Expect) -> TreeChange {
+        let mut bytes = serde_json::to_vec_pretty(&self.0).expect("versions are JSON");
+        bytes.push(b'\n');
+        TreeChange::write(TreePath::Settings(FILE), &bytes, expect)
+    }
 }
 
 impl Home {
-    /// Initializes trust; called at each start. Always trusts files with the `shipped` content, and all existing files if
-    /// this home never recorded trust before. Moves a damaged list to quarantine; it trusts nothing.
+    /// Initializes trust; called at each start. Returns the change that trusts files with the `shipped` content, and all
+    /// existing files if this home never recorded trust before. Copies a damaged list to quarantine; it trusts nothing.
     ///
     /// # Errors
-    /// Returns an error if the files cannot be listed, or if the list cannot be read or written. Then no further version is
-    /// trusted.
-    pub(super) fn initialize_trust(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
-        let _one_writer = self.edit_lock();
-        let (mut record, known) = match self.read_trust_file()? {
-            None => (TrustRecord::default(), None),
-            Some(bytes) => match TrustRecord::parse(&bytes) {
-                Ok(record) => (record.clone(), Some(record)),
-                Err(reason) => {
-                    self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
-                    self.write_trust_record(&TrustRecord::default())?;
-                    (TrustRecord::default(), Some(TrustRecord::default()))
-                }
-            },
-        };
+    /// Returns an error if the files cannot be listed, or if the list cannot be read.
+    pub(super) fn initial_trust(&self, shipped: &[(Place, Vec<u8>)]) -> Result<Option<TreeChange>, StoreError> {
+        let RecordedTrust { mut record, state, expect } = self.recorded_trust()?;
+        let before = record.clone();
         let came: BTreeMap<&Place, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
         let mut scan = FolderScan::with_hidden();
         self.rescan(&Root::Skills, &mut scan)?;
         for file in scan.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
-            let by = match (came.get(&file.path) == Some(&hash), &known) {
+            let by = match (came.get(&file.path) == Some(&hash), state) {
                 (true, _) => TrustedBy::Starter,
-                (false, None) => TrustedBy::FirstStart,
-                (false, Some(_)) => continue,
+                (false, RecordState::Missing) => TrustedBy::FirstStart,
+                (false, RecordState::Damaged | RecordState::Whole) => continue,
             };
             if !record.contains(&file.path, &hash) {
                 self.keep_text_of(&file.path, &self.read_bytes(&file.path).unwrap_or_default());
                 record.add(&file.path, TrustedVersion { sha256: hash, at: clock::now(), by });
             }
         }
-        if known.as_ref() == Some(&record) { Ok(()) } else { self.write_trust_record(&record) }
+        let is_recorded = state == RecordState::Whole && record == before;
+        Ok((!is_recorded).then(|| record.change(expect)))
     }
 
     /// Whether this content of a file is trusted. Always true for files outside skills/, never true for files in skills/
@@ -183,42 +197,54 @@ impl Home {
         !path.root().is_pinned() || (!is_too_deep(path) && self.trust_record().contains(path, &sha256(bytes)))
     }
 
-    /// Trusts this content at this path; the file need not exist yet. Ignores paths outside skills/ and paths that are too
-    /// deep to be listed.
+    /// Returns the change that trusts this content at this path; the file need not exist yet. `None` for paths outside
+    /// skills/ and paths that are too deep to be listed.
     ///
     /// # Errors
-    /// Returns an error if the list cannot be written. Then the content is not trusted.
-    pub(super) fn trust(&self, path: &Place, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
+    /// Returns an error if the list cannot be read.
+    pub(super) fn trust_change(
+        &self,
+        path: &Place,
+        bytes: &[u8],
+        by: TrustedBy,
+    ) -> Result<Option<TreeChange>, StoreError> {
         self.keep_text_of(path, bytes);
-        self.add(path, sha256(bytes), by)
+        self.trusted_version(path, sha256(bytes), by)
     }
 
-    /// Trusts the current version of a file, whatever its size.
+    /// Returns the change that trusts the current version of a file, whatever its size.
     ///
     /// # Errors
-    /// Returns the errors of [`Home::trust`], and an error if the file cannot be read.
-    pub(super) fn trust_file(&self, path: &Place, by: TrustedBy) -> Result<(), StoreError> {
+    /// Returns the errors of [`Home::trust_change`], and an error if the file cannot be read.
+    pub(super) fn trust_file_change(&self, path: &Place, by: TrustedBy) -> Result<Option<TreeChange>, StoreError> {
         match self.read_bytes(path) {
-            Err(StoreError::TooLarge { .. }) => self.add(path, self.hash_whole(path)?, by),
-            bytes => self.trust(path, &bytes?, by),
+            Err(StoreError::TooLarge { .. }) => self.trusted_version(path, self.hash_whole(path)?, by),
+            bytes => self.trust_change(path, &bytes?, by),
         }
     }
 
-    fn add(&self, path: &Place, sha256: String, by: TrustedBy) -> Result<(), StoreError> {
+    fn trusted_version(&self, path: &Place, sha256: String, by: TrustedBy) -> Result<Option<TreeChange>, StoreError> {
         if !path.root().is_pinned() || is_too_deep(path) {
-            return Ok(());
+            return Ok(None);
         }
-        let _one_writer = self.edit_lock();
-        let mut record = match self.read_trust_file()?.as_deref().map(TrustRecord::parse) {
-            None => TrustRecord::default(),
-            Some(Ok(record)) => record,
+        let RecordedTrust { mut record, expect, .. } = self.recorded_trust()?;
+        record.add(path, TrustedVersion { sha256, at: clock::now(), by });
+        Ok(Some(record.change(expect)))
+    }
+
+    /// Reads the list for a change. Copies a damaged one to quarantine.
+    fn recorded_trust(&self) -> Result<RecordedTrust, StoreError> {
+        let (bytes, expect) = self.settings_bytes(FILE)?;
+        let (record, state) = match bytes.as_deref().map(TrustRecord::parse) {
+            None => (TrustRecord::default(), RecordState::Missing),
+            Some(Ok(record)) => (record, RecordState::Whole),
             Some(Err(reason)) => {
-                self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
-                TrustRecord::default()
+                let reason = format!("{reason}; no skill is trusted any more");
+                self.quarantine_copy(FILE, &bytes.unwrap_or_default(), reason)?;
+                (TrustRecord::default(), RecordState::Damaged)
             }
         };
-        record.add(path, TrustedVersion { sha256, at: clock::now(), by });
-        self.write_trust_record(&record)
+        Ok(RecordedTrust { record, state, expect })
     }
 
     /// Returns the version of a file that was trusted last, with its text if that was kept.
@@ -288,34 +314,18 @@ impl Home {
     /// Returns the trusted versions. Rereads the file unless its stamp is the same and older than the resolution of any
     /// clock.
     fn trust_record_cached(&self, known: &mut Option<(FileStamp, Arc<TrustRecord>)>) -> Arc<TrustRecord> {
-        let meta = self.root().symlink_metadata(FILE).ok();
+        let meta = self.root().symlink_metadata(FILE.name()).ok();
         let stamp = meta.as_ref().map(listing::stamp);
         if let (Some(stamp), Some((of, record))) = (stamp, known.as_ref())
             && stamp == *of
         {
             return record.clone();
         }
-        let bytes = self.read_trust_file().ok().flatten().unwrap_or_default();
+        let bytes = self.root().read(FILE.name()).unwrap_or_default();
         let record = Arc::new(TrustRecord::parse(&bytes).unwrap_or_default());
         let is_settled = |meta: &Metadata| clock::now() - meta.ctime() as f64 > MIN_SETTLED_AGE.as_secs_f64() + 1.0;
         *known = stamp.filter(|_| meta.is_some_and(|meta| is_settled(&meta))).map(|stamp| (stamp, record.clone()));
         record
-    }
-
-    fn read_trust_file(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.root().read(FILE) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::io(format!("reading {FILE}"))(error)),
-        }
-    }
-
-    fn write_trust_record(&self, record: &TrustRecord) -> Result<(), StoreError> {
-        let mut bytes = serde_json::to_vec_pretty(&record.0).expect("versions are JSON");
-        bytes.push(b'\n');
-        atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io(format!("saving {FILE}")))?;
-        self.drop_texts(record);
-        Ok(())
     }
 
     fn hash_whole(&self, path: &Place) -> Result<String, StoreError> {
@@ -349,8 +359,9 @@ impl Home {
         }
     }
 
-    /// Removes texts that are not the last trusted version of any path.
-    fn drop_texts(&self, record: &TrustRecord) {
+    /// Removes texts that are not the last trusted version of any path, after `trusted.json` was written.
+    pub(super) fn drop_texts(&self, record: &[u8]) {
+        let record = TrustRecord::parse(record).unwrap_or_default();
         let last: BTreeSet<&str> =
             record.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
         let Ok(texts) = self.texts() else { return };
@@ -365,6 +376,21 @@ impl Home {
 
 fn sha256(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+impl Home {
+    fn initialize_trust(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
+        self.edit(|home| home.initial_trust(shipped)).map(drop)
+    }
+
+    pub fn trust(&self, path: &Place, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
+        self.edit(|home| home.trust_change(path, bytes, by)).map(drop)
+    }
+
+    fn trust_file(&self, path: &Place, by: TrustedBy) -> Result<(), StoreError> {
+        self.edit(|home| home.trust_file_change(path, by)).map(drop)
+    }
 }
 
 #[cfg(test)]
@@ -450,14 +476,16 @@ mod tests {
     fn damaged_trust_list_trusts_nothing() {
         let (folder, home) = home(&[(SKILL, "one")]);
         home.initialize_trust(&[]).unwrap();
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(FILE.name());
         let whole = std::fs::read_to_string(&file).unwrap();
         for damaged in [&whole[..whole.len() / 2], "", "[]", "null"] {
             std::fs::write(&file, damaged).unwrap();
             assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}");
+            home.initial_trust(&[]).unwrap().expect("an empty list");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), damaged, "it is there until it is replaced");
             home.initialize_trust(&[]).unwrap();
             let moved = home.quarantined().pop().unwrap();
-            assert_eq!(moved.file, FILE);
+            assert_eq!(moved.file, FILE.name());
             assert_eq!(std::fs::read_to_string(folder.path().join(moved.moved_to)).unwrap(), damaged);
             home.initialize_trust(&[]).unwrap();
             assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}: an empty list is no first start");
@@ -469,7 +497,7 @@ mod tests {
         assert_eq!(names(&home), []);
         std::fs::write(&file, "{").unwrap();
         home.trust(&path("skills/z"), b"z", TrustedBy::Person).unwrap();
-        assert_eq!((names(&home).len(), home.quarantined().len()), (1, 5));
+        assert_eq!((names(&home).len(), home.quarantined().len()), (1, 9));
     }
 
     #[test]
@@ -493,11 +521,11 @@ mod tests {
     fn trust_list_is_unreachable_by_path() {
         let (folder, home) = home(&[(SKILL, "one")]);
         home.initialize_trust(&[]).unwrap();
-        for name in [FILE, "storage/trusted/x"] {
+        for name in [FILE.name(), "storage/trusted/x"] {
             assert_eq!(Place::parse(name), Err(BadPath::Outside(name.to_owned())));
         }
         use std::os::unix::fs::PermissionsExt;
-        assert_eq!(std::fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(folder.path().join(FILE.name())).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -191,5 +191,5 @@ async fn damaged_snapshot_moves_aside_and_journal_stays() {
     }
     let aside = files(&folder.path().join("storage/quarantine"));
     assert_eq!((home.home.quarantined().len(), aside.len()), (14, 14));
-    assert!(home.log.list(Default::default()).await.unwrap().iter().all(|session| session.title == "kept"));
+    assert!(home.log.list(home.claim, Default::default()).await.unwrap().iter().all(|session| session.title == "kept"));
 }

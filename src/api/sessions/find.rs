@@ -74,12 +74,7 @@ pub async fn find(caller: Caller, Query(looked): Query<SearchSessionsQuery>) -> 
     };
     let running = running(&caller).await?;
     let log = &caller.tenant().log;
-    let mut found = log
-        .scan(move |stored| {
-            let session = running.get(&stored.id).cloned().or_else(|| stored.read().map(Arc::new))?;
-            in_session(&wanted, &stored.id, &session)
-        })
-        .await?;
+    let mut found = log.scan(running, move |id, session| in_session(&wanted, id, session)).await?;
     found.sort_by(|a, b| {
         (b.in_title, b.updated_at).partial_cmp(&(a.in_title, a.updated_at)).unwrap_or_else(|| a.id.cmp(&b.id))
     });

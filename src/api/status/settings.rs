@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::engine::{Notice, blocking};
+use crate::store::Settings;
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RagMode {
@@ -30,7 +31,7 @@ pub async fn set_rag_mode(
 ) -> Result<Json<RagMode>, ApiError> {
     let Json(RagMode { enabled }) = request?;
     let tenant = caller.tenant();
-    tenant.tree.set_rag_mode(tenant.claim, enabled).await?;
+    tenant.tree.save_settings(tenant.claim, Settings { rag_mode: enabled }).await?;
     tenant.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
     if enabled {
         let memory = tenant.memory.clone();

@@ -1,0 +1,113 @@
+//! The writer of one session: an enum with one variant for each backend, like the session log that makes it.
+
+use std::sync::Arc;
+
+use super::error::StoreError;
+use super::fence::{Claim, blocking};
+use super::home::Home;
+use super::journal::{Durability, Journal};
+use super::sessions::RecordVersion;
+use crate::domain::{Fact, Session, SessionId};
+
+/// Appends the facts of one session and writes its snapshots. One task owns it.
+pub enum SessionWriter {
+    Folder(JournalWriter),
+}
+
+/// Writes a session's journal and snapshot in `sessions/`.
+pub struct JournalWriter {
+    home: Home,
+    claim: Claim,
+    id: SessionId,
+    /// Absent before the first fact, and while a blocking task writes it.
+    journal: Option<Journal>,
+    is_sound: bool,
+}
+
+impl SessionWriter {
+    /// Whether the outcome of every append is known. If it is not, further appends cannot become durable:
+    /// [`Self::checkpoint`] must be called first, which leaves exactly the facts of the session that it is given.
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Self::Folder(writer) => writer.is_sound,
+        }
+    }
+
+    /// Appends facts, all or none. With [`Durability::Synced`] they are on the disk when it returns.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Fenced`] if the claim is void, and an error if the disk fails. Then none of the facts is
+    /// stored, or it is unknown, and [`Self::is_sound`] is false.
+    pub async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(writer) => writer.append(facts, durability).await,
+        }
+    }
+
+    /// Stores the session as a whole and removes the facts that led to it. First moves an existing record whose version is
+    /// not `known` to quarantine, so that it is never overwritten. After an error the facts remain and hold everything.
+    pub async fn checkpoint(
+        &mut self,
+        session: Arc<Session>,
+        known: Option<RecordVersion>,
+    ) -> Result<RecordVersion, StoreError> {
+        match self {
+            Self::Folder(writer) => writer.checkpoint(session, known).await,
+        }
+    }
+}
+
+impl JournalWriter {
+    pub(super) fn new(home: Home, claim: Claim, id: SessionId) -> Self {
+        Self { home, claim, id, journal: None, is_sound: true }
+    }
+
+    async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
+        let mut journal = self.take_journal();
+        let lines = journal.encode(facts);
+        let (journal, written) = match durability {
+            // Passing bytes to the kernel is faster than passing them to another thread.
+            Durability::Buffered => {
+                let written =
+                    self.home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
+                (journal, written)
+            }
+            Durability::Synced => {
+                let claim = self.claim;
+                blocking(&self.home, move |home| {
+                    let written =
+                        home.fence().hold(claim).and_then(|_owned| journal.append_encoded(&lines, durability));
+                    Ok((journal, written))
+                })
+                .await?
+            }
+        };
+        self.is_sound = journal.is_sound();
+        self.journal = Some(journal);
+        written
+    }
+
+    async fn checkpoint(
+        &mut self,
+        session: Arc<Session>,
+        known: Option<RecordVersion>,
+    ) -> Result<RecordVersion, StoreError> {
+        let mut journal = self.take_journal();
+        let (claim, id) = (self.claim, self.id.clone());
+        let (journal, written) = blocking(&self.home, move |home| {
+            let written = home.fence().hold(claim).and_then(|_owned| {
+                let version = home.settle_session(&id, &session, known)?;
+                journal.remove().map(|()| version)
+            });
+            Ok((journal, written))
+        })
+        .await?;
+        self.is_sound = journal.is_sound();
+        self.journal = Some(journal);
+        written
+    }
+
+    fn take_journal(&mut self) -> Journal {
+        self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id))
+    }
+}

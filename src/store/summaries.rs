@@ -1,0 +1,135 @@
+//! The list of sessions: a summary of each, read from the beginning of its file.
+
+use std::collections::{HashMap, HashSet};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::beginning::{Messages, beginning};
+use super::error::StoreError;
+use super::home::Home;
+use super::session_file;
+use super::sessions::file_name;
+use crate::clock;
+use crate::domain::{Outcome, Session, SessionId, Usage};
+
+/// The summary of a session for a list.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct SessionSummary {
+    pub id: String,
+    pub title: String,
+    /// Beginning of the first message, on one line; identifies a session that has no title yet.
+    pub begins: String,
+    pub created_at: f64,
+    pub updated_at: f64,
+    pub message_count: usize,
+    /// Input and output tokens of all works, as counted by the providers.
+    pub tokens: u64,
+    /// Whether the last work failed.
+    pub failed: bool,
+}
+
+impl SessionSummary {
+    /// Returns the summary of a session whose file does not parse; the task that owns the session handles the damage.
+    fn unreadable(id: &SessionId) -> Self {
+        Self {
+            id: id.to_string(),
+            title: String::new(),
+            begins: String::new(),
+            created_at: 0.0,
+            updated_at: 0.0,
+            message_count: 0,
+            tokens: 0,
+            failed: true,
+        }
+    }
+
+    pub fn of(id: &SessionId, session: &Session) -> Self {
+        Self {
+            id: id.to_string(),
+            title: session.title.clone(),
+            begins: session.messages.first().map(|message| beginning(&message.content)).unwrap_or_default(),
+            created_at: session.created_at,
+            updated_at: session.updated_at,
+            message_count: session.messages.len(),
+            tokens: Usage::total_of(session.works.iter().map(|work| &work.usage)),
+            failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
+        }
+    }
+}
+
+/// Summaries by file name, each with the modification time and size of its file.
+pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    created_at: f64,
+    #[serde(default)]
+    updated_at: f64,
+    messages: Messages,
+    #[serde(default)]
+    works: Vec<WorkHead>,
+}
+
+#[derive(Deserialize)]
+struct WorkHead {
+    #[serde(default)]
+    usage: Usage,
+    #[serde(default)]
+    outcome: Option<Outcome>,
+}
+
+impl Home {
+    /// Lists all sessions, most recently updated first. Does not reread files that have not changed since the last call.
+    /// Moves a damaged file to quarantine, unless its session is `in_memory`: then the task that owns the session does so,
+    /// because it knows the content.
+    pub(super) fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
+        let doing = || "listing sessions/";
+        let mut known = std::mem::take(&mut *self.summaries());
+        let mut fresh = SummaryCache::new();
+        for entry in self.sessions_dir().entries().map_err(StoreError::io(doing()))? {
+            let Ok(name) = entry.map_err(StoreError::io(doing()))?.file_name().into_string() else { continue };
+            let Some(id) = name.strip_suffix(".json").and_then(|stem| SessionId::parse(stem).ok()) else { continue };
+            let Ok(meta) = self.sessions_dir().metadata(&name) else { continue };
+            let Ok(modified) = meta.modified().map(cap_std::time::SystemTime::into_std) else { continue };
+            if let Some(kept) = known.remove(&name).filter(|(at, size, _)| *at == modified && *size == meta.len()) {
+                fresh.insert(name, kept);
+            } else if let Some(summary) = self.summary(&id, in_memory)? {
+                fresh.insert(name, (modified, meta.len(), summary));
+            }
+        }
+        let mut list: Vec<_> = fresh.values().map(|(_, _, summary)| summary.clone()).collect();
+        list.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
+        *self.summaries() = fresh;
+        Ok(list)
+    }
+
+    fn summary(&self, id: &SessionId, in_memory: &HashSet<SessionId>) -> Result<Option<SessionSummary>, StoreError> {
+        let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
+        if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
+            return Ok(Some(SessionSummary {
+                id: id.to_string(),
+                title: head.title,
+                begins: beginning(&head.messages.first),
+                created_at: head.created_at,
+                updated_at: head.updated_at,
+                message_count: head.messages.count,
+                tokens: Usage::total_of(head.works.iter().map(|work| &work.usage)),
+                failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
+            }));
+        }
+        // The file has format version 1, or it is damaged.
+        match session_file::parse_foreign(&bytes, clock::now()) {
+            Ok(session) => Ok(Some(SessionSummary::of(id, &session))),
+            Err(_) if in_memory.contains(id) => Ok(Some(SessionSummary::unreadable(id))),
+            Err(reason) => self.quarantine(&file_name(id), reason.to_string()).map(|()| None),
+        }
+    }
+}
+
+fn failed(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, Some(Outcome::Error { .. }))
+}
