@@ -111,13 +111,13 @@ impl Access {
     pub fn accepts(&self, given: Credentials<'_>, source: IpAddr) -> Result<bool, u64> {
         let Some(token) = &self.token else { return Ok(true) };
         let now = Instant::now();
-        self.limiter.check(source, now)?;
+        self.limiter.check(source)?;
         let right = match given {
             Credentials::Token(given) => equal(token.expose_secret(), given),
             Credentials::Code(given) => self.takes(given, now),
         };
         if !right {
-            self.limiter.record_failure(source, now);
+            self.limiter.record_failure(source);
         }
         Ok(right)
     }

@@ -1,62 +1,96 @@
-//! Limits failed logins by source address with a token bucket. Loopback is limited too: other users of this machine and
-//! every page in a browser can reach it.
+//! Limits failed logins by source address. Loopback is limited too: other users of this machine and every page in a browser
+//! can reach it.
 //!
 //! Only failures count, and the source is checked before its credential, so a client with the right token is never
-//! limited. Existing crates (`governor`) count every check and do not fit.
+//! limited. `governor` decides (the generic cell rate algorithm); [`Sources`] is its store, because its own ones count
+//! every check and grow with the number of sources.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use governor::clock::{Clock, MonotonicClock};
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::StateStore;
+use governor::{Quota, RateLimiter};
 
 /// Number of failures allowed at once.
-const BURST: u32 = 20;
+const BURST: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
 /// Time after which one more failure is allowed.
 const REFILL: Duration = Duration::from_secs(15);
-/// Maximum number of sources remembered. A forgotten source has a full bucket again.
+/// Maximum number of sources remembered. A forgotten source may fail as often as a new one.
 const SOURCES: usize = 4096;
 
-/// The buckets of the sources that failed recently.
+/// The sources that failed recently.
+#[derive(Debug)]
+pub struct LoginLimiter<C: Clock = MonotonicClock>(
+    RateLimiter<Attempt, Sources, C, NoOpMiddleware<<C as Clock>::Instant>>,
+);
+
+/// What the store is asked about a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Attempt {
+    /// It is about to try; this changes nothing.
+    Checked(IpAddr),
+    Failed(IpAddr),
+}
+
+/// For each source, the time from which on nothing that it did counts any more.
 #[derive(Debug, Default)]
-pub struct LoginLimiter {
-    by_source: Mutex<HashMap<IpAddr, Bucket>>,
+struct Sources(Mutex<HashMap<IpAddr, Nanos>>);
+
+impl StateStore for Sources {
+    type Key = Attempt;
+
+    fn measure_and_replace<T, F, E>(&self, attempt: &Attempt, measure: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Attempt::Checked(source) | Attempt::Failed(source)) = *attempt;
+        let (outcome, until) = measure(known.get(&source).copied())?;
+        if matches!(attempt, Attempt::Checked(_)) {
+            return Ok(outcome);
+        }
+        if known.len() >= SOURCES
+            && !known.contains_key(&source)
+            && let Some(soonest) = known.iter().min_by_key(|(_, until)| **until).map(|(source, _)| *source)
+        {
+            known.remove(&soonest);
+        }
+        known.insert(source, until);
+        Ok(outcome)
+    }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// When the bucket is full again, if there is no further failure.
-    until: Instant,
+impl Default for LoginLimiter {
+    fn default() -> Self {
+        Self::new(MonotonicClock)
+    }
 }
 
-impl LoginLimiter {
+impl<C: Clock> LoginLimiter<C> {
+    fn new(clock: C) -> Self {
+        let quota = Quota::with_period(REFILL).expect("the period is not zero").allow_burst(BURST);
+        Self(RateLimiter::new(quota, Sources::default(), clock))
+    }
+
     /// Checks whether the source may try now.
     ///
     /// # Errors
-    /// Returns the seconds to wait if the source's bucket is empty. Even the right token is refused then: accepting it
+    /// Returns the seconds to wait if the source has failed too often. Even the right token is refused then: accepting it
     /// would reveal that it is right.
-    pub fn check(&self, source: IpAddr, now: Instant) -> Result<(), u64> {
-        let buckets = self.by_source.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(bucket) = buckets.get(&one_owner(source)) else { return Ok(()) };
-        let used = bucket.until.saturating_duration_since(now);
-        let room = REFILL * (BURST - 1);
-        match used.checked_sub(room) {
-            None | Some(Duration::ZERO) => Ok(()),
-            Some(over) => Err(over.as_secs() + 1),
-        }
+    pub fn check(&self, source: IpAddr) -> Result<(), u64> {
+        let checked = self.0.check_key(&Attempt::Checked(one_owner(source)));
+        checked.map_err(|wait| wait.wait_time_from(self.0.clock().now()).as_secs() + 1)
     }
 
-    pub fn record_failure(&self, source: IpAddr, now: Instant) {
-        let mut buckets = self.by_source.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= SOURCES {
-            buckets.retain(|_, bucket| bucket.until > now);
-        }
-        if buckets.len() >= SOURCES
-            && let Some(soonest) = buckets.iter().min_by_key(|(_, bucket)| bucket.until).map(|(source, _)| *source)
-        {
-            buckets.remove(&soonest);
-        }
-        let bucket = buckets.entry(one_owner(source)).or_insert(Bucket { until: now });
-        bucket.until = bucket.until.max(now) + REFILL;
+    pub fn record_failure(&self, source: IpAddr) {
+        // A source that may not fail once more is refused before its next attempt anyway.
+        let _ = self.0.check_key(&Attempt::Failed(one_owner(source)));
     }
 }
 
@@ -74,34 +108,52 @@ fn one_owner(source: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use governor::clock::FakeRelativeClock;
+
+    fn limiter() -> (LoginLimiter<FakeRelativeClock>, FakeRelativeClock) {
+        let clock = FakeRelativeClock::default();
+        (LoginLimiter::new(clock.clone()), clock)
+    }
 
     #[test]
     fn twenty_failures_limit_attempts_to_four_a_minute() {
-        let (limiter, now, here) = (LoginLimiter::default(), Instant::now(), IpAddr::from([127, 0, 0, 1]));
-        for _ in 0..BURST {
-            assert_eq!(limiter.check(here, now), Ok(()));
-            limiter.record_failure(here, now);
+        let ((limiter, clock), here) = (limiter(), IpAddr::from([127, 0, 0, 1]));
+        for _ in 0..BURST.get() {
+            assert_eq!(limiter.check(here), Ok(()));
+            limiter.record_failure(here);
         }
-        let wait = limiter.check(here, now).unwrap_err();
+        let wait = limiter.check(here).unwrap_err();
         assert!((1..=16).contains(&wait), "{wait}");
-        assert_eq!(limiter.check([10, 0, 0, 1].into(), now), Ok(()), "others are not held up");
-        let later = now + REFILL;
-        assert_eq!(limiter.check(here, later), Ok(()));
-        limiter.record_failure(here, later);
-        assert!(limiter.check(here, later).is_err());
-        assert_eq!(limiter.check(here, now + REFILL * (BURST + 1)), Ok(()));
+        assert_eq!(limiter.check([10, 0, 0, 1].into()), Ok(()), "others are not held up");
+        clock.advance(REFILL);
+        assert_eq!(limiter.check(here), Ok(()));
+        limiter.record_failure(here);
+        assert!(limiter.check(here).is_err());
+        clock.advance(REFILL * BURST.get());
+        for _ in 0..BURST.get() {
+            assert_eq!(limiter.check(here), Ok(()));
+            limiter.record_failure(here);
+        }
+        assert!(limiter.check(here).is_err());
+    }
+
+    #[test]
+    fn checks_that_end_well_are_never_limited() {
+        let ((limiter, _), here) = (limiter(), IpAddr::from([127, 0, 0, 1]));
+        assert!((0..10 * BURST.get()).all(|_| limiter.check(here).is_ok()));
+        assert!(limiter.0.into_state_store().0.into_inner().unwrap().is_empty());
     }
 
     #[test]
     fn ipv6_neighbours_share_a_bucket_and_memory_is_bounded() {
-        let (limiter, now) = (LoginLimiter::default(), Instant::now());
+        let (limiter, _) = limiter();
         let address = |last: u16| IpAddr::from([0x2001, 0xdb8, 1, 2, 3, 4, 5, last]);
-        (0..BURST as u16).for_each(|last| limiter.record_failure(address(last), now));
-        assert!(limiter.check(address(999), now).is_err());
+        (0..BURST.get() as u16).for_each(|last| limiter.record_failure(address(last)));
+        assert!(limiter.check(address(999)).is_err());
         for n in 0..3 * SOURCES as u32 {
-            limiter.record_failure(IpAddr::from(n.to_be_bytes()), now);
+            limiter.record_failure(IpAddr::from(n.to_be_bytes()));
         }
-        assert!(limiter.by_source.lock().unwrap().len() <= SOURCES);
-        assert!(limiter.check(address(999), now).is_err(), "flooding does not wash away who was held up");
+        assert!(limiter.check(address(999)).is_err(), "flooding does not wash away who was held up");
+        assert!(limiter.0.into_state_store().0.into_inner().unwrap().len() <= SOURCES);
     }
 }
