@@ -51,7 +51,7 @@ async fn resting(report: &mut Report, server: &Server, when: &str) -> io::Result
     Ok(())
 }
 
-/// Sends the requests that a browser sends when it opens the page on a session.
+/// Sends the requests that a browser sends when it opens the page on a session, and opens every folder and file.
 async fn page_load(connection: &mut Connection, id: &str) -> io::Result<()> {
     let page = connection.get("/").await?;
     let page = String::from_utf8_lossy(&page.body).into_owned();
@@ -65,9 +65,16 @@ async fn page_load(connection: &mut Connection, id: &str) -> io::Result<()> {
     }
     let mut files = Vec::new();
     for root in ["workspace", "memory", "skills", "knowledge"] {
-        let list = connection.get(&format!("/api/files/list?root={root}")).await?.json()?;
-        let entries = list["files"].as_array().into_iter().flatten();
-        files.extend(entries.filter_map(|file| file["path"].as_str().map(str::to_owned)));
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let content = connection.get(&format!("/api/files/folder?path={folder}")).await?.json()?;
+            let paths = |kind: &str| {
+                let entries = content[kind].as_array().into_iter().flatten();
+                entries.filter_map(|entry| entry["path"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+            };
+            files.extend(paths("files"));
+            folders.extend(paths("folders"));
+        }
     }
     for file in &files {
         connection.get(&format!("/api/files?path={file}")).await?;

@@ -18,7 +18,7 @@ use crate::prompt::history::{VisionSupport, retrieved_text};
 use crate::prompt::pictures;
 use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 use crate::provider::{Client, Finish, ModelRequest, ProviderError};
-use crate::store::Home;
+use crate::store::{Home, RequestPosition};
 use crate::tokens::Counter;
 use crate::tools::{Policy, ToolSet};
 
@@ -347,7 +347,11 @@ impl Run {
             retrieved: retrieved_text(attempt.context.hits.unwrap_or_default()).into(),
             dropped: next.dropped,
             work_id: recorder.work_id().clone(),
-            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), attempt.number),
+            position: RequestPosition {
+                seq: recorder.session().seq,
+                dialogue: recorder.dialogues().saturating_sub(1),
+                attempt: attempt.number,
+            },
         });
         let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
         keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;

@@ -8,7 +8,7 @@ use crate::domain::{ChangedBy, Place, SentPart, SentRequest, SessionId, Usage, W
 use crate::prompt::sent::{OutgoingRequest, take_apart};
 use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
-use crate::store::{Home, StoreError};
+use crate::store::{Home, RequestPosition, StoreError};
 
 /// Returns who wrote the version of a file that has this hash, if known.
 pub type AuthorLookup = Arc<dyn Fn(&Place, &str) -> Option<ChangedBy> + Send + Sync>;
@@ -31,8 +31,7 @@ pub struct RequestToKeep {
     pub retrieved: Arc<str>,
     pub dropped: usize,
     pub work_id: WorkId,
-    /// The session's fact number at the start of the run, the number of the exchange, and the number of the attempt.
-    pub place: (u64, u32, u32),
+    pub position: RequestPosition,
 }
 
 /// A request whose record is being written.
@@ -67,13 +66,13 @@ impl RequestKeeper {
         let endpoint = self.client.endpoint();
         request.at = crate::clock::now();
         request.work_id = envelope.work_id.clone();
-        (_, request.dialogue, request.attempt) = envelope.place;
+        RequestPosition { dialogue: request.dialogue, attempt: request.attempt, .. } = envelope.position;
         request.provider = endpoint.profile.kind.name().to_lowercase();
         request.model.clone_from(&endpoint.model);
         request.dropped = envelope.dropped;
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
-        self.log(self.home.records().keep_request(&self.session, envelope.place, &request, &texts));
+        self.log(self.home.records().keep_request(&self.session, envelope.position, &request, &texts));
         StoredRecord { request, changes }
     }
 
@@ -101,12 +100,12 @@ impl PendingRecord {
         // The run continues whether this succeeds or not.
         let _ = tokio::task::spawn_blocking(move || {
             if keeper.client.changes() != changes {
-                envelope.place.2 += 1;
+                envelope.position.attempt += 1;
                 keeper.write(&envelope, usage);
             } else if usage.is_some() {
                 // The texts are stored already; only the record is written again.
                 request.usage = usage;
-                keeper.log(keeper.home.records().keep_record(&keeper.session, envelope.place, &request));
+                keeper.log(keeper.home.records().keep_record(&keeper.session, envelope.position, &request));
             }
         })
         .await;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::wire::{Frame, MAX_FRAME_SIZE};
-use super::{EXIT_CODE_TIMEOUT, PAGE, READ, REFUSED, page};
+use super::{EXIT_CODE_TIMEOUT, ExtractedText, PAGE, READ, REFUSED, page};
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::helper_output;
 
@@ -59,11 +59,13 @@ fn reply(request: &Frame) -> Frame {
             return page(&request.first, &request.second);
         }
         let kind = DocumentKind::ALL.into_iter().find(|kind| *kind as u8 == request.tag).ok_or(Unreadable::Damaged)?;
-        kind.read(&request.second).map(|text| (String::new(), text))
+        kind.read(&request.second).map(|text| ExtractedText { title: String::new(), text })
     });
     let frame = match read.unwrap_or(Err(Unreadable::Damaged)) {
-        Ok((title, text)) if title.len() + text.len() > MAX_FRAME_SIZE => refused(&Unreadable::TextLimit),
-        Ok((title, text)) => Frame { tag: READ, first: title.into_bytes(), second: text.into_bytes() },
+        Ok(ExtractedText { title, text }) if title.len() + text.len() > MAX_FRAME_SIZE => {
+            refused(&Unreadable::TextLimit)
+        }
+        Ok(ExtractedText { title, text }) => Frame { tag: READ, first: title.into_bytes(), second: text.into_bytes() },
         Err(why) => refused(&why),
     };
     crate::heap::trim_heap();

@@ -48,12 +48,19 @@ pub fn read_documents_if_asked() {
     }
 }
 
-/// Converts a web page; runs in the reader. Returns the title and the text.
-fn page(url: &[u8], html: &[u8]) -> Result<(String, String), Unreadable> {
+/// The text that a reader made of a document or a web page.
+struct ExtractedText {
+    /// Empty if there is none.
+    title: String,
+    text: String,
+}
+
+/// Converts a web page; runs in the reader.
+fn page(url: &[u8], html: &[u8]) -> Result<ExtractedText, Unreadable> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Unreadable::NotUtf8);
     let url: Url = text(url)?.parse().map_err(|_| Unreadable::Damaged)?;
     let Page { title, text } = html::convert(&text(html)?, &url);
-    Ok((title.unwrap_or_default(), text))
+    Ok(ExtractedText { title: title.unwrap_or_default(), text })
 }
 
 /// Extracts text with readers. Cheap to clone; starts nothing before the first document.
@@ -66,7 +73,7 @@ pub struct Extractor {
 
 struct Request {
     frame: Frame,
-    reply: oneshot::Sender<Result<(String, String), Unreadable>>,
+    reply: oneshot::Sender<Result<ExtractedText, Unreadable>>,
 }
 
 impl Extractor {
@@ -85,7 +92,7 @@ impl Extractor {
     /// Returns the reason why the document has no text.
     pub fn read(&self, kind: DocumentKind, bytes: Vec<u8>) -> Result<String, Unreadable> {
         let reply = self.send(Frame { tag: kind as u8, first: Vec::new(), second: bytes });
-        reply.blocking_recv().unwrap_or_else(|_| Err(gone())).map(|(_, text)| text)
+        reply.blocking_recv().unwrap_or_else(|_| Err(gone())).map(|read| read.text)
     }
 
     /// Returns the text of a web page. Dropping the future cancels the extraction.
@@ -94,11 +101,11 @@ impl Extractor {
     /// Returns the reason why the page has no text.
     pub async fn page(&self, url: &Url, html: String) -> Result<Page, Unreadable> {
         let reply = self.send(Frame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
-        let (title, text) = reply.await.unwrap_or_else(|_| Err(gone()))?;
+        let ExtractedText { title, text } = reply.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(Page { title: (!title.is_empty()).then_some(title), text })
     }
 
-    fn send(&self, frame: Frame) -> oneshot::Receiver<Result<(String, String), Unreadable>> {
+    fn send(&self, frame: Frame) -> oneshot::Receiver<Result<ExtractedText, Unreadable>> {
         let (reply, receiver) = oneshot::channel();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.is_none() {

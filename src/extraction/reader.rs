@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::wire::{Frame, FrameHeader, HEADER_SIZE};
-use super::{ARGUMENT, EXIT_CODE_TIMEOUT, READ, REFUSED};
+use super::{ARGUMENT, EXIT_CODE_TIMEOUT, ExtractedText, READ, REFUSED};
 use crate::retrieval::extract::Unreadable;
 use crate::sandbox::{Exit, Helper, Sandbox};
 
@@ -22,7 +22,7 @@ pub struct ReaderProcess {
     served: u32,
 }
 
-type Read = Result<(String, String), Unreadable>;
+type Read = Result<ExtractedText, Unreadable>;
 
 /// Reads a document with the given reader, or with a new one. Returns the reader if it can read another document.
 ///
@@ -73,7 +73,7 @@ impl ReaderProcess {
         let second = self.helper.read(header.second).await?;
         let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
         match header.tag {
-            READ => Ok(Ok((text(first)?, text(second)?))),
+            READ => Ok(Ok(ExtractedText { title: text(first)?, text: text(second)? })),
             REFUSED => Ok(Err(serde_json::from_slice(&first)?)),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }

@@ -165,6 +165,12 @@ impl SearchOptions {
     }
 }
 
+/// A chunk of a file, for display.
+pub struct FileChunk {
+    pub chunk: StoredChunk,
+    pub has_vector: bool,
+}
+
 /// The state of a library, for display.
 pub struct Overview {
     pub files: Vec<FileState>,
@@ -333,17 +339,17 @@ impl Library {
         Ok(self.search(query, SearchOptions { k, near_misses: 0, vector_weight: None })?.hits)
     }
 
-    /// Returns the chunks of a file in order, and whether each has its vector.
+    /// Returns the chunks of a file in order.
     ///
     /// # Errors
     /// Returns an error in the same cases as [`Library::search`].
-    pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<(StoredChunk, bool)>, LibraryError> {
+    pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<FileChunk>, LibraryError> {
         self.refresh()?;
         let view = self.view();
         let Some(snapshot) = &view.snapshot else { return Ok(Vec::new()) };
         let chunks = snapshot.chunks_of(path).map_err(SearchError::from)?;
         let has_vector = |chunk: &StoredChunk| view.store.as_ref().is_some_and(|store| store.has(&chunk.indexed()));
-        Ok(chunks.into_iter().map(|chunk| (has_vector(&chunk), chunk)).map(|(has, chunk)| (chunk, has)).collect())
+        Ok(chunks.into_iter().map(|chunk| FileChunk { has_vector: has_vector(&chunk), chunk }).collect())
     }
 
     pub fn overview(&self) -> Overview {

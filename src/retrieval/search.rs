@@ -1,21 +1,18 @@
 //! One search: queries both retrievers, then fuses and explains their results.
 
-use std::collections::HashMap;
 use std::sync::RwLock;
 use std::time::Instant;
 
 use tantivy::DocAddress;
 
 use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
-use super::fuse::{Candidate, Ranked, ScoredCandidates, VECTOR_WEIGHT, ranked};
+use super::fuse::{VECTOR_WEIGHT, ranked};
+use super::hits::{Answers, best_of_chunks, missed_by};
 use super::late::{self, TokenVectors};
-use super::lexical::{Bm25, IndexSnapshot, TermMatches};
+use super::lexical::{Bm25, IndexSnapshot};
 use super::vectors::{self, Vectors};
-use super::windows::{Candidates, ScoredWindows, Window, WindowLimit, windows};
-use crate::domain::knowledge::{
-    LateScore, LexicalScore, NearMiss, NearMissReason, ScoreExplanation, SearchTimings, SearchedTerm, TermScore,
-    VectorScore, WeightReason, Weights,
-};
+use super::windows::{Candidates, ScoredWindows, WindowLimit, windows};
+use crate::domain::knowledge::{NearMiss, SearchTimings, SearchedTerm, WeightReason, Weights};
 use crate::domain::{Hit, TokenVector};
 
 /// Number of candidates of each retriever, independent of `k`, so that the best hit is the same for every `k`.
@@ -229,7 +226,7 @@ fn highest(values: &[f32], count: usize) -> impl Iterator<Item = usize> + use<> 
     keys.into_iter().map(|key| (key & u64::from(u32::MAX)) as usize)
 }
 
-struct Cosines<'a> {
+pub(super) struct Cosines<'a> {
     /// Exact cosines, best first.
     best: Vec<(DocAddress, f64)>,
     /// All chunks that have a vector, sorted by address; `near` holds their approximate cosines.
@@ -238,171 +235,19 @@ struct Cosines<'a> {
 }
 
 impl Cosines<'_> {
-    fn of(&self, chunk: DocAddress) -> Option<f64> {
+    pub fn of(&self, chunk: DocAddress) -> Option<f64> {
         let exact = self.best.iter().find(|(address, _)| *address == chunk);
         let near = || self.rows.binary_search_by_key(&chunk, |row| row.0).ok().map(|at| f64::from(self.near[at]));
         exact.map(|&(_, cosine)| cosine).or_else(near)
     }
 
     /// Returns how many chunks are nearer to the question.
-    fn nearer_than(&self, cosine: f64) -> u32 {
+    pub fn nearer_than(&self, cosine: f64) -> u32 {
         match self.best.iter().position(|&(_, other)| other <= cosine) {
             Some(at) => at as u32,
             None => self.near.iter().filter(|near| f64::from(**near) > cosine).count() as u32,
         }
     }
-}
-
-/// The windows with the scores of all retrievers.
-struct Answers<'a> {
-    searchable: &'a Searchable<'a>,
-    /// Writing system of the question.
-    script: WritingSystem,
-    matches: &'a [TermMatches],
-    scored: &'a ScoredWindows<'a>,
-    cosines: Option<Cosines<'a>>,
-    /// Score of each window.
-    late: Option<Vec<f64>>,
-    best_of_chunks: Vec<f64>,
-}
-
-/// A window that shares more than this fraction of the shorter window's tokens with a better one is not a separate answer.
-const MAX_SHARED: f64 = 0.25;
-/// The same limit for the second pass, if the first one finds too few windows.
-const MAX_SHARED_FALLBACK: f64 = 0.5;
-
-impl Answers<'_> {
-    fn candidates(&self) -> Vec<Candidate<usize>> {
-        let mut known: HashMap<DocAddress, Option<f64>> = HashMap::new();
-        let mut cosine = |chunk: DocAddress| {
-            *known.entry(chunk).or_insert_with(|| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk)))
-        };
-        let candidate = |(at, window): (usize, &Window)| {
-            let (own, overlapping) = (cosine(window.chunk), window.overlapping_chunk.and_then(&mut cosine));
-            Candidate {
-                address: at,
-                tie_breaker: window.tie_breaker,
-                lexical: window.score,
-                // The texts of both vectors contain the window's centre.
-                cosine: own.map(|own| overlapping.map_or(own, |overlapping| own.max(overlapping))),
-                late: self.late.as_ref().map(|scores| scores[at]),
-                foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
-            }
-        };
-        self.scored.windows.iter().enumerate().map(candidate).collect()
-    }
-
-    /// Returns the best windows that are separate answers, best first; windows of the second pass come last.
-    fn chosen(&self, ranked: &ScoredCandidates<usize>, count: usize) -> Vec<Ranked<usize>> {
-        let shared = |a: usize, b: usize, share: f64| {
-            let (a, b) = (&self.scored.windows[a], &self.scored.windows[b]);
-            f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
-        };
-        let mut chosen: Vec<Ranked<usize>> = Vec::with_capacity(count);
-        for limit in [MAX_SHARED, MAX_SHARED_FALLBACK] {
-            for ranked in ranked.iter() {
-                if chosen.len() >= count {
-                    return chosen;
-                }
-                let window = ranked.candidate.address;
-                let known = |better: &Ranked<usize>| {
-                    better.candidate.address == window || shared(better.candidate.address, window, limit)
-                };
-                if !chosen.iter().any(known) {
-                    chosen.push(ranked);
-                }
-            }
-        }
-        chosen
-    }
-
-    fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
-        let Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused } = ranked;
-        let window = &self.scored.windows[candidate.address];
-        let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
-            score: window.score,
-            rank: 1 + self.chunks_better_than(window.score),
-            share: *lexical_share,
-            terms: self.terms(window),
-        });
-        let vector = candidate.cosine.map(|cosine| VectorScore {
-            cosine,
-            rank: 1 + self.cosines.as_ref().map_or(0, |cosines| cosines.nearer_than(cosine)),
-            share: *vector_share,
-        });
-        let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
-        let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
-        Ok(Hit {
-            text: passage.text,
-            score: *fused,
-            source: passage.source,
-            heading: (!passage.heading.is_empty()).then_some(passage.heading),
-            lines: passage.lines,
-            range: (passage.range.start, passage.range.end),
-            how: Some(ScoreExplanation { rank, vector_weight: *vector_weight, lexical, vector, late }),
-        })
-    }
-
-    /// Returns the score that each word and pair of words contributes.
-    fn terms(&self, window: &Window) -> Vec<TermScore> {
-        let label = |term: usize| self.matches[term].term.label();
-        let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].document_frequency()));
-        let pairs = self
-            .scored
-            .pairs()
-            .iter()
-            .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.document_frequency));
-        let all = words.chain(pairs).zip(self.scored.parts(window)).filter(|(_, (score, _))| *score > 0.0);
-        all.map(|((term, texts), (score, times))| TermScore { term, score, times, texts }).collect()
-    }
-
-    /// Returns how many chunks have a window with a higher score.
-    fn chunks_better_than(&self, score: f64) -> u32 {
-        self.best_of_chunks.partition_point(|&best| best > score) as u32
-    }
-}
-
-/// Returns the best score of each chunk, highest first.
-fn best_of_chunks(windows: &[Window]) -> Vec<f64> {
-    // The windows of a chunk are consecutive.
-    let chunks = windows.chunk_by(|a, b| a.chunk == b.chunk);
-    let mut best: Vec<f64> =
-        chunks.map(|chunk| chunk.iter().fold(0.0, |best, window| window.score.max(best))).collect();
-    best.sort_by(|a, b| b.total_cmp(a));
-    best
-}
-
-/// Explains why `missed` ranks behind `last`, the last hit.
-fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss {
-    let behind = last.fused - missed.fused;
-    let words = missed.lexical_share < last.lexical_share;
-    let meaning = match missed.candidate.late {
-        Some(_) => missed.semantic_score() < last.semantic_score(),
-        None => missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share,
-    };
-    let reason = match (missed.candidate.lexical > 0.0, words, meaning) {
-        (false, ..) => NearMissReason::NoSharedWord,
-        (true, true, true) => NearMissReason::BothWeaker,
-        (true, false, true) => NearMissReason::FartherMeaning,
-        (true, ..) if missed.candidate.cosine.is_none() && last.candidate.cosine.is_some() => {
-            NearMissReason::NoVectorYet
-        }
-        (true, ..) => NearMissReason::WeakerWords,
-    };
-    let shares = |ranked: &Ranked<usize>| {
-        let vector = ranked.candidate.cosine.map(|_| format!(", meaning {:.2}", ranked.vector_share));
-        let late = ranked.candidate.late.map(|_| format!(", piece by piece {:.2}", ranked.late_share));
-        format!("words {:.2}{}{}", ranked.lexical_share, vector.unwrap_or_default(), late.unwrap_or_default())
-    };
-    let what = match reason {
-        NearMissReason::NoSharedWord => "No word of the question stands in it",
-        NearMissReason::WeakerWords => "Its words answer the question less",
-        NearMissReason::FartherMeaning => "Its meaning is farther from the question",
-        NearMissReason::BothWeaker => "Both its words and its meaning are farther from the question",
-        NearMissReason::NoVectorYet => "Its vector is still to be made",
-    };
-    let detail = format!("{what}: {}; the last hit has {}. {behind:.3} points behind.", shares(missed), shares(last));
-    NearMiss { hit, behind, reason, detail }
 }
 
 fn micros(since: Instant) -> u64 {

@@ -16,6 +16,14 @@ pub struct Captured {
     pub total_bytes: u64,
 }
 
+/// Text of limited length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClippedText {
+    pub text: String,
+    /// Whether anything was left out.
+    pub is_clipped: bool,
+}
+
 impl Captured {
     pub fn is_empty(&self) -> bool {
         self.total_bytes == 0
@@ -23,30 +31,31 @@ impl Captured {
 
     /// Returns the text, with a marker where bytes were left out. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
-        self.clip(usize::MAX).0
+        self.clip(usize::MAX).text
     }
 
-    /// Returns at most `limit` characters of the text, from its beginning and its end, and whether anything was left out.
-    /// The marker for omitted bytes does not count.
-    pub fn clip(&self, limit: usize) -> (String, bool) {
+    /// Returns at most `limit` characters of the text, from its beginning and its end. The marker for omitted bytes does not
+    /// count.
+    pub fn clip(&self, limit: usize) -> ClippedText {
         let kept = (self.head.len() + self.tail.len()) as u64;
         if kept == self.total_bytes {
             let whole = [self.head.as_slice(), &self.tail].concat();
             let text = String::from_utf8_lossy(&whole);
             if text.chars().nth(limit).is_none() {
-                return (text.into_owned(), false);
+                return ClippedText { text: text.into_owned(), is_clipped: false };
             }
-            return (join(front(&text, limit - limit / 2), back(&text, limit / 2), self.total_bytes), true);
+            return self.clipped([front(&text, limit - limit / 2), back(&text, limit / 2)]);
         }
         let head = String::from_utf8_lossy(&self.head);
         let tail = String::from_utf8_lossy(&self.tail);
-        (join(front(&head, limit - limit / 2), back(&tail, limit / 2), self.total_bytes), true)
+        self.clipped([front(&head, limit - limit / 2), back(&tail, limit / 2)])
     }
-}
 
-fn join(head: &str, tail: &str, total_bytes: u64) -> String {
-    let left_out = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
-    format!("{head}\n[… {} bytes left out …]\n{tail}", grouped(left_out))
+    fn clipped(&self, [head, tail]: [&str; 2]) -> ClippedText {
+        let left_out = self.total_bytes.saturating_sub((head.len() + tail.len()) as u64);
+        let text = format!("{head}\n[… {} bytes left out …]\n{tail}", grouped(left_out));
+        ClippedText { text, is_clipped: true }
+    }
 }
 
 fn front(text: &str, chars: usize) -> &str {
@@ -146,8 +155,9 @@ mod tests {
     #[test]
     fn truncation_counts_characters_and_states_omission() {
         let captured = collect(1000, &["数据".repeat(10).as_bytes()]);
-        assert_eq!(captured.clip(20), ("数据".repeat(10), false));
-        assert_eq!(captured.clip(4), ("数据\n[… 48 bytes left out …]\n数据".to_owned(), true));
+        assert_eq!(captured.clip(20), ClippedText { text: "数据".repeat(10), is_clipped: false });
+        let text = "数据\n[… 48 bytes left out …]\n数据".to_owned();
+        assert_eq!(captured.clip(4), ClippedText { text, is_clipped: true });
     }
 
     #[test]

@@ -39,7 +39,7 @@ use self::standby::StandbySupervisor;
 use self::user::JobUser;
 use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
 
-pub use captured::{Captured, grouped};
+pub use captured::{Captured, ClippedText, grouped};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
 pub use process::{LineOutcome, Process};

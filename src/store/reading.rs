@@ -29,6 +29,14 @@ pub struct CompactedMessages {
     pub archived_at: f64,
 }
 
+/// The messages of a file in `sessions/archive/`.
+pub struct CompactedContent {
+    pub messages: Vec<Value>,
+    /// Whether this home wrote them: the file has the hash that the session keeps of it, or it existed before this home
+    /// had a key.
+    pub own: bool,
+}
+
 /// A deleted session that can be restored.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct DeletedSession {
@@ -60,12 +68,12 @@ impl SessionFiles {
 
     /// Returns the messages of one file, unchanged.
     pub fn compacted(&self, name: &str) -> Result<Vec<Value>, StoreError> {
-        self.compacted_as(name, None).map(|(messages, _)| messages)
+        self.compacted_as(name, None).map(|content| content.messages)
     }
 
     /// Like [`Self::compacted`], and also returns whether this home wrote the messages. `sha256` is the hash that the
     /// session keeps of the file.
-    pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
+    pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<CompactedContent, StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
         if !is_compacted_file_of(&self.session, name) {
             return Err(missing());
@@ -75,7 +83,7 @@ impl SessionFiles {
         let messages = serde_json::from_slice(&bytes).map_err(|_| missing())?;
         let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
             || self.home.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
-        Ok((messages, own))
+        Ok(CompactedContent { messages, own })
     }
 }
 

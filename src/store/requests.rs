@@ -37,6 +37,23 @@ struct RecordLimits {
     bytes: u64,
 }
 
+/// The position of a request in its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestPosition {
+    /// The session's fact number at the start of the run.
+    pub seq: u64,
+    pub dialogue: u32,
+    pub attempt: u32,
+}
+
+/// A work for which a search is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundWork {
+    pub work: WorkId,
+    /// Number of hits of the search.
+    pub hits: usize,
+}
+
 /// Records for people: requests as they were sent, and what was retrieved. No decision depends on them, and they may be
 /// lost.
 #[derive(Clone)]
@@ -51,15 +68,14 @@ impl Home {
 }
 
 impl Records {
-    /// Stores a request, and those of its texts that are not stored yet. `at` is its position: the session's fact number,
-    /// the dialogue inside the run, the attempt.
+    /// Stores a request, and those of its texts that are not stored yet.
     ///
     /// # Errors
     /// Returns an error if the request cannot be written. Earlier records stay intact.
     pub fn keep_request(
         &self,
         session: &SessionId,
-        at: (u64, u32, u32),
+        at: RequestPosition,
         request: &SentRequest,
         texts: &[SentText],
     ) -> Result<(), StoreError> {
@@ -87,7 +103,7 @@ impl Records {
     pub fn keep_record(
         &self,
         session: &SessionId,
-        at: (u64, u32, u32),
+        at: RequestPosition,
         request: &SentRequest,
     ) -> Result<(), StoreError> {
         let dir = self.requests_of(session);
@@ -131,8 +147,8 @@ impl Records {
         write(&dir, &found_name(work, search.hits.len()), &bytes).map_err(StoreError::io(doing()))
     }
 
-    /// Returns the works with a stored search, each with its number of hits.
-    pub fn found_works(&self, session: &SessionId) -> Vec<(WorkId, usize)> {
+    /// Returns the works with a stored search.
+    pub fn found_works(&self, session: &SessionId) -> Vec<FoundWork> {
         let Ok(dir) = self.home.sessions_dir().open_dir(format!("{FOLDER}/{session}/{FOUND}")) else {
             return Vec::new();
         };
@@ -141,7 +157,7 @@ impl Records {
 
     /// Returns what was found for a work.
     pub fn found(&self, session: &SessionId, work: &WorkId) -> Option<Search> {
-        let hits = self.found_works(session).into_iter().find(|(known, _)| known == work)?.1;
+        let hits = self.found_works(session).into_iter().find(|found| found.work == *work)?.hits;
         let name = found_name(work, hits);
         let bytes = self.home.sessions_dir().read(format!("{FOLDER}/{session}/{FOUND}/{name}")).ok()?;
         serde_json::from_slice(&bytes).ok()
@@ -199,7 +215,7 @@ impl Records {
     }
 }
 
-fn write_record(dir: &Dir, at: (u64, u32, u32), request: &SentRequest) -> io::Result<()> {
+fn write_record(dir: &Dir, at: RequestPosition, request: &SentRequest) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
     bytes.push(b'\n');
     write(dir, &format!("{}.json", name(at)), &bytes)
@@ -241,7 +257,8 @@ fn sweep(dir: &Dir, limits: RecordLimits) -> io::Result<()> {
             texts.remove_file(text)?;
         }
         let found = dir.open_dir(FOUND)?;
-        for name in all_names(&found).iter().filter(|name| work_of(name).is_none_or(|(work, _)| !works.contains(&work)))
+        for name in
+            all_names(&found).iter().filter(|name| work_of(name).is_none_or(|found| !works.contains(&found.work)))
         {
             found.remove_file(name)?;
         }
@@ -264,7 +281,7 @@ fn drop_first(dir: &Dir, names: &mut Vec<String>, count: usize) -> io::Result<()
 }
 
 /// Returns the name of a request. Names sort in the order in which the requests were made.
-fn name((seq, dialogue, attempt): (u64, u32, u32)) -> String {
+fn name(RequestPosition { seq, dialogue, attempt }: RequestPosition) -> String {
     format!("{seq:08}-{dialogue:03}-{attempt}")
 }
 
@@ -302,9 +319,9 @@ fn found_name(work: &WorkId, hits: usize) -> String {
     }
 }
 
-fn work_of(name: &str) -> Option<(WorkId, usize)> {
+fn work_of(name: &str) -> Option<FoundWork> {
     let (work, hits) = name.strip_suffix(".json")?.rsplit_once('.')?;
-    (!work.starts_with('~')).then(|| Some((WorkId::new(work), hits.parse().ok()?))).flatten()
+    (!work.starts_with('~')).then(|| Some(FoundWork { work: WorkId::new(work), hits: hits.parse().ok()? })).flatten()
 }
 
 fn size(dir: &Dir) -> u64 {
@@ -339,6 +356,10 @@ mod tests {
         .unwrap()
     }
 
+    fn at(seq: u64) -> RequestPosition {
+        RequestPosition { seq, dialogue: 0, attempt: 0 }
+    }
+
     fn texts_on_disk(folder: &tempfile::TempDir) -> usize {
         std::fs::read_dir(folder.path().join("sessions/requests/s/texts")).unwrap().count()
     }
@@ -349,7 +370,7 @@ mod tests {
         let (soul, one, two) = (text("You are kind."), text("one"), text("two"));
         for (seq, other) in [(1, &one), (12, &two)] {
             let texts = [soul.clone(), other.clone()];
-            home.records().keep_request(&session, (seq, 0, 0), &request("w", &texts), &texts).unwrap();
+            home.records().keep_request(&session, at(seq), &request("w", &texts), &texts).unwrap();
         }
         assert_eq!(texts_on_disk(&folder), 3);
         assert_eq!(home.records().sent_requests(&session), ["00000001-000-0", "00000012-000-0"]);
@@ -362,7 +383,7 @@ mod tests {
         assert_eq!(home.records().sent_text(&session, &soul.hash), None);
         std::fs::write(&file, "").unwrap();
         home.records()
-            .keep_request(&session, (13, 0, 0), &request("w", std::slice::from_ref(&soul)), std::slice::from_ref(&soul))
+            .keep_request(&session, at(13), &request("w", std::slice::from_ref(&soul)), std::slice::from_ref(&soul))
             .unwrap();
         assert_eq!(home.records().sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
         for odd in ["", "../../x", "..", "a", "00000001-000-0.json"] {
@@ -384,7 +405,7 @@ mod tests {
             let texts = [soul.clone(), text(&n.to_string())];
             let work = format!("w{n}");
             home.records().keep_found(&session, &WorkId::new(work.clone()), &search).unwrap();
-            home.records().keep_request(&session, (n as u64, 0, 0), &request(&work, &texts), &texts).unwrap();
+            home.records().keep_request(&session, at(n as u64), &request(&work, &texts), &texts).unwrap();
         }
         let left = MOST + 1 - MOST / 10;
         let names = home.records().sent_requests(&session);
@@ -408,7 +429,7 @@ mod tests {
         for (n, id) in ["a", "b", "c"].into_iter().enumerate() {
             let texts = [text(&"x".repeat(1000))];
             let session = SessionId::parse(id).unwrap();
-            home.records().keep_request(&session, (1, 0, 0), &request("w", &texts), &texts).unwrap();
+            home.records().keep_request(&session, at(1), &request("w", &texts), &texts).unwrap();
             let file = std::fs::File::open(folder.path().join("sessions/requests").join(id)).unwrap();
             let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs([200, 100, 300][n]);
             file.set_modified(at).unwrap();
@@ -426,7 +447,7 @@ mod tests {
             let name = found_name(&WorkId::new(odd), 2);
             assert!(name.starts_with('~') && !name.contains('/'), "{name}");
         }
-        assert_eq!(work_of("w-1.12.json"), Some((WorkId::new("w-1"), 12)));
+        assert_eq!(work_of("w-1.12.json"), Some(FoundWork { work: WorkId::new("w-1"), hits: 12 }));
         assert_eq!(work_of(".part-1"), None);
     }
 }

@@ -162,7 +162,7 @@ pub struct RetrievedWork {
 /// Returns the works of a session for which a search of memory is stored.
 pub(in crate::api) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
     let works = home.records().found_works(id).into_iter();
-    works.map(|(work, hits)| RetrievedWork { work_id: work.to_string(), hits }).collect()
+    works.map(|found| RetrievedWork { work_id: found.work.to_string(), hits: found.hits }).collect()
 }
 
 fn summary(name: &str, request: &SentRequest) -> SentSummary {

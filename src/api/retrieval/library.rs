@@ -203,19 +203,19 @@ pub async fn chunks(caller: Caller, Query(asked): Query<ChunksQuery>) -> Result<
     let library = library(&caller, &path.root().to_string())?;
     let name = path.to_string();
     let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(library_error)?;
-    let Some((first, _)) = found.first() else {
+    let Some(first) = found.first() else {
         let message = format!("{path} has no chunks: it is not there, empty, or could not be read (see the status)");
         return Err(ApiError::new(StatusCode::NOT_FOUND, "no_chunks", message));
     };
-    let title = first.title.clone();
-    let chunks = found.into_iter().map(|(chunk, embedded)| FileChunk {
+    let title = first.chunk.title.clone();
+    let chunks = found.into_iter().map(|library::FileChunk { chunk, has_vector }| FileChunk {
         id: chunk.id,
         heading: (!chunk.heading.is_empty()).then_some(chunk.heading),
         lines: chunk.lines,
         range: (chunk.range.start, chunk.range.end),
         tokens: chunk.tokens,
         text: chunk.text,
-        embedded,
+        embedded: has_vector,
     });
     Ok(Json(FileChunks { path: path.to_string(), title, chunks: chunks.collect() }))
 }

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::domain::{Event, Message, adopted_messages};
 use crate::engine::work::{store_compacted, summary_of};
 use crate::engine::{EngineError, Proposal, blocking};
-use crate::store::CompactedFile;
+use crate::store::{CompactedContent, CompactedFile};
 
 impl Actor {
     /// Compacts the older half in the background. Until then, prompts are refused.
@@ -72,7 +72,8 @@ impl Actor {
         let parts = &self.ledger.session.compacted;
         let part = parts.iter().rev().find(|part| part.archive == archive);
         let sha256 = part.and_then(|part| part.sha256.clone());
-        let (found, own) = blocking(move || kept.compacted_as(&name, sha256.as_deref())).await?;
+        let CompactedContent { messages: found, own } =
+            blocking(move || kept.compacted_as(&name, sha256.as_deref())).await?;
         let messages: Result<Vec<Arc<Message>>, _> = found.into_iter().map(serde_json::from_value).collect();
         let mut messages = messages.map_err(|error| {
             EngineError::Refused(format!(

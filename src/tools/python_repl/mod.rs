@@ -22,7 +22,7 @@ use super::{
 };
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{
-    COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Level, LineOutcome, Process, SandboxError, grouped,
+    COMMAND_MEMORY, Captured, ClippedText, Exit, Interpreter, Job, Level, LineOutcome, Process, SandboxError, grouped,
 };
 
 /// Time limits for a call, for the start of Python, and for a reaction to Ctrl-C; limits for keeping interpreters.
@@ -180,7 +180,7 @@ impl PythonHost {
             }
             Ended::Interrupted(response) => {
                 self.keep(&mut slot, process);
-                let text = output(&response).0;
+                let text = output(&response).text;
                 if cancel.is_cancelled() {
                     return Err(cancelled(text, egress_attempts));
                 }
@@ -260,8 +260,8 @@ impl PythonHost {
     }
 
     fn answered(&self, report: Report<'_>, response: EvalResponse) -> ToolAnswer {
-        let (mut text, truncated) = output(&response);
-        if truncated {
+        let ClippedText { mut text, is_clipped } = output(&response);
+        if is_clipped {
             text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(response.bytes)));
         }
         if response.error.is_some()
@@ -278,7 +278,7 @@ impl PythonHost {
         let mut data = json!({
             "duration_ms": report.took.as_millis() as u64,
             "output_bytes": response.bytes,
-            "truncated": truncated,
+            "truncated": is_clipped,
             "new_interpreter": report.lost.is_some(),
         });
         report.egress_attempts.add_to(&mut data);
@@ -379,11 +379,11 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
     }
 }
 
-/// Returns the text and whether anything was left out.
-fn output(response: &EvalResponse) -> (String, bool) {
+/// Returns what the code printed, in at most [`OUTPUT_LIMIT`] characters.
+fn output(response: &EvalResponse) -> ClippedText {
     let captured = Captured { head: bytes(&response.head), tail: bytes(&response.tail), total_bytes: response.bytes };
-    let (text, truncated) = captured.clip(OUTPUT_LIMIT);
-    (trimmed(&plain(&text)).unwrap_or_default().to_owned(), truncated)
+    let ClippedText { text, is_clipped } = captured.clip(OUTPUT_LIMIT);
+    ClippedText { text: trimmed(&plain(&text)).unwrap_or_default().to_owned(), is_clipped }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {

@@ -15,7 +15,7 @@ use super::{
     ToolContext, prepared,
 };
 use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
-use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, Level, grouped};
+use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
 /// Maximum bytes kept of each stream: enough for the characters shown, at up to four bytes each.
@@ -94,7 +94,7 @@ impl Command {
         match shell.environment.sandbox.run(job, options.cancel).await {
             Ok(done) => match done.exit {
                 Exit::Cancelled => {
-                    Err(EndRun::Cancelled { text: output(&done).0, egress_attempts: done.egress_attempts })
+                    Err(EndRun::Cancelled { text: output(&done).text, egress_attempts: done.egress_attempts })
                 }
                 Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(&done)),
             },
@@ -103,14 +103,14 @@ impl Command {
     }
 
     fn answer(&self, done: &Finished) -> ToolAnswer {
-        let (mut text, truncated) = output(done);
+        let ClippedText { mut text, is_clipped } = output(done);
         let message = match done.exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("killed by signal {signal}{}", signal_name(signal)),
             Exit::TimedOut => format!("stopped after {} s, with everything it had started", self.shell.wall.as_secs()),
             Exit::Cancelled => "stopped".to_owned(),
         };
-        if truncated {
+        if is_clipped {
             let total = grouped(done.stdout.total_bytes + done.stderr.total_bytes);
             text.push_str(&format!("\n[output cut to 5,000 characters of {total} bytes]"));
         }
@@ -136,7 +136,7 @@ impl Command {
             "duration_ms": done.took.as_millis() as u64,
             "stdout_bytes": done.stdout.total_bytes,
             "stderr_bytes": done.stderr.total_bytes,
-            "truncated": truncated,
+            "truncated": is_clipped,
         });
         done.egress_attempts.add_to(&mut data);
         let mut answer = ToolAnswer::done(message, text).with_code(&self.command).with_data(data);
@@ -198,20 +198,20 @@ impl PreparedCall for Command {
     }
 }
 
-/// Returns both streams in at most [`OUTPUT_LIMIT`] characters, and whether anything was left out.
-fn output(done: &Finished) -> (String, bool) {
-    let (errors_whole, _) = done.stderr.clip(OUTPUT_LIMIT);
-    let (output_whole, _) = done.stdout.clip(OUTPUT_LIMIT);
+/// Returns both streams in at most [`OUTPUT_LIMIT`] characters.
+fn output(done: &Finished) -> ClippedText {
+    let errors_whole = done.stderr.clip(OUTPUT_LIMIT).text;
+    let output_whole = done.stdout.clip(OUTPUT_LIMIT).text;
     let room = OUTPUT_LIMIT.saturating_sub(output_whole.chars().count()).max(ERRORS_SHARE);
-    let (errors, errors_cut) = done.stderr.clip(room);
+    let errors = done.stderr.clip(room);
     let for_output = OUTPUT_LIMIT - errors_whole.chars().count().min(room).min(OUTPUT_LIMIT);
-    let (output, output_cut) = done.stdout.clip(for_output);
-    let mut text = trimmed(&plain(&output)).unwrap_or_default().to_owned();
-    if let Some(errors) = trimmed(&plain(&errors)) {
+    let output = done.stdout.clip(for_output);
+    let mut text = trimmed(&plain(&output.text)).unwrap_or_default().to_owned();
+    if let Some(shown) = trimmed(&plain(&errors.text)) {
         text.push_str(if text.is_empty() { "[stderr]\n" } else { "\n[stderr]\n" });
-        text.push_str(errors);
+        text.push_str(shown);
     }
-    (text, errors_cut || output_cut)
+    ClippedText { text, is_clipped: errors.is_clipped || output.is_clipped }
 }
 
 fn signal_name(signal: i32) -> &'static str {
