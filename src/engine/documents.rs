@@ -146,7 +146,8 @@ impl Documents {
             let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
             let change = Change::written(&path, &bytes).trusting(&path, &bytes, TrustedBy::Editor);
             let version = FileVersion { path: path.clone(), etag: etag(&bytes) };
-            let write = tree.commit(*claim, vec![TreeChange { path: path.into(), expect, to: Some(bytes), mode: None }]);
+            let write =
+                tree.commit(*claim, vec![TreeChange { path: path.into(), expect, to: Some(bytes), mode: None }]);
             documents.apply(change, Author::Person, write).await?;
             Ok(version)
         })

@@ -158,9 +158,9 @@ impl Home {
     }
 }
 
-fn rules(value: Option<&Value>) -> Vec<RememberedCall> {
+fn rules(value: Option<&Value>) -> Vec<AlwaysAllowedCall> {
     let rules = value.and_then(Value::as_array).into_iter().flatten();
-    rules.filter_map(|rule| RememberedCall::deserialize(rule).ok()).collect()
+    rules.filter_map(|rule| AlwaysAllowedCall::deserialize(rule).ok()).collect()
 }
 
 #[cfg(test)]

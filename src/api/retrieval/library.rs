@@ -15,7 +15,7 @@ use crate::domain::Place;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
 use crate::library::evaluation::TestReport;
-use crate::library::{DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, SearchOptions};
+use crate::library::{self, DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, SearchOptions};
 use crate::retrieval::cases::{InvalidTestLine, TestCase};
 use crate::retrieval::search::MAX_HITS;
 
