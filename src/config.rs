@@ -20,7 +20,7 @@ use crate::store;
 use crate::tools::Policy;
 
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
-pub use environment::{Environment, known_variables};
+pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use vision::VisionModels;
 
 /// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
@@ -95,8 +95,8 @@ pub struct Config {
     /// Host names besides localhost that this server answers to.
     pub host_names: Vec<String>,
     pub limits: RunLimits,
-    /// Configured models, the chosen one first, each with the source of its configuration.
-    pub endpoints: Vec<(Endpoint, String)>,
+    /// Configured models, the chosen one first.
+    pub endpoints: Vec<ConfiguredEndpoint>,
     /// The model chosen by name (`default_model`), if it is not a configured one: a discovered one or the embedded one.
     pub wanted: Option<String>,
     /// The model to ask when another does not answer: its name as sent to the server, or `local`.
@@ -118,6 +118,13 @@ pub struct Config {
     pub token: Option<SecretString>,
     /// Problems for a person to look at, none of which stops the server.
     pub warnings: Vec<String>,
+}
+
+/// A model's endpoint, and where it was configured or found, for people: `.env`, `config.yml`, …
+#[derive(Clone, Debug)]
+pub struct ConfiguredEndpoint {
+    pub endpoint: Endpoint,
+    pub from: String,
 }
 
 /// How memory/ and knowledge/ are split and searched.
@@ -174,12 +181,12 @@ impl Config {
         endpoints.extend(openai(environment)?);
         for entry in &file.models {
             match configured(entry, environment)? {
-                Ok(endpoint) => endpoints.push((endpoint, "config.yml".to_owned())),
+                Ok(endpoint) => endpoints.push(ConfiguredEndpoint { endpoint, from: "config.yml".to_owned() }),
                 Err(warning) => warnings.push(warning),
             }
         }
         let seeing = VisionModels::of(file.vision_models.clone(), environment);
-        endpoints.iter_mut().for_each(|(endpoint, _)| seeing.mark(endpoint));
+        endpoints.iter_mut().for_each(|configured| seeing.mark(&mut configured.endpoint));
         let wanted = choose(&mut endpoints, &file);
         let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
@@ -240,15 +247,16 @@ fn parse(text: &str) -> Result<File, ConfigError> {
     })
 }
 
-fn deepseek(environment: &Environment) -> Result<Option<(Endpoint, String)>, ConfigError> {
+fn deepseek(environment: &Environment) -> Result<Option<ConfiguredEndpoint>, ConfigError> {
     let Some((key, from)) = environment.get("DEEPSEEK_API_KEY") else { return Ok(None) };
     let address = environment.value("DEEPSEEK_BASE_URL").unwrap_or(DEEPSEEK_URL);
     let model = environment.value("DEEPSEEK_MODEL").unwrap_or(DEEPSEEK_MODEL);
     let url = url(address).map_err(|reason| bad(from, format!("DEEPSEEK_BASE_URL {reason}")))?;
-    Ok(Some((endpoint(url, model, Some(key.to_owned().into())), from.to_owned())))
+    let endpoint = endpoint(url, model, Some(key.to_owned().into()));
+    Ok(Some(ConfiguredEndpoint { endpoint, from: from.to_owned() }))
 }
 
-fn openai(environment: &Environment) -> Result<Option<(Endpoint, String)>, ConfigError> {
+fn openai(environment: &Environment) -> Result<Option<ConfiguredEndpoint>, ConfigError> {
     let key = environment.get("OPENAI_API_KEY");
     let address = environment.get("OPENAI_BASE_URL");
     // A self-hosted server may need no key; its address alone is then enough.
@@ -261,7 +269,7 @@ fn openai(environment: &Environment) -> Result<Option<(Endpoint, String)>, Confi
     let address = address.map_or(OPENAI_URL, |(address, _)| address);
     let url = url(address).map_err(|reason| bad(from, format!("OPENAI_BASE_URL {reason}")))?;
     let key = key.map(|(key, _)| SecretString::from(key.to_owned()));
-    Ok(Some((endpoint(url, model, key), from.to_owned())))
+    Ok(Some(ConfiguredEndpoint { endpoint: endpoint(url, model, key), from: from.to_owned() }))
 }
 
 fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
@@ -350,10 +358,10 @@ fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>) -> Endpoi
 }
 
 /// Moves the chosen model to the front. Returns the choice if it is not a configured model.
-fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
+fn choose(endpoints: &mut [ConfiguredEndpoint], file: &File) -> Option<String> {
     let wanted = file.default_model.as_ref()?;
     let name = model_of(file, wanted);
-    let fits = |(endpoint, _): &(Endpoint, String)| {
+    let fits = |ConfiguredEndpoint { endpoint, .. }: &ConfiguredEndpoint| {
         endpoint.model == name || endpoint.profile.kind.name().eq_ignore_ascii_case(wanted)
     };
     match endpoints.iter().position(fits) {
@@ -429,7 +437,7 @@ mod tests {
     }
 
     fn first(config: &Config) -> (&str, &str, String, &str) {
-        let (endpoint, from) = &config.endpoints[0];
+        let ConfiguredEndpoint { endpoint, from } = &config.endpoints[0];
         let key = endpoint.api_key.as_ref().map_or("", |key| key.expose_secret());
         (endpoint.base_url.as_str(), &endpoint.model, key.to_owned(), from)
     }
@@ -477,7 +485,10 @@ mod tests {
                     - {id: b, name: Bee, api_url: 'http://h/v1', api_key: 'x-${KEY}', context_window: 5}\n";
         let config = load(&[("config.yml", file)], &[("KEY", "k"), ("DEEPSEEK_API_KEY", "d")]).unwrap();
         assert_eq!(first(&config), ("http://h/v1", "b", "x-k".to_owned(), "config.yml"));
-        assert_eq!((config.endpoints[0].0.context_window, config.endpoints[0].0.label.as_str()), (5, "Bee"));
+        assert_eq!(
+            (config.endpoints[0].endpoint.context_window, config.endpoints[0].endpoint.label.as_str()),
+            (5, "Bee")
+        );
         assert!(config.warnings[0].contains("NOT_SET"), "{:?}", config.warnings);
     }
 

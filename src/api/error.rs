@@ -11,6 +11,7 @@ use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
+use crate::engine::providers::ConnectRefused;
 use crate::engine::{EngineError, UndoError};
 use crate::store::StoreError;
 
@@ -155,6 +156,13 @@ impl From<EngineError> for ApiError {
                 AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
                 AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
+            },
+            EngineError::ConnectRefused(refused) => match refused {
+                ConnectRefused::EnvironmentWins(_) => Self::new(StatusCode::CONFLICT, "environment_wins", message),
+                ConnectRefused::NotUsable(_) | ConnectRefused::AnotherIsChosen => {
+                    Self::new(StatusCode::CONFLICT, "not_used", message)
+                }
+                ConnectRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
             },
             EngineError::CannotSee(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_see", message),
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),

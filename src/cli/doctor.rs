@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::load_config;
-use crate::config::known_variables;
-use crate::config::{EmbeddingSource, LocalModel};
+use crate::config::{ConfiguredEndpoint, EmbeddingSource, LocalModel, known_variables};
 use crate::domain::Root;
 use crate::prompt::system::prompt_files;
 use crate::provider::find_local;
@@ -28,7 +27,7 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     for (name, from) in known_variables(&environment) {
         println!("variable   {name} is set ({from})");
     }
-    for (endpoint, from) in &config.endpoints {
+    for ConfiguredEndpoint { endpoint, from } in &config.endpoints {
         println!("model      {} at {} ({from})", endpoint.label, endpoint.base_url);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

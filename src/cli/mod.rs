@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, ConfigError, Environment};
+use crate::config::{Config, ConfigError, Environment, process_variables};
 
 /// A file-driven, fully transparent local AI agent with a web IDE inside.
 #[derive(Parser)]
@@ -95,13 +95,8 @@ fn home_dir(told: Option<PathBuf>) -> PathBuf {
     std::env::home_dir().map_or_else(|| PathBuf::from("miniclaw"), |home| home.join("miniclaw"))
 }
 
-/// Returns the variables that are Unicode text; the program uses no others.
-fn variables() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-}
-
 fn load_config(home: &Path) -> Result<(Config, Environment), ConfigError> {
-    let environment = Environment::load(home, variables())?;
+    let environment = Environment::load(home, process_variables())?;
     let config = Config::load(home, &environment)?;
     Ok((config, environment))
 }

@@ -38,6 +38,16 @@ impl Environment {
     }
 }
 
+/// Returns the variables of the process that are Unicode text; the program uses no others.
+pub fn process_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// Whether the process has this variable, which then wins over `.env`. An empty value counts as not set.
+pub fn is_set_by_process(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !value.trim().is_empty())
+}
+
 /// Describes which line of `.env` is wrong. The line itself may contain a key, so it is not shown.
 fn line_of(error: &dotenvy::Error, text: &str) -> String {
     let wrong = match error {

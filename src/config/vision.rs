@@ -30,7 +30,7 @@ mod tests {
 
     fn seeing(files: &[(&str, &str)], process: &[(&str, &str)]) -> Vec<bool> {
         let config = load(files, process).unwrap();
-        config.endpoints.iter().map(|(endpoint, _)| endpoint.profile.vision).collect()
+        config.endpoints.iter().map(|configured| configured.endpoint.profile.vision).collect()
     }
 
     #[test]

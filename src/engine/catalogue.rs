@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use super::local_model::LocalModel;
 use super::model_status::{ModelCandidate, ModelStatus};
 use super::models::Models;
+use crate::config::ConfiguredEndpoint;
 use crate::provider::{Client, Endpoint, ProviderError};
 
 /// A provider's model and its client.
@@ -15,6 +16,8 @@ pub(super) struct RemoteModel {
 }
 
 pub struct ModelCatalogue {
+    /// Held while the models are made of it, so that concurrent changes are made one after the other.
+    sources: Mutex<Sources>,
     /// The first one is the default.
     remote: RwLock<Vec<RemoteModel>>,
     local: Option<LocalModel>,
@@ -23,20 +26,69 @@ pub struct ModelCatalogue {
     followers: Mutex<Vec<Weak<Models>>>,
 }
 
+/// Where the models of providers come from. Each source is replaced on its own, so that a search for servers that ends
+/// late brings no earlier configuration back.
+#[derive(Clone, Default)]
+struct Sources {
+    configured: Vec<ConfiguredEndpoint>,
+    /// Found on this machine.
+    found: Vec<ConfiguredEndpoint>,
+    /// Name of the model that is to be the default, if it is not the first configured one.
+    wanted: Option<String>,
+}
+
+impl Sources {
+    /// Returns all endpoints, the default one first.
+    fn all(&self) -> Vec<ConfiguredEndpoint> {
+        let mut all = [&self.configured[..], &self.found[..]].concat();
+        let wanted = self.wanted.as_ref();
+        if let Some(place) = wanted.and_then(|wanted| all.iter().position(|one| one.endpoint.model == *wanted)) {
+            all[..=place].rotate_right(1);
+        }
+        all
+    }
+}
+
 impl ModelCatalogue {
     pub fn new(local: Option<LocalModel>) -> Self {
-        Self { remote: RwLock::default(), local, fallback: OnceLock::new(), followers: Mutex::default() }
+        Self {
+            sources: Mutex::default(),
+            remote: RwLock::default(),
+            local,
+            fallback: OnceLock::new(),
+            followers: Mutex::default(),
+        }
     }
 
-    /// Replaces the models of providers. The first one is the default; if there is none, the embedded model is.
+    /// Replaces the configured models, and the name of the wanted one. The wanted one is the default, else the first one
+    /// is; if there is none, the embedded model is.
     ///
     /// # Errors
-    /// Returns an error if no client can be created for the first endpoint; nothing changes then. Other endpoints
-    /// without a client are skipped.
-    pub fn set(&self, endpoints: &[(Endpoint, String)]) -> Result<(), ProviderError> {
-        let ids = ids(endpoints);
+    /// Returns an error if no client can be created for the default; nothing changes then. Other endpoints without a
+    /// client are skipped.
+    pub fn set_configured(
+        &self,
+        configured: Vec<ConfiguredEndpoint>,
+        wanted: Option<String>,
+    ) -> Result<(), ProviderError> {
+        self.replace(|sources| *sources = Sources { configured, wanted, ..std::mem::take(sources) })
+    }
+
+    /// Replaces the models that were found on this machine.
+    ///
+    /// # Errors
+    /// As [`ModelCatalogue::set_configured`].
+    pub fn set_found(&self, found: Vec<ConfiguredEndpoint>) -> Result<(), ProviderError> {
+        self.replace(|sources| sources.found = found)
+    }
+
+    fn replace(&self, change: impl FnOnce(&mut Sources)) -> Result<(), ProviderError> {
+        let mut current = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = current.clone();
+        change(&mut sources);
+        let endpoints = sources.all();
         let mut remote = Vec::new();
-        for ((endpoint, from), id) in endpoints.iter().zip(ids) {
+        for (ConfiguredEndpoint { endpoint, from }, id) in endpoints.iter().zip(ids(&endpoints)) {
             match Client::new(endpoint.clone()) {
                 Ok(client) => {
                     remote.push(RemoteModel { candidate: candidate(id, endpoint, from), client: Arc::new(client) });
@@ -45,7 +97,9 @@ impl ModelCatalogue {
                 Err(error) => tracing::warn!(id, %error, "this model cannot be used"),
             }
         }
+        *current = sources;
         *self.remote.write().unwrap_or_else(PoisonError::into_inner) = remote;
+        drop(current);
         self.followers().iter().for_each(|models| models.catalogue_changed());
         Ok(())
     }
@@ -104,16 +158,16 @@ impl ModelCatalogue {
 
 /// Returns the ids: `provider/model`, with the address where two would be equal, so that an id does not depend on the
 /// order.
-fn ids(endpoints: &[(Endpoint, String)]) -> Vec<String> {
+fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
     let plain = |endpoint: &Endpoint| format!("{}/{}", endpoint.profile.kind.word(), endpoint.model);
-    let all: Vec<String> = endpoints.iter().map(|(endpoint, _)| plain(endpoint)).collect();
+    let all: Vec<String> = endpoints.iter().map(|one| plain(&one.endpoint)).collect();
     let address = |endpoint: &Endpoint| {
         let host = endpoint.base_url.host_str().unwrap_or_default().to_owned();
         endpoint.base_url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
     };
-    let unique = endpoints.iter().zip(&all).map(|((endpoint, _), id)| {
+    let unique = endpoints.iter().zip(&all).map(|(one, id)| {
         let twice = all.iter().filter(|other| *other == id).count() > 1;
-        if twice { format!("{id}@{}", address(endpoint)) } else { id.clone() }
+        if twice { format!("{id}@{}", address(&one.endpoint)) } else { id.clone() }
     });
     unique.collect()
 }
@@ -128,5 +182,47 @@ fn candidate(id: String, endpoint: &Endpoint, from: &str) -> ModelCandidate {
         model: endpoint.model.clone(),
         label: endpoint.label.clone(),
         from: from.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Profile, ProfileKind};
+
+    fn endpoint(model: &str) -> ConfiguredEndpoint {
+        let endpoint = Endpoint {
+            base_url: "http://127.0.0.1:1/v1".parse().unwrap(),
+            model: model.to_owned(),
+            label: model.to_owned(),
+            api_key: None,
+            context_window: 8192,
+            profile: Profile::new(ProfileKind::OpenAi, model),
+        };
+        ConfiguredEndpoint { endpoint, from: "a test".to_owned() }
+    }
+
+    fn models(catalogue: &ModelCatalogue) -> Vec<String> {
+        catalogue.candidates().into_iter().map(|candidate| candidate.model).collect()
+    }
+
+    #[test]
+    fn late_search_keeps_the_connected_provider() {
+        let catalogue = ModelCatalogue::new(None);
+        catalogue.set_configured(vec![endpoint("old")], None).unwrap();
+        catalogue.set_configured(vec![endpoint("connected")], None).unwrap();
+        catalogue.set_found(vec![endpoint("found")]).unwrap();
+        assert_eq!(models(&catalogue), ["connected", "found"]);
+        catalogue.set_configured(vec![endpoint("another")], None).unwrap();
+        assert_eq!(models(&catalogue), ["another", "found"], "what was found stays");
+    }
+
+    #[test]
+    fn wanted_model_is_the_default_as_soon_as_it_is_found() {
+        let catalogue = ModelCatalogue::new(None);
+        catalogue.set_configured(vec![endpoint("a"), endpoint("b")], Some("found".to_owned())).unwrap();
+        assert_eq!(models(&catalogue), ["a", "b"]);
+        catalogue.set_found(vec![endpoint("found")]).unwrap();
+        assert_eq!(models(&catalogue), ["found", "a", "b"]);
     }
 }

@@ -17,6 +17,7 @@ pub mod models;
 pub mod notice;
 mod opening;
 mod outgoing;
+pub mod providers;
 pub mod registry;
 pub mod runtime;
 pub mod skills;
@@ -86,6 +87,8 @@ pub enum EngineError {
     Undo(#[from] UndoError),
     #[error(transparent)]
     AnswerRefused(#[from] approvals::AnswerRefused),
+    #[error(transparent)]
+    ConnectRefused(#[from] providers::ConnectRefused),
     #[error(
         "{0} doesn't support images: choose another model, or remove the images; if it does, add it to \
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS, and restart miniclaw"

@@ -204,6 +204,8 @@ mod tests {
     use super::*;
     use crate::config::{Config, Environment};
     use crate::domain::{Place, SessionId};
+    use crate::engine::providers::ConnectRefused;
+    use crate::provider::{Endpoint, Profile};
     use crate::store::Expect;
 
     async fn registry(folder: &std::path::Path) -> Arc<TenantRegistry> {
@@ -243,6 +245,27 @@ mod tests {
         assert!(matches!(bob.view(&session).await, Err(EngineError::NoSession(_))));
         assert!(bob.tenant().home.read_bytes(&note).is_err());
         assert!(bob.tenant().hub.last() < ann.tenant().hub.last(), "she was told, he was not");
+        registry.shut_down().await;
+    }
+
+    #[tokio::test]
+    async fn only_the_servers_own_home_connects_providers() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = registry(folder.path()).await;
+        let ann = registry.open(&id("ann")).await.unwrap();
+        let url: url::Url = "http://127.0.0.1:1/v1".parse().unwrap();
+        let endpoint = Endpoint {
+            profile: Profile::from_url(&url, "m"),
+            base_url: url,
+            model: "m".to_owned(),
+            label: String::new(),
+            api_key: Some("sk-ann".into()),
+            context_window: 8192,
+        };
+        let refused = ann.tenant().connect_provider(endpoint).await;
+        assert!(matches!(refused, Err(EngineError::ConnectRefused(ConnectRefused::NotHere))), "{refused:?}");
+        assert!(registry.runtime().models.candidates().is_empty());
+        assert!(!ann.tenant().home.path().join(".env").exists());
         registry.shut_down().await;
     }
 

@@ -1,17 +1,17 @@
 //! The runtime: what the process has once, for any number of tenants.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::models::EMBEDDED;
-use crate::config::Config;
+use crate::config::{Config, ConfiguredEndpoint};
 use crate::egress::{Guard, Proxy, system_lookup};
 use crate::extraction::Extractor;
-use crate::provider::{Endpoint, find_local};
+use crate::provider::{ProviderError, find_local};
 use crate::sandbox::{Interpreter, Sandbox, SandboxConfig};
 use crate::tokens::Counter;
 
@@ -26,6 +26,10 @@ pub struct Runtime {
     pub models: Arc<ModelCatalogue>,
     /// The port this server listens on. No tool may connect to it.
     pub own_port: u16,
+    /// The home of the server, whose config.yml and `.env` configure it.
+    pub home: PathBuf,
+    /// Held while the configuration of providers is changed.
+    pub(super) connecting: tokio::sync::Mutex<()>,
 }
 
 impl Runtime {
@@ -51,6 +55,8 @@ impl Runtime {
             sandbox,
             config,
             own_port,
+            home: home.to_owned(),
+            connecting: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -62,9 +68,9 @@ impl Runtime {
             self.models.set_fallback(model.clone());
         }
         if config.wanted.as_deref() == Some(EMBEDDED) {
-            return self.set_models(&[]);
+            return;
         }
-        self.set_models(&config.endpoints);
+        log_unusable(self.models.set_configured(config.endpoints.clone(), config.wanted.clone()));
         if config.find_local {
             let runtime = self.clone();
             tokio::spawn(async move { runtime.add_found_models().await });
@@ -75,23 +81,20 @@ impl Runtime {
         let config = &self.config;
         let found = find_local().await.into_iter().map(|mut endpoint| {
             config.seeing.mark(&mut endpoint);
-            (endpoint, "found on this machine".to_owned())
+            ConfiguredEndpoint { endpoint, from: "found on this machine".to_owned() }
         });
-        let mut all = config.endpoints.clone();
-        all.extend(found);
-        if let Some(wanted) = &config.wanted {
-            match all.iter().position(|(endpoint, _)| endpoint.model == *wanted) {
-                Some(place) => all[..=place].rotate_right(1),
-                None => tracing::warn!(wanted, "default_model is none of the models there are; using the first"),
-            }
+        log_unusable(self.models.set_found(found.collect()));
+        if let Some(wanted) = &config.wanted
+            && !self.models.candidates().iter().any(|candidate| candidate.model == *wanted)
+        {
+            tracing::warn!(wanted, "default_model is none of the models there are; using the first");
         }
-        self.set_models(&all);
     }
+}
 
-    fn set_models(&self, endpoints: &[(Endpoint, String)]) {
-        if let Err(error) = self.models.set(endpoints) {
-            tracing::error!(%error, "the configured model cannot be used");
-        }
+fn log_unusable(set: Result<(), ProviderError>) {
+    if let Err(error) = set {
+        tracing::error!(%error, "the configured model cannot be used");
     }
 }
 

@@ -63,4 +63,5 @@ pub use trash::{DeletedFile, MAX_TRASHED, TrashedVersion};
 pub use tree::{OwnedHome, Tree, TreeChange, TreePath, TrustedContent};
 pub use trusted::{SkillFiles, TrustedBy, TrustedVersion, Untrusted};
 pub use usage::CountedWork;
+pub use variables::Variable;
 pub use weights::read_model_file;

@@ -16,6 +16,7 @@ use super::session_log::{ClaimedHome, SessionLog};
 use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
+use super::variables::Variable;
 use crate::domain::{AlwaysAllowedCall, Place, SessionId};
 
 /// The backend that changes the files of one home. Cheap to clone.
@@ -211,6 +212,17 @@ impl Tree {
         self.edit(claim, move |home| home.settings_change(&settings)).await.map(drop)
     }
 
+    /// Sets variables of the home's `.env`. Afterwards only its owner can read it.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotAllowed`] for a value with a single quote or a control character, before anything is
+    /// written, and another error if `.env` cannot be read or written.
+    pub async fn set_variables(&self, claim: Claim, variables: Vec<Variable>) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.set_variables(&variables)).await,
+        }
+    }
+
     /// Adds a call to those that are always allowed.
     ///
     /// # Errors
@@ -306,6 +318,7 @@ mod tests {
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
             tree.save_settings(old, Settings { rag_mode: true }).await.err(),
+            tree.set_variables(old, vec![Variable { name: "A", value: Some("1".into()) }]).await.err(),
             tree.remember(old, rule()).await.err(),
             tree.forget_remembered(old, "r".to_owned()).await.err(),
         ];

@@ -89,6 +89,31 @@ async fn bulk_checkout_is_one_notice() {
 }
 
 #[tokio::test]
+async fn change_is_announced_exactly_once() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    let saved = server.post("/api/files", json!({"path": "memory/a.md", "content": "one"})).await.ok();
+    let trash = server.delete("/api/files?path=memory/a.md").await.ok()["trash"].clone();
+    server.post("/api/files/restore", json!({"trash": trash})).await.ok();
+    // The watcher tells this change only after it has seen the ones before it.
+    world.write("memory/z.md", "last");
+    let mut told = Vec::new();
+    while !told.iter().any(|notice: &Value| notice["path"] == "memory/z.md") {
+        told.push(tab.until("file_changed").await.pop().unwrap().data);
+    }
+    let of = |path: &str| -> Vec<(Value, Value)> {
+        let of_path = told.iter().filter(|notice| notice["path"] == path);
+        of_path.map(|notice| (notice["etag"].clone(), notice["by"].clone())).collect()
+    };
+    let (editor, etag) = (json!("editor"), saved["etag"].clone());
+    let expected = [(etag.clone(), editor.clone()), (Value::Null, editor.clone()), (etag, editor)];
+    assert_eq!(of("memory/a.md"), expected);
+    assert_eq!(of("memory/z.md").len(), 1);
+}
+
+#[tokio::test]
 async fn files_are_found_by_words_of_their_paths() {
     let world = World::new(script([]))
         .await

@@ -1,18 +1,16 @@
-//! Connects a provider from the page: tests its key, stores it in the home's `.env`, and never returns it.
+//! Connects a provider from the page. The key is never returned.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::http::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::config::{Config, Environment};
 use crate::engine::model_status::ModelStatus;
-use crate::engine::{EngineError, blocking};
-use crate::provider::{Endpoint, Profile, ProfileKind, list_models};
+use crate::engine::{EngineError, providers};
+use crate::provider::{Endpoint, Profile};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +54,7 @@ pub async fn check(
     caller.require_page()?;
     let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
     let endpoint = endpoint(&base_url, api_key.as_ref(), "")?;
-    let models = list_models(endpoint).await.map_err(EngineError::from)?;
+    let models = providers::test(endpoint).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
 }
 
@@ -79,72 +77,7 @@ pub async fn connect(
         return Err(ApiError::bad_request("bad_model", format!("a model name has 1 to {MAX_LENGTH} characters")));
     }
     let endpoint = endpoint(&base_url, api_key.as_ref(), &model)?;
-    let env_vars = ProviderEnvVars::of(&endpoint);
-    // An empty variable counts as unset.
-    let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
-    let taken = env_vars.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
-    if let Some(name) = taken {
-        let message = format!(
-            "{name} is set in the server's environment, which overrides .env. Restart the server without that variable, or \
-             change it there."
-        );
-        return Err(ApiError::new(StatusCode::CONFLICT, "environment_wins", message));
-    }
-    list_models(endpoint.clone()).await.map_err(EngineError::from)?;
-    let home = caller.tenant().home.clone();
-    let chosen = endpoint.clone();
-    let config = blocking(move || {
-        let key = chosen.api_key.as_ref().map(|key| key.expose_secret().to_owned());
-        let url = chosen.base_url.to_string();
-        let mut variables = vec![
-            (env_vars.key, key.as_deref()),
-            (env_vars.address, Some(url.as_str())),
-            (env_vars.model, Some(chosen.model.as_str())),
-        ];
-        if env_vars.key != DEEPSEEK.key {
-            // A DeepSeek key in `.env` would take precedence.
-            variables.push((DEEPSEEK.key, None));
-        }
-        home.set_variables(&variables)?;
-        let process =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let environment = Environment::load(home.path(), process);
-        Ok(environment.and_then(|environment| Config::load(home.path(), &environment)))
-    })
-    .await?;
-    let refused = |message: String| ApiError::new(StatusCode::CONFLICT, "not_used", message);
-    let config = config.map_err(|error| refused(format!("saved to .env, but {error}")))?;
-    let first = config.endpoints.first().map(|(first, _)| (first.model.as_str(), &first.base_url));
-    if first != Some((endpoint.model.as_str(), &endpoint.base_url)) || config.wanted.is_some() {
-        let message = "saved to .env, but config.yml sets another model (default_model); change it there and restart \
-                       the server";
-        return Err(refused(message.to_owned()));
-    }
-    let models = &caller.tenant().models;
-    caller.tenant().runtime.models.set(&config.endpoints).map_err(EngineError::from)?;
-    Ok(Json(models.status()))
-}
-
-/// The environment variables of one provider.
-struct ProviderEnvVars {
-    key: &'static str,
-    address: &'static str,
-    model: &'static str,
-}
-
-const DEEPSEEK: ProviderEnvVars =
-    ProviderEnvVars { key: "DEEPSEEK_API_KEY", address: "DEEPSEEK_BASE_URL", model: "DEEPSEEK_MODEL" };
-const OPENAI: ProviderEnvVars =
-    ProviderEnvVars { key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", model: "OPENAI_MODEL" };
-
-impl ProviderEnvVars {
-    fn of(endpoint: &Endpoint) -> Self {
-        if endpoint.profile.kind == ProfileKind::DeepSeek && endpoint.api_key.is_some() { DEEPSEEK } else { OPENAI }
-    }
-
-    fn all(&self) -> [&'static str; 3] {
-        [self.key, self.address, self.model]
-    }
+    Ok(Json(caller.tenant().connect_provider(endpoint).await?))
 }
 
 /// Reports a malformed body without quoting it, because it may contain a key.
