@@ -55,7 +55,11 @@ import type {
 } from './types'
 
 export const queryClient = new QueryClient({
-  defaultOptions: { queries: { staleTime: 30_000, retry: 1, refetchOnWindowFocus: false } },
+  defaultOptions: {
+    queries: { staleTime: 30_000, retry: 1, refetchOnWindowFocus: false },
+    // The server may be on this machine, which a browser without a network reaches all the same.
+    mutations: { networkMode: 'always' },
+  },
 })
 
 export const keys = {

@@ -1,6 +1,8 @@
-import { render, screen } from '@testing-library/react'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, expect, it, vi } from 'vitest'
+import { queryClient } from '@/api/queries'
 import { ConnectProvider } from '@/features/model/ConnectProvider'
 import { serve } from '../fetch'
 
@@ -19,7 +21,11 @@ it('a key is checked before it is stored, and a refusal shows beside the field',
     return [status, body]
   })
   const onDone = vi.fn()
-  render(<ConnectProvider onDone={onDone} />)
+  render(
+    <QueryClientProvider client={queryClient}>
+      <ConnectProvider onDone={onDone} />
+    </QueryClientProvider>,
+  )
   const person = userEvent.setup()
   await person.click(screen.getByRole('button', { name: 'OpenAI' }))
   const key = screen.getByLabelText(/API key/)
@@ -41,4 +47,7 @@ it('a key is checked before it is stored, and a refusal shows beside the field',
     ['/api/provider', { base_url: address, api_key: 'sk-1', model: 'large' }],
   ])
   expect((key as HTMLInputElement).value).toBe('')
+  cleanup()
+  // The key is not kept when the form is gone.
+  await vi.waitFor(() => expect(queryClient.getMutationCache().getAll()).toEqual([]))
 })

@@ -1,6 +1,8 @@
+import { QueryClientProvider } from '@tanstack/react-query'
 import { act, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it } from 'vitest'
+import { queryClient } from '@/api/queries'
 import type { ModelCandidate, ModelStatus } from '@/api/types'
 import ModelDialog from '@/features/model/ModelDialog'
 import { ModelPicker } from '@/features/model/ModelPicker'
@@ -63,7 +65,12 @@ const status = (given: Partial<ModelStatus>): ModelStatus => ({
 })
 
 describe('the dialog of the model', () => {
-  const show = (model: ModelStatus) => render(<ModelDialog model={model} open onOpenChange={() => {}} />)
+  const show = (model: ModelStatus) =>
+    render(
+      <QueryClientProvider client={queryClient}>
+        <ModelDialog model={model} open onOpenChange={() => {}} />
+      </QueryClientProvider>,
+    )
   const [none] = /No model connected[^"]*/.exec(rustStrings('engine')) ?? ['']
 
   it('says only once that there is no model, in either language', async () => {

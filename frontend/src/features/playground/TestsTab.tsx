@@ -1,23 +1,20 @@
-import { useMutation } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
-import { runTests } from '@/api/endpoints'
-import { putReport, useTests } from '@/api/queries'
+import { useTests } from '@/api/queries'
 import { PassageLink } from '@/components/PassageLink'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Spinner } from '@/components/ui/Spinner'
-import { points } from '@/features/retrieval/words'
 import { useSay, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import type { SearchFolder } from '@/lib/roots'
 import { badTestIn } from '@/lib/server'
-import { announce } from '@/stores/announcer'
 import { Changes } from './Changes'
 import { Metrics } from './Metrics'
 import { Notice } from './states'
 import { TestCases } from './TestCases'
+import { useRunTests } from './useRunTests'
 
 interface Props {
   folder: SearchFolder
@@ -32,13 +29,7 @@ export function TestsTab({ folder, k }: Props) {
   const t = useT()
   const say = useSay()
   const tests = useTests(folder)
-  const run = useMutation({
-    mutationFn: () => runTests(folder, k),
-    onSuccess: report => {
-      putReport(report)
-      announce(t('testsRan', { k: report.k, recall: points(report.recall_at_k) }))
-    },
-  })
+  const run = useRunTests(folder, k)
   if (tests.error) return <QueryError error={tests.error} onRetry={() => void tests.refetch()} />
   if (!tests.data) return <Skeleton label={t('loading')} rows={6} />
   const { path, cases, problems, last } = tests.data
