@@ -96,7 +96,7 @@ fn shown_to(work_id: &WorkId) -> Approval {
     }
 }
 
-fn answer() -> impl Strategy<Value = Answer> {
+fn answer() -> impl Strategy<Value = ApprovalAnswer> {
     use Decision::{Approved, Cancelled, Denied, Expired};
     let decision = prop_oneof![Just(Approved), Just(Denied), Just(Expired), Just(Cancelled)];
     (decision, proptest::option::of(arguments())).prop_map(|(decision, arguments)| ApprovalAnswer {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use miniclaw::provider::scripted::{self, Running, Script};
+use miniclaw::provider::scripted::{self, MockProvider, Script};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Frame, Incoming, PATIENCE, open, raw};
@@ -25,7 +25,7 @@ pub const ASKING: &str = "find_local_models: false\n";
 /// State that outlives a server: its home and its provider.
 pub struct World {
     root: tempfile::TempDir,
-    pub provider: Running,
+    pub provider: MockProvider,
     env: Vec<(String, String)>,
     /// Output of the servers on stdout and stderr.
     log: Arc<Mutex<String>>,
