@@ -17,7 +17,7 @@ pub mod ui;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use miniclaw::provider::scripted::{self, Running, Script};
+use miniclaw::provider::scripted::{self, MockProvider, Script};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -47,12 +47,12 @@ impl Bench {
 }
 
 /// Starts a scripted provider that answers every question with `tokens` numbered tokens at full speed.
-pub async fn fast_model(tokens: usize) -> io::Result<Running> {
+pub async fn fast_model(tokens: usize) -> io::Result<MockProvider> {
     let steps = json!([{"tokens": {"count": tokens, "text": "word{n} "}}, {"finish": "stop"}]);
     model(json!([{"repeat": true, "steps": steps}])).await
 }
 
-pub async fn model(replies: Value) -> io::Result<Running> {
+pub async fn model(replies: Value) -> io::Result<MockProvider> {
     scripted::start(Script::from_value(&json!({"replies": replies})).map_err(io::Error::other)?).await
 }
 

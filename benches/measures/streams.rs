@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use miniclaw::provider::scripted::Running;
+use miniclaw::provider::scripted::MockProvider;
 use serde_json::{Value, json};
 use tokio::time::{sleep, sleep_until};
 
@@ -75,7 +75,7 @@ fn phase(stream: usize) -> String {
 }
 
 /// Starts a model whose answers say one word, wait at their phase's gate, and then keep to their schedule.
-async fn phased_model(seconds: u32) -> io::Result<Running> {
+async fn phased_model(seconds: u32) -> io::Result<MockProvider> {
     let reply = |phase: usize| {
         let tokens = json!({"count": seconds * PER_SECOND, "per_second": PER_SECOND, "text": "word{n} "});
         let steps =
@@ -94,7 +94,7 @@ struct Streams {
 
 impl Streams {
     /// Opens all streams, opens the gates, and returns each token's delay beyond its schedule in ms.
-    async fn follow(self, model: &Running, seconds: u32) -> io::Result<Samples> {
+    async fn follow(self, model: &MockProvider, seconds: u32) -> io::Result<Samples> {
         let mut tasks = Vec::new();
         for body in self.bodies {
             let mut connection = Connection::open(self.address).await?;

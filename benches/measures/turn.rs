@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use miniclaw::provider::scripted::Running;
+use miniclaw::provider::scripted::MockProvider;
 use serde_json::json;
 
 use super::{Bench, model, titled_session};
@@ -104,7 +104,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
 
 /// Starts a model that answers [`ONE_WORD`] with one token and everything else with [`TOKENS`]. Many tokens at full speed
 /// leave the model in one piece, which hides when the first was ready.
-async fn one_or_many() -> io::Result<Running> {
+async fn one_or_many() -> io::Result<MockProvider> {
     let steps = |count: usize| json!([{"tokens": {"count": count, "text": "word{n} "}}, {"finish": "stop"}]);
     let one = json!({"match": ONE_WORD, "repeat": true, "steps": steps(1)});
     model(json!([one, {"repeat": true, "steps": steps(TOKENS)}])).await
