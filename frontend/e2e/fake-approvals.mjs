@@ -61,7 +61,7 @@ export async function ask(page, world, over = {}) {
       ...{ cwd: 'scratch/', network: false, level: 'standard', diff: null, path: null },
     },
     ...{
-      reason: 'Running commands asks first.',
+      reason: 'Running commands requires approval.',
       hash: `hash of ${id}`,
       asked_at: now,
       expires_at: now + 300,

@@ -2,19 +2,21 @@ import type { Approval } from '@/api/types'
 import { DiffView } from '@/components/DiffView'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Visible } from '@/components/Visible'
+import { levelWord } from '@/features/settings/sandbox'
 import { useT } from '@/lib/i18n'
 
 /** Exactly what the call would do, in full, with invisible characters written out. */
 export function ShownCall({ approval }: { approval: Approval }) {
   const t = useT()
   const { shown, tool } = approval
+  const level = levelWord(shown.level)
   // Without a process there is no sandbox to describe.
   const reaches = shown.level !== '' || approval.effect === 'network'
   const facts = [
     shown.cwd && t('approvalCwd', { cwd: shown.cwd }),
     shown.reads?.length && t('approvalReads', { folders: shown.reads.map(name => `${name}/`).join(', ') }),
     reaches && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
-    shown.level && t('approvalLevel', { level: shown.level }),
+    shown.level && t('approvalLevel', { level: level ? t(level) : shown.level }),
   ].filter(fact => typeof fact === 'string' && fact !== '')
   return (
     <>

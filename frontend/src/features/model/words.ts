@@ -27,7 +27,11 @@ export function stateOf(model: ModelStatus, t: Translate): { words: string; tone
   }
 }
 
-const FROM: Record<string, Key> = { environment: 'fromEnvironment', 'found on this machine': 'fromFound' }
+const FROM: Record<string, Key> = {
+  embedded: 'fromBuiltIn',
+  environment: 'fromEnvironment',
+  'found on this machine': 'fromFound',
+}
 
 /** Where a model was configured, as text: file names and unknown values stay as they are. */
 export function fromIn(from: string, t: Translate): string {

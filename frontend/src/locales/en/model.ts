@@ -37,5 +37,6 @@ export const model = {
   firstDemoThen:
     'Then restart miniclaw. It’s slow and often wrong: fine for a first look, not for real work.',
   fromEnvironment: 'environment',
+  fromBuiltIn: 'built-in',
   fromFound: 'found on this machine',
 }

@@ -36,5 +36,6 @@ export const model: Record<keyof typeof en, string> = {
   firstDemoHow: '尚未安装演示模型（1.1 GB）。请在 miniclaw 源码文件夹中运行',
   firstDemoThen: '然后重启 miniclaw。演示模型速度慢且容易出错，仅适合初步体验。',
   fromEnvironment: '环境变量',
+  fromBuiltIn: '内置',
   fromFound: '在本机检测到',
 }

@@ -14,7 +14,7 @@ export const playground: Record<keyof typeof en, string> = {
   weightOther: '对其他文字的文本：{n}。',
   weightReset: '重置',
   weightIdle: '权重不起作用：此处没有带向量的片段。',
-  handOn: '前',
+  handOn: '片段数',
   handOnLabel: '发送给模型的片段数',
   searchedAs: '检索词',
   leftOut: '已忽略：',
