@@ -85,6 +85,11 @@ fn only_domain_tests_a_path_by_the_name_of_a_root() {
 }
 
 #[test]
+fn api_has_no_use_case() {
+    assert_clean(&SERVER, use_cases);
+}
+
+#[test]
 fn no_todo_or_unwrap_outside_tests() {
     assert_clean(&ALL, unfinished);
 }
@@ -147,6 +152,8 @@ fn every_check_detects_its_violation() {
     let handler = |arguments: &str| format!("#[utoipa::path(get)]\npub async fn read({arguments}) -> Answer {{ f() }}");
     fails(callers, "api/x.rs", &handler("State(app): State<App>"), "`read` has no `Caller`");
     fails(callers, "api/x.rs", "fn f(app: &App) { app.tenants.open(&id) }", "opens a tenant");
+    fails(callers, "api/x.rs", "app.tenants.in_memory().iter()", "opens a tenant");
+    passes(callers, "api/status/server.rs", "app.tenants.has_quarantined()");
     passes(callers, "api/x.rs", &handler("caller: Caller, Path(id): Path<String>"));
     passes(callers, "api/status/server.rs", "#[utoipa::path(get)]\npub async fn health(State(app): State<App>) {}");
     passes(callers, "api/security/caller.rs", "app.tenants.open(&identity.tenant)");
@@ -162,6 +169,29 @@ fn every_check_detects_its_violation() {
         "// path.starts_with(\"skills/\")\nlet x = text.starts_with(\"skillset\"); f(\"skills/\");",
     );
     passes(prefixes, "api/x.rs", "#[cfg(test)]\nmod tests { fn f() { \"}\"; p.starts_with(\"skills/\") } }");
+
+    let writes = [
+        "tenant.tree.set_rag_mode(tenant.claim, on)",
+        "let Tenant { tree, .. } = &**tenant;",
+        "use crate::store::{Home, TreeChange};",
+        "log.add_to_list(tenant.claim, &id, kind)",
+        "fn f(claim: Claim) {}",
+        "home.records().keep_found(&id, &work, &search)",
+    ];
+    writes.iter().for_each(|text| fails(use_cases, "api/x.rs", text, "writes to a home"));
+    fails(use_cases, "api/x.rs", "use crate::prompt::system::{MemoryMode, assemble};", "assembles a prompt");
+    fails(use_cases, "api/x.rs", "NextRequest::assemble(sources, &limits)", "assembles a prompt");
+    fails(use_cases, "api/x.rs", "tenant.hub.notice(Notice::SkillsChanged)", "sends a notice");
+    passes(
+        use_cases,
+        "engine/x.rs",
+        "self.tree.set_rag_mode(self.claim, on); hub.notice(x); NextRequest::assemble(s, l)",
+    );
+    passes(
+        use_cases,
+        "api/x.rs",
+        "home.records().found(&id, &work); without_claims(&mut fields); tenant.log.deleted()",
+    );
 
     fails(unfinished, "agent/x.rs", "let x = y.unwrap();", "unwrap()");
     fails(unfinished, "agent/x.rs", "todo!()", "todo!");
@@ -332,7 +362,8 @@ fn callers(source: &Source) -> Vec<String> {
             complaints.push(format!("handler `{name}` has no `Caller`"));
         }
     }
-    if source.code.contains("tenants.open(") && !OPENERS.contains(&source.path.as_str()) {
+    let opens = ["tenants.open(", "tenants.in_memory("].iter().any(|sign| source.code.contains(sign));
+    if opens && !OPENERS.contains(&source.path.as_str()) {
         complaints.push(format!("opens a tenant, which only {} may", OPENERS.join(" and ")));
     }
     complaints
@@ -365,6 +396,21 @@ fn argument(rest: &str) -> &str {
         }
     }
     rest
+}
+
+/// What only the engine does: `api/` parses a request, calls one function of the engine, and writes the answer. Every write
+/// to a home needs its claim, except those of records.
+fn use_cases(source: &Source) -> Vec<String> {
+    let signs: [(&str, &[&str]); 3] = [
+        ("writes to a home", &["claim", "Claim", "tree", "Tree", "OwnedHome", "keep_"]),
+        ("assembles a prompt", &["assemble", "RequestLimits"]),
+        ("sends a notice", &["notice(Notice"]),
+    ];
+    if !source.is_below(&["api/"]) {
+        return Vec::new();
+    }
+    let found = signs.iter().filter(|(_, signs)| signs.iter().any(|sign| holds(&source.code, sign)));
+    found.map(|(what, _)| format!("{what}, which the engine does")).collect()
 }
 
 fn unfinished(source: &Source) -> Vec<String> {

@@ -14,9 +14,9 @@ use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
 use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
 use crate::library::{DEFAULT_HITS, Library, SearchOptions};
-use crate::prompt::history::{VisionSupport, retrieved_text};
+use crate::prompt::history::retrieved_text;
 use crate::prompt::pictures;
-use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
+use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources};
 use crate::provider::{Client, Finish, ModelRequest, ProviderError};
 use crate::store::{Home, RequestPosition};
 use crate::tokens::Counter;
@@ -276,12 +276,8 @@ impl Run {
         attempt: ModelAttempt<'_>,
     ) -> Result<Exchange, ExchangeError> {
         let endpoint = attempt.client.endpoint();
-        let limits = RequestLimits {
-            context_window: endpoint.context_window,
-            sight: VisionSupport::of(endpoint.profile.vision),
-            tools: attempt.context.tools.specs(),
-            tokens: &self.tokens,
-        };
+        let tools = attempt.context.tools.specs();
+        let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
         let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits);
         if next.dropped > 0 {
             let message = format!("The {} oldest messages exceed the context window and are not sent", next.dropped);
@@ -295,8 +291,7 @@ impl Run {
             return first;
         }
         // Our count was wrong for this model. Retry once with half the context, and only if that leaves something out.
-        let halved = RequestLimits { context_window: limits.context_window / 2, ..limits };
-        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &halved);
+        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits.halved());
         if next.request.messages.len() == before {
             return first;
         }

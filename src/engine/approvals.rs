@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::domain::{Approval, Decision, SessionId};
+use super::{EngineError, Tenant, blocking};
+use crate::domain::{Approval, Decision, RememberedCall, SessionId};
 
 /// Number of answered approvals remembered, so that a second answer is told the first decision.
 const ANSWERED: usize = 1_000;
@@ -98,6 +99,20 @@ impl Approvals {
         known.waiting.retain(|approval| approval.id != id);
         known.answered.truncate(ANSWERED - 1);
         known.answered.push_front((id.to_owned(), decision));
+    }
+}
+
+impl Tenant {
+    /// Returns the calls that are always allowed.
+    pub async fn remembered_calls(&self) -> Result<Vec<RememberedCall>, EngineError> {
+        let home = self.home.clone();
+        blocking(move || Ok(home.remembered())).await
+    }
+
+    /// Removes a call from those that are always allowed: a person is asked about it again. Returns `false` if it is not
+    /// one of them.
+    pub async fn forget_call(&self, id: String) -> Result<bool, EngineError> {
+        Ok(self.tree.forget_remembered(self.claim, id).await?)
     }
 }
 

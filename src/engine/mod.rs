@@ -8,15 +8,21 @@ mod catalogue;
 mod compress;
 pub mod documents;
 pub mod embedder;
+pub mod export;
 mod file_authors;
+pub mod find;
+mod followed_work;
 pub mod hub;
 mod ledger;
 pub mod local_model;
+mod memory_mode;
 pub mod model_status;
 pub mod models;
+mod next_request;
 pub mod notice;
 mod opening;
 mod outgoing;
+mod pins;
 pub mod providers;
 pub mod registry;
 pub mod runtime;
@@ -37,6 +43,7 @@ pub use actor::{Compression, View, WorkStarted};
 pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
+pub use followed_work::{FinishedWork, FollowedWork};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
@@ -243,9 +250,22 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::View { reply }).await
     }
 
+    /// Lists all sessions, most recently updated first.
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
         let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
-        Ok(self.tenant.log.list(self.tenant.claim, in_memory).await?)
+        let mut sessions = self.tenant.log.list(self.tenant.claim, in_memory).await?;
+        // The file of a session in its first work has no messages yet, so they are read from memory.
+        let running: HashSet<String> = self.tenant.runs.list().iter().map(ToString::to_string).collect();
+        let begins =
+            |it: &&mut SessionSummary| it.title.is_empty() && it.message_count == 0 && running.contains(&it.id);
+        for summary in sessions.iter_mut().filter(begins) {
+            if let Ok(id) = SessionId::parse(&summary.id)
+                && let Ok(view) = self.view(&id).await
+            {
+                summary.begins = SessionSummary::of(&id, &view.session).begins;
+            }
+        }
+        Ok(sessions)
     }
 
     /// Stops the session and moves its file to the deleted ones.

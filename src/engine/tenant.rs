@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use futures_util::future::BoxFuture;
-
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
 use super::hub::Hub;
 use super::models::Models;
+use super::next_request::shared_prefix;
 use super::runtime::Runtime;
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSources};
@@ -19,9 +18,6 @@ use crate::domain::{EmbedError, Root};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
-use crate::prompt::history::VisionSupport;
-use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
-use crate::provider::ModelRequest;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::{
@@ -81,7 +77,8 @@ impl Tenant {
         let documents = Documents::new(store.clone(), listeners);
         let home_tools = home_tools(&runtime, &home, &documents, [&memory, &knowledge]);
         let tool_sources = Arc::new(ToolSources::new(home_tools));
-        let models = models(&runtime, &home, &hub, &tool_sources);
+        let prefix = shared_prefix(&runtime, &home, &tool_sources);
+        let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
         documents.followed_by(&models);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
@@ -212,22 +209,6 @@ fn home_tools(
         tools.push(Arc::new(tool(documents.access())));
     }
     ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
-}
-
-fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &Arc<ToolSources>) -> Arc<Models> {
-    let (home, tools, tokens) = (home.clone(), tools.clone(), runtime.tokens.clone());
-    let context_window = runtime.config.embedded.context_window;
-    let shared_prefix = move || -> BoxFuture<'static, ModelRequest> {
-        let (home, tools, tokens) = (home.clone(), tools.clone(), tokens.clone());
-        Box::pin(async move {
-            let tools = tools.tools(ExchangeScope::new_session()).await.specs();
-            let retrieved = home.settings().rag_mode;
-            let limits = RequestLimits { context_window, sight: VisionSupport::Blind, tools, tokens: &tokens };
-            let sources = RequestSources { home: &home, session: None, hits: retrieved.then_some(&[]) };
-            NextRequest::assemble(sources, &limits).request
-        })
-    };
-    Models::new(runtime.models.clone(), hub.clone(), Box::new(shared_prefix))
 }
 
 /// Returns warnings about this home and how commands run in it.

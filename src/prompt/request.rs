@@ -9,7 +9,7 @@ use super::budget::{Budget, fit};
 use super::history::{VisionSupport, add_retrieved, transcript};
 use super::system::{MemoryMode, SystemPrompt, assemble};
 use crate::domain::{Hit, Session, ToolSpec};
-use crate::provider::{ChatMessage, ModelRequest};
+use crate::provider::{ChatMessage, Endpoint, ModelRequest};
 use crate::store::Home;
 use crate::tokens::Counter;
 
@@ -37,14 +37,28 @@ pub struct RequestSources<'a> {
     pub hits: Option<&'a [Hit]>,
 }
 
+/// What a model can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelAbilities {
+    /// In tokens; 0 if it is not known, which limits nothing.
+    pub context_window: u32,
+    pub sight: VisionSupport,
+}
+
+impl ModelAbilities {
+    pub fn of(endpoint: &Endpoint) -> Self {
+        Self { context_window: endpoint.context_window, sight: VisionSupport::of(endpoint.profile.vision) }
+    }
+}
+
 /// What a request depends on besides its sources: the model's abilities, and the tools offered to it.
 #[derive(Clone)]
 pub struct RequestLimits<'a> {
     /// In tokens.
-    pub context_window: u32,
-    pub sight: VisionSupport,
-    pub tools: Arc<[ToolSpec]>,
-    pub tokens: &'a Counter,
+    context_window: u32,
+    sight: VisionSupport,
+    tools: Arc<[ToolSpec]>,
+    tokens: &'a Counter,
 }
 
 impl NextRequest {
@@ -77,7 +91,17 @@ impl NextRequest {
     }
 }
 
-impl RequestLimits<'_> {
+impl<'a> RequestLimits<'a> {
+    pub fn new(model: ModelAbilities, tools: Arc<[ToolSpec]>, tokens: &'a Counter) -> Self {
+        let context_window = if model.context_window == 0 { u32::MAX } else { model.context_window };
+        Self { context_window, sight: model.sight, tools, tokens }
+    }
+
+    /// Returns limits with half the context, for a model that says that a request was too long.
+    pub fn halved(&self) -> Self {
+        Self { context_window: self.context_window / 2, ..self.clone() }
+    }
+
     /// Returns an upper bound of the tokens that every request needs; counts bytes if they certainly fit.
     fn fixed(&self, system: &str) -> usize {
         let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();

@@ -11,7 +11,6 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{AlwaysAllowedCall, Approval, Decision, Scope};
 use crate::engine::approvals::ApprovalResponse;
-use crate::engine::blocking;
 
 /// Maximum length of a reason for a denial, in characters.
 const MAX_REASON: usize = 2_000;
@@ -108,9 +107,7 @@ pub async fn answer(
 /// Lists the calls that are always allowed.
 #[utoipa::path(get, path = "/api/approvals/always", tag = "approvals", responses((status = 200, body = AlwaysRules)))]
 pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
-    let home = caller.tenant().home.clone();
-    let rules = blocking(move || Ok(home.remembered())).await?;
-    let rules = rules.into_iter().map(|rule| {
+    let rules = caller.tenant().remembered_calls().await?.into_iter().map(|rule| {
         let AlwaysAllowedCall { id, tool, arguments, added_at, .. } = rule;
         AlwaysRule { id, tool, arguments, added_at }
     });
@@ -125,8 +122,7 @@ pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
     responses((status = 200, body = Removed), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn remove_rule(caller: Caller, Path(id): Path<String>) -> Result<Json<Removed>, ApiError> {
     caller.require_page()?;
-    let tenant = caller.tenant();
-    if tenant.tree.forget_remembered(tenant.claim, id).await? {
+    if caller.tenant().forget_call(id).await? {
         return Ok(Json(Removed { removed: true }));
     }
     Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such rule"))

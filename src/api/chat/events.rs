@@ -109,7 +109,7 @@ pub async fn all_events(caller: Caller, Query(query): Query<EventsQuery>, header
     if subscription.gap {
         first.push(sse::event("gap", None, &Notice::Gap {}).into());
     }
-    let events = published(subscription, caller.until_over()).filter_map(move |published| {
+    let events = subscription.publications(caller.until_over()).filter_map(move |published| {
         let id = hub.id(published.number);
         let event = || notice(&published).map(|event| sse::event(event.name(), Some(&id), &event));
         std::future::ready(published.to_all.bytes(event))
@@ -142,7 +142,7 @@ pub async fn session_events(
     let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
     let waits_for = subscription.unsettled.clone();
     let missed_only = until_settled && waits_for.is_none();
-    let (missed, live) = parts(subscription, caller.until_over());
+    let (missed, live) = subscription.missed_and_live(caller.until_over());
     let live = live.take_while(move |published| {
         let settled = until_settled
             && matches!(&published.what, PublishedItem::Settled(work) if Some(work) == waits_for.as_ref());
@@ -162,24 +162,6 @@ pub(in crate::api) fn frames(
         let frame = || project(&published).map(|frame| sse::event(frame.name(), Some(&id), &frame));
         std::future::ready(published.to_session.bytes(frame))
     })
-}
-
-/// Streams the publications that a subscription missed, then the live ones, until the hub drops the subscription
-/// because it does not read, or `over` resolves.
-pub(in crate::api) fn published(
-    subscription: Subscription,
-    over: impl Future<Output = ()> + Send,
-) -> impl Stream<Item = Arc<Publication>> {
-    let (missed, live) = parts(subscription, over);
-    stream::iter(missed).chain(live)
-}
-
-fn parts(
-    subscription: Subscription,
-    over: impl Future<Output = ()> + Send,
-) -> (Vec<Arc<Publication>>, impl Stream<Item = Arc<Publication>>) {
-    let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
-    (subscription.missed, live.take_until(over))
 }
 
 fn notice(published: &Publication) -> Option<Notice> {

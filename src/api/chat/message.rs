@@ -6,18 +6,16 @@ use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
 use crate::api::chat::attachments::{Attached, prompt};
-use crate::api::chat::events::{frames, published};
-use crate::api::chat::frame::{Frame, project};
+use crate::api::chat::events::frames;
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::clock;
-use crate::domain::{Message, SessionId};
-use crate::engine::PublishedItem;
+use crate::domain::{Message, Outcome, SessionId};
+use crate::engine::FinishedWork;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
@@ -63,49 +61,24 @@ pub async fn chat(caller: Caller, request: Result<Json<ChatRequest>, JsonRejecti
         None => SessionId::parse(&clock::new_id())?,
     };
     let said = prompt(&caller, &id, request.message, request.attachments).await?;
-    let hub = caller.tenant().hub.clone();
-    let subscription = hub.follow(&id, None);
-    let work_id = caller.engine.say(&id, said, None).await?.work_id;
+    let work = caller.engine.say_and_follow(&id, said, caller.until_over()).await?;
     let header = [(SESSION_HEADER, id.to_string())];
-    let mine = {
-        let work_id = work_id.clone();
-        published(subscription, caller.until_over())
-            .skip_while({
-                let work_id = work_id.clone();
-                move |p| {
-                    std::future::ready(
-                        !matches!(&p.what, PublishedItem::Event(event) if event.work_id() == Some(&work_id)),
-                    )
-                }
-            })
-            .take_while(move |p| {
-                std::future::ready(!matches!(&p.what, PublishedItem::Settled(settled) if *settled == work_id))
-            })
-    };
     if request.stream {
-        return Ok((header, respond(frames(mine, hub))).into_response());
+        let hub = caller.tenant().hub.clone();
+        return Ok((header, respond(frames(work.publications, hub))).into_response());
     }
-    let mut ends = Box::pin(mine.filter_map(|published| std::future::ready(project(&published))));
-    while let Some(frame) = ends.next().await {
-        match frame {
-            Frame::Done { content, stop_reason, .. } => {
-                let view = caller.engine.view(&id).await?;
-                let of_work = view.session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work_id));
-                let answer = ChatAnswer {
-                    content,
-                    session_id: id.to_string(),
-                    work_id: work_id.to_string(),
-                    stop_reason,
-                    messages: of_work.cloned().collect(),
-                };
-                return Ok((header, Json(answer)).into_response());
-            }
-            Frame::Error { error, .. } => {
-                let error = ApiError::new(axum::http::StatusCode::BAD_GATEWAY, "work_failed", error);
-                return Ok((header, error).into_response());
-            }
-            _ => {}
-        }
+    let work_id = work.work_id.to_string();
+    let FinishedWork { outcome, content, messages } = caller.engine.finished(&id, work).await?;
+    if let Outcome::Error { error, .. } = outcome {
+        let error = ApiError::new(axum::http::StatusCode::BAD_GATEWAY, "work_failed", error);
+        return Ok((header, error).into_response());
     }
-    Err(crate::engine::EngineError::ShuttingDown.into())
+    let answer = ChatAnswer {
+        content: content.to_string(),
+        session_id: id.to_string(),
+        work_id,
+        stop_reason: outcome.word().to_owned(),
+        messages,
+    };
+    Ok((header, Json(answer)).into_response())
 }

@@ -1,7 +1,5 @@
 //! The next request, exactly as it would be sent, with the parts of its system prompt.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::Query;
 use serde::{Deserialize, Serialize};
@@ -10,12 +8,10 @@ use serde_json::Value;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
-use crate::engine::skills::refresh_before_request;
 use crate::engine::tool_sources::ExchangeScope;
 use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
-use crate::prompt::history::VisionSupport;
-use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
+use crate::prompt::request::NextRequest;
 use crate::tools::ToolSet;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -74,30 +70,11 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
     };
     let tenant = caller.tenant().clone();
     let tools = tenant.tools(ExchangeScope { session: session.as_deref() }).await;
-    Ok(Json(blocking(move || Ok(explain(&tenant, session.as_ref(), &tools))).await?))
+    Ok(Json(blocking(move || Ok(explain(&tenant, session.as_deref(), &tools))).await?))
 }
 
-/// Returns the request that a run of this session would send next with these tools, without retrieved text.
-pub(in crate::api) fn next_request(tenant: &Tenant, session: Option<&Arc<Session>>, tools: &ToolSet) -> NextRequest {
-    // A run does the same: its next request lists a skill that was just added.
-    refresh_before_request(tenant);
-    let retrieved = tenant.home.settings().rag_mode;
-    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-    let model = tenant.models.status_of(&chosen);
-    let window = model.context_window;
-    let limits = RequestLimits {
-        context_window: if window == 0 { u32::MAX } else { window },
-        sight: VisionSupport::of(model.vision),
-        tools: tools.specs(),
-        tokens: &tenant.runtime.tokens,
-    };
-    let session = session.map(|session| &**session);
-    let sources = RequestSources { home: &tenant.home, session, hits: retrieved.then_some(&[]) };
-    NextRequest::assemble(sources, &limits)
-}
-
-fn explain(tenant: &Tenant, session: Option<&Arc<Session>>, tools: &ToolSet) -> Prompt {
-    let NextRequest { system, request, dropped } = next_request(tenant, session, tools);
+fn explain(tenant: &Tenant, session: Option<&Session>, tools: &ToolSet) -> Prompt {
+    let NextRequest { system, request, dropped } = tenant.next_request(session, tools);
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),

@@ -1,7 +1,6 @@
 //! Token counts (cl100k_base, exact).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::Path;
@@ -9,7 +8,6 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::requests::prompt::next_request;
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Session, SessionId};
 use crate::engine::tool_sources::ExchangeScope;
@@ -123,8 +121,8 @@ impl Counted {
     }
 }
 
-pub(in crate::api) fn counted(tenant: &Tenant, session: &Arc<Session>, tools: &ToolSet) -> Counted {
-    let next = next_request(tenant, Some(session), tools);
+pub(in crate::api) fn counted(tenant: &Tenant, session: &Session, tools: &ToolSet) -> Counted {
+    let next = tenant.next_request(Some(session), tools);
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let tokens = |message: &ChatMessage| match message {
         ChatMessage::System(_) => 0,

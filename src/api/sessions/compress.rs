@@ -96,7 +96,7 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     let tenant = caller.tenant().clone();
     let tools = tenant.tools(ExchangeScope::of(&plan.session)).await;
     let told = blocking(move || {
-        let total = |session: &Arc<Session>| counted(&tenant, session, &tools).total();
+        let total = |session: &Session| counted(&tenant, session, &tools).total();
         let messages = plan.session.messages[..plan.count].to_vec();
         let mut found = mentions(&messages);
         let more = found.len().saturating_sub(MOST_MENTIONS);
@@ -107,7 +107,7 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
             session_id: id.to_string(),
             remaining_count: without.messages.len(),
             tokens_before: total(&plan.session),
-            tokens_without: total(&Arc::new(without)),
+            tokens_without: total(&without),
             hash: plan.hash,
             messages,
             mentions: found,
@@ -145,7 +145,7 @@ pub async fn preview(
             session_id: id.to_string(),
             hash,
             tokens_before: counted(&tenant, &session, &tools).total(),
-            tokens_after: counted(&tenant, &Arc::new(after), &tools).total(),
+            tokens_after: counted(&tenant, &after, &tools).total(),
             summary,
         })
     });

@@ -7,8 +7,6 @@ use serde::Serialize;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
-use crate::engine::Notice;
-use crate::store::SessionListKind;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Pinned {
@@ -20,12 +18,7 @@ pub struct Pinned {
     responses((status = 200, body = Pinned), (status = 404, body = ErrorBody)))]
 pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
-    // Fails if there is no such session.
-    caller.engine.view(&id).await?;
-    let tenant = caller.tenant();
-    let pinned = tenant.log.add_to_list(tenant.claim, &id, SessionListKind::Pinned).await?;
-    changed(&caller, &id);
-    Ok(Json(Pinned { pinned }))
+    Ok(Json(Pinned { pinned: caller.engine.pin(&id).await? }))
 }
 
 /// Unpins a session.
@@ -33,12 +26,5 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
     responses((status = 200, body = Pinned)))]
 pub async fn unpin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let tenant = caller.tenant();
-    let pinned = tenant.log.remove_from_list(tenant.claim, &id, SessionListKind::Pinned).await?;
-    changed(&caller, &id);
-    Ok(Json(Pinned { pinned }))
-}
-
-fn changed(caller: &Caller, id: &SessionId) {
-    caller.tenant().hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+    Ok(Json(Pinned { pinned: caller.engine.unpin(&id).await? }))
 }

@@ -18,7 +18,6 @@ use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
 use crate::domain::{Chosen, Message, Role, SessionId, Taint};
 use crate::engine::{View, blocking};
-use crate::prompt::system::{MemoryMode, assemble};
 use crate::store;
 
 /// A session in a list.
@@ -172,16 +171,8 @@ pub struct Titled {
 /// Lists all sessions, newest first.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
-    let mut sessions = caller.engine.list().await?;
+    let sessions = caller.engine.list().await?;
     let busy = Busy::of(&caller);
-    // The file of a session in its first work has no messages yet, so read them from memory.
-    for summary in sessions.iter_mut().filter(|it| it.title.is_empty() && it.message_count == 0 && busy.holds(&it.id)) {
-        if let Ok(id) = SessionId::parse(&summary.id)
-            && let Ok(view) = caller.engine.view(&id).await
-        {
-            summary.begins = store::SessionSummary::of(&id, &view.session).begins;
-        }
-    }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     let log = &caller.tenant().log;
     let (pinned, archived) =
@@ -238,12 +229,8 @@ pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Sess
 pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
     let id = SessionId::parse(&id)?;
     let session = caller.engine.view(&id).await?.session;
-    let home = caller.tenant().home.clone();
-    let system = blocking(move || {
-        let mode = MemoryMode::of(&home.settings());
-        Ok(assemble(&home, mode).text)
-    })
-    .await?;
+    let tenant = caller.tenant().clone();
+    let system = blocking(move || Ok(tenant.next_request(None).system.text)).await?;
     let mut messages = vec![Arc::new(Message::new(Role::System, system))];
     messages.extend(session.messages.iter().cloned());
     Ok(Json(Messages {
@@ -327,10 +314,6 @@ pub(in crate::api) struct Busy {
 }
 
 impl Busy {
-    fn holds(&self, id: &str) -> bool {
-        self.running.contains(id) || self.asking.contains(id)
-    }
-
     pub(in crate::api) fn of(caller: &Caller) -> Self {
         let tenant = caller.tenant();
         let running = tenant.runs.list().iter().map(ToString::to_string).collect();

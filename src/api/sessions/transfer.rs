@@ -18,6 +18,7 @@ use crate::api::sessions::session::{Busy, SessionSummary, shown};
 use crate::domain::picture::MOST_PICTURE_BYTES;
 use crate::domain::written::markdown;
 use crate::domain::{NewPicture, Session, SessionId, without_claims};
+use crate::engine::export::ExportedSession;
 use crate::engine::{BranchEnd, blocking};
 
 /// Field of an exported session with its compacted messages, by file name.
@@ -65,10 +66,16 @@ pub async fn export(
     Query(wanted): Query<ExportQuery>,
 ) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
-    let session = caller.engine.view(&id).await?.session;
     let (kind, ending, text) = match wanted.format {
-        Format::Md => ("text/markdown; charset=utf-8", "md", markdown(&session)),
-        Format::Json => ("application/json", "json", with_compacted(&caller, &id, &session).await?),
+        Format::Md => {
+            let session = caller.engine.view(&id).await?.session;
+            ("text/markdown; charset=utf-8", "md", markdown(&session))
+        }
+        Format::Json => {
+            let exported = caller.engine.export(&id).await?;
+            let encode = move || Ok(json(exported));
+            ("application/json", "json", blocking(encode).await?)
+        }
     };
     let disposition = format!("attachment; filename=\"{id}.{ending}\"");
     let headers: [(HeaderName, String); 2] =
@@ -76,23 +83,18 @@ pub async fn export(
     Ok((headers, text).into_response())
 }
 
-async fn with_compacted(caller: &Caller, id: &SessionId, session: &Session) -> Result<String, ApiError> {
-    let kept = caller.tenant().home.session_files(id);
-    let read = blocking(move || {
-        let pictures = kept.pictures().into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
-        let names = kept.compacted_files().into_iter().map(|file| file.name);
-        let archives = names.map(|name| kept.compacted(&name).map(|messages| (name, Value::Array(messages))));
-        Ok((archives.collect::<Result<Map<String, Value>, _>>()?, pictures.collect::<Map<String, Value>>()))
-    });
-    let (archives, pictures) = read.await?;
-    let mut value = serde_json::to_value(session).expect("a session is JSON");
+fn json(ExportedSession { session, compacted, pictures }: ExportedSession) -> String {
+    let archives = compacted.into_iter().map(|part| (part.name, Value::Array(part.messages)));
+    let pictures = pictures.into_iter().map(|one| (one.hash, STANDARD.encode(&one.bytes).into()));
+    let more: [(&str, Map<String, Value>); 2] = [(ARCHIVES, archives.collect()), (PICTURES, pictures.collect())];
+    let mut value = serde_json::to_value(&*session).expect("a session is JSON");
     if let Value::Object(fields) = &mut value {
-        let more = [(ARCHIVES, archives), (PICTURES, pictures)].into_iter().filter(|(_, all)| !all.is_empty());
+        let more = more.into_iter().filter(|(_, all)| !all.is_empty());
         fields.extend(more.map(|(name, all)| (name.to_owned(), Value::Object(all))));
     }
     let mut text = serde_json::to_string_pretty(&value).expect("a JSON value is JSON");
     text.push('\n');
-    Ok(text)
+    text
 }
 
 /// Imports an exported session under a new id.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::engine::{Notice, blocking};
-use crate::store::Settings;
+use crate::prompt::system::MemoryMode;
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RagMode {
@@ -17,8 +16,7 @@ pub struct RagMode {
 /// Returns whether RAG mode is on: memory is retrieved for each question instead of being part of the prompt.
 #[utoipa::path(get, path = "/api/config/rag-mode", tag = "settings", responses((status = 200, body = RagMode)))]
 pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
-    let home = caller.tenant().home.clone();
-    let enabled = blocking(move || Ok(home.settings().rag_mode)).await?;
+    let enabled = caller.tenant().memory_mode().await? == MemoryMode::Retrieved;
     Ok(Json(RagMode { enabled }))
 }
 
@@ -30,13 +28,7 @@ pub async fn set_rag_mode(
     request: Result<Json<RagMode>, JsonRejection>,
 ) -> Result<Json<RagMode>, ApiError> {
     let Json(RagMode { enabled }) = request?;
-    let tenant = caller.tenant();
-    tenant.tree.save_settings(tenant.claim, Settings { rag_mode: enabled }).await?;
-    tenant.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
-    if enabled {
-        let memory = tenant.memory.clone();
-        tokio::task::spawn_blocking(move || memory.warm());
-    }
-    tenant.models.prefix_changed().await;
+    let mode = if enabled { MemoryMode::Retrieved } else { MemoryMode::Whole };
+    caller.tenant().set_memory_mode(mode).await?;
     Ok(Json(RagMode { enabled }))
 }

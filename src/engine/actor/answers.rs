@@ -142,7 +142,26 @@ impl Actor {
                 self.tenant.approvals.answered(approval_id, answer.decision);
                 self.changed();
             }
-            _ => {}
+            Event::Titled { .. }
+            | Event::Chosen { .. }
+            | Event::WorkStarted { .. }
+            | Event::DialogueStarted { .. }
+            | Event::ModelChanged { .. }
+            | Event::SegmentStarted { .. }
+            | Event::Text { .. }
+            | Event::Thinking { .. }
+            | Event::CallsRequested { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolFinished { .. }
+            | Event::TaintCleared {}
+            | Event::Undone { .. }
+            | Event::Branched { .. }
+            | Event::DialogueFinished { .. }
+            | Event::WorkFinished { .. }
+            | Event::Compressed { .. }
+            | Event::Restored { .. }
+            | Event::Retrieved { .. }
+            | Event::Status { .. } => {}
         }
     }
 }

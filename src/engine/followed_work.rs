@@ -1,0 +1,89 @@
+//! A work that a client follows from its message to its end, over whatever connection.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+
+use super::{Engine, EngineError, Publication, PublishedItem, Subscription};
+use crate::domain::{Event, Message, Outcome, SessionId, UserPrompt, WorkId};
+
+/// A work that was just started.
+pub struct FollowedWork {
+    pub work_id: WorkId,
+    /// Everything that is published from the start of the work until it is settled: its end, and its title if one had to be
+    /// made.
+    pub publications: BoxStream<'static, Arc<Publication>>,
+}
+
+/// A work that has ended.
+pub struct FinishedWork {
+    pub outcome: Outcome,
+    /// The text of the answer.
+    pub content: Arc<str>,
+    /// Its messages, as they are stored in the session's file.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl Engine {
+    /// Starts a work and follows it. Dropping what is returned does not cancel the work. The stream ends early when `over`
+    /// resolves.
+    pub async fn say_and_follow(
+        &self,
+        id: &SessionId,
+        prompt: UserPrompt,
+        over: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<FollowedWork, EngineError> {
+        // Before the message, so that nothing is missed.
+        let subscription = self.tenant.hub.follow(id, None);
+        let work_id = self.say(id, prompt, None).await?.work_id;
+        let (begun, settled) = (work_id.clone(), work_id.clone());
+        let is_before = move |item: &PublishedItem| match item {
+            PublishedItem::Event(event) => event.work_id() != Some(&begun),
+            PublishedItem::Settled(_) | PublishedItem::Notice(_) => true,
+        };
+        let publications = subscription
+            .publications(over)
+            .skip_while(move |published| std::future::ready(is_before(&published.what)))
+            .take_while(move |published| {
+                let is_end = matches!(&published.what, PublishedItem::Settled(work) if *work == settled);
+                std::future::ready(!is_end)
+            });
+        Ok(FollowedWork { work_id, publications: publications.boxed() })
+    }
+
+    /// Waits for the end of a work.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::ShuttingDown`] if the work cannot be followed to its end.
+    pub async fn finished(&self, id: &SessionId, mut work: FollowedWork) -> Result<FinishedWork, EngineError> {
+        while let Some(published) = work.publications.next().await {
+            if let PublishedItem::Event(Event::WorkFinished { work_id, outcome, content }) = &published.what
+                && *work_id == work.work_id
+            {
+                let session = self.view(id).await?.session;
+                let messages = session.messages.iter().filter(|message| message.work_id.as_ref() == Some(work_id));
+                let (outcome, content) = (outcome.clone(), content.clone());
+                return Ok(FinishedWork { outcome, content, messages: messages.cloned().collect() });
+            }
+        }
+        Err(EngineError::ShuttingDown)
+    }
+}
+
+impl Subscription {
+    /// Streams the publications that were missed, then the live ones, until the hub drops the subscription because it does
+    /// not read, or `over` resolves.
+    pub fn publications(self, over: impl Future<Output = ()> + Send) -> impl Stream<Item = Arc<Publication>> {
+        let (missed, live) = self.missed_and_live(over);
+        stream::iter(missed).chain(live)
+    }
+
+    /// Like [`Subscription::publications`], in two parts.
+    pub fn missed_and_live(
+        self,
+        over: impl Future<Output = ()> + Send,
+    ) -> (Vec<Arc<Publication>>, impl Stream<Item = Arc<Publication>>) {
+        let live = tokio_stream::wrappers::ReceiverStream::new(self.live);
+        (self.missed, live.take_until(over))
+    }
+}
