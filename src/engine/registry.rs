@@ -144,8 +144,13 @@ impl TenantRegistry {
         .await
     }
 
+    /// Whether a file of a tenant in memory could not be parsed and was quarantined since the start.
+    pub fn has_quarantined(&self) -> bool {
+        self.in_memory().iter().any(|engine| !engine.tenant().home.quarantined().is_empty())
+    }
+
     /// Returns the tenants that are in memory.
-    pub fn in_memory(&self) -> Vec<Arc<Engine>> {
+    fn in_memory(&self) -> Vec<Arc<Engine>> {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let engines = slots.iter().filter_map(|slot| Some(slot.state.try_lock().ok()?.opened.as_ref()?.engine.clone()));
         engines.collect()

@@ -1,4 +1,4 @@
-//! The files that a person edits: read, save and list them; and the list of skills.
+//! The files that a person edits: read, save and list them.
 
 use axum::Json;
 use axum::extract::Query;
@@ -11,8 +11,7 @@ use crate::api::security::caller::Caller;
 use crate::domain::{Place, Root};
 use crate::engine::blocking;
 use crate::engine::documents::FileVersion;
-use crate::skills::Skill;
-use crate::store::{self, Expect, Home, StoreError, Untrusted};
+use crate::store::{self, Expect, Home, StoreError};
 use crate::tokens::Counter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -102,13 +101,6 @@ pub struct FileList {
     files: Vec<FileEntry>,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct SkillList {
-    skills: Vec<Skill>,
-    /// Files in skills/ whose current version is not trusted; reading one taints the conversation.
-    untrusted: Vec<Untrusted>,
-}
-
 /// Reads a text file under workspace/, memory/, skills/ or knowledge/, or SKILLS_SNAPSHOT.md.
 #[utoipa::path(get, path = "/api/files", tag = "files", params(FileQuery),
     responses((status = 200, body = FileContent), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -178,12 +170,6 @@ pub(super) fn parse_root(name: &str) -> Result<Root, ApiError> {
         let known = Root::HOME.map(|root| root.to_string()).join(", ");
         ApiError::bad_request("bad_root", format!("root must be one of {known}"))
     })
-}
-
-/// Lists the skills, including broken ones with their errors.
-#[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
-pub async fn skills(caller: Caller) -> Json<SkillList> {
-    Json(SkillList { skills: caller.tenant().skills.list(), untrusted: caller.tenant().skills.untrusted() })
 }
 
 pub(in crate::api) fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {

@@ -1,4 +1,5 @@
-//! The choice of a model, and the connection to a provider.
+//! The models there are, the choice of one, and the connection to a provider.
 
 pub mod choice;
+pub mod list;
 pub mod provider;

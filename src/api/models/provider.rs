@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
+use crate::api::security::person::Right;
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{EngineError, providers};
 use crate::provider::{Endpoint, Profile};
@@ -52,6 +53,7 @@ pub async fn check(
     request: Result<Json<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
     caller.require_page()?;
+    caller.require(Right::ManageServer)?;
     let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
     let endpoint = endpoint(&base_url, api_key.as_ref(), "")?;
     let models = providers::test(endpoint).await.map_err(EngineError::from)?;
@@ -71,6 +73,7 @@ pub async fn connect(
     request: Result<Json<ProviderChoice>, JsonRejection>,
 ) -> Result<Json<ModelStatus>, ApiError> {
     caller.require_page()?;
+    caller.require(Right::ManageServer)?;
     let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(redacted_json_error)?;
     let model = model.trim().to_owned();
     if model.is_empty() || model.len() > MAX_LENGTH {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::api::app::App;
 use crate::api::error::ApiError;
 use crate::api::security::access::CookieDigest;
-use crate::engine::{Engine, Tenant, TenantId};
+use crate::api::security::person::{Person, Right};
+use crate::engine::{Engine, Tenant};
 
 /// The header that proves that a request comes from the page: only the page has its secret.
 pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
@@ -20,12 +21,13 @@ pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret
 /// one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    pub tenant: TenantId,
+    pub person: Person,
     /// Digest of the cookie of a signed-in browser; `None` for a bearer token, and if no credential is needed.
     pub cookie: Option<CookieDigest>,
 }
 
 pub struct Caller {
+    pub person: Person,
     /// The sessions of the caller's tenant.
     pub engine: Arc<Engine>,
     /// Cancelled when the server stops; ends streams.
@@ -51,6 +53,14 @@ impl Caller {
         }
     }
 
+    /// Requires a right that not everybody has.
+    ///
+    /// # Errors
+    /// Returns `not_allowed` if the caller does not have it.
+    pub fn require(&self, right: Right) -> Result<(), ApiError> {
+        self.person.rights().require(right)
+    }
+
     /// Requires that the request comes from the page, whose secret no command of the agent can read. Decisions of a
     /// person (approvals, trust, keys) need this.
     ///
@@ -70,10 +80,23 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let identity = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?;
-        let engine = app.tenants.open(&identity.tenant).await?;
+        let person = identity.person;
+        let engine = app.tenants.open(&person.tenant()).await?;
         let signed_out = identity.cookie.map(|cookie| app.access.until_signed_out(cookie));
         let is_page = has_secret(app, &parts.headers);
-        Ok(Self { engine, stopping: app.stopping.clone(), signed_out, is_page })
+        Ok(Self { person, engine, stopping: app.stopping.clone(), signed_out, is_page })
+    }
+}
+
+impl OptionalFromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    /// Returns `None` for a request without a credential to a public path of a server that needs one.
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
+        match parts.extensions.get::<Identity>() {
+            None => Ok(None),
+            Some(_) => <Self as FromRequestParts<App>>::from_request_parts(parts, app).await.map(Some),
+        }
     }
 }
 

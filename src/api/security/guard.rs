@@ -12,7 +12,7 @@ use crate::api::app::App;
 use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::Identity;
-use crate::engine::TenantId;
+use crate::api::security::person::Person;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -67,7 +67,7 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
 
 /// Returns the identity of the owner: this server serves one person.
 fn owner(cookie: Option<CookieDigest>) -> Identity {
-    Identity { tenant: TenantId::owner(), cookie }
+    Identity { person: Person::Owner, cookie }
 }
 
 /// Checks the bearer token, if there is one, otherwise the cookie of a signed-in browser.

@@ -5,3 +5,4 @@ pub mod caller;
 pub mod guard;
 pub mod login;
 pub mod login_limiter;
+pub mod person;

@@ -1,13 +1,13 @@
-//! Deleted sessions and files: they can be restored until they are deleted permanently.
+//! Deleted sessions: they can be restored until they are deleted permanently.
 
 use axum::Json;
-use axum::extract::{Path, Query};
-use serde::{Deserialize, Serialize};
+use axum::extract::Path;
+use serde::Serialize;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
-use crate::store::{DeletedFile, DeletedSession, MAX_TRASHED};
+use crate::store::DeletedSession;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct DeletedSessions {
@@ -16,24 +16,10 @@ pub struct DeletedSessions {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct TrashedFiles {
-    /// Most recently deleted first.
-    files: Vec<DeletedFile>,
-    /// Maximum number of deleted files kept; the oldest are removed first.
-    kept: usize,
-}
-
-#[derive(Deserialize, utoipa::IntoParams)]
-pub struct TrashQuery {
-    /// The file's `trash` name from the list.
-    trash: String,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Forgotten)]
 pub struct Purged {
     #[serde(rename = "forgotten")]
-    purged: bool,
+    pub(in crate::api) purged: bool,
 }
 
 /// Lists deleted sessions that can be restored.
@@ -49,21 +35,5 @@ pub async fn deleted(caller: Caller) -> Result<Json<DeletedSessions>, ApiError> 
     responses((status = 200, body = Purged), (status = 404, body = ErrorBody)))]
 pub async fn purge(caller: Caller, Path(id): Path<String>) -> Result<Json<Purged>, ApiError> {
     caller.engine.purge(&SessionId::parse(&id)?).await?;
-    Ok(Json(Purged { purged: true }))
-}
-
-/// Lists deleted files that can be restored.
-#[utoipa::path(get, path = "/api/files/deleted", tag = "files", responses((status = 200, body = TrashedFiles)))]
-pub async fn trashed(caller: Caller) -> Result<Json<TrashedFiles>, ApiError> {
-    let files = caller.tenant().documents.trashed().await?;
-    Ok(Json(TrashedFiles { files, kept: MAX_TRASHED }))
-}
-
-/// Deletes a file from the trash permanently. It cannot be restored.
-#[utoipa::path(delete, path = "/api/files/deleted", tag = "files", operation_id = "forget_file",
-    params(TrashQuery),
-    responses((status = 200, body = Purged), (status = 404, body = ErrorBody)))]
-pub async fn purge_file(caller: Caller, Query(query): Query<TrashQuery>) -> Result<Json<Purged>, ApiError> {
-    caller.tenant().documents.purge(query.trash).await?;
     Ok(Json(Purged { purged: true }))
 }

@@ -1,4 +1,4 @@
-//! The state of the server: health, status, models.
+//! The state of the server: health and status.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::Effect;
 use crate::engine::blocking;
-use crate::engine::model_status::{ModelCandidate, ModelStatus};
+use crate::engine::model_status::ModelStatus;
 use crate::engine::tool_sources::ExchangeScope;
 use crate::sandbox::grouped;
 use crate::store::Quarantined;
@@ -62,25 +62,12 @@ pub struct ToolInfo {
     effect: Effect,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Models {
-    /// The default model, for sessions that have chosen none.
-    current: ModelStatus,
-    /// Its id in `available`; null if there is no model.
-    default_id: Option<String>,
-    available: Vec<ModelCandidate>,
-}
-
 /// Health check. Needs no token and reveals no content.
 #[utoipa::path(get, path = "/health", tag = "status", responses((status = 200, body = Health)))]
-pub async fn health(State(app): State<App>) -> Json<Health> {
-    let mut quarantine: Vec<Quarantined> =
-        app.tenants.in_memory().iter().flat_map(|engine| engine.tenant().home.quarantined()).collect();
-    let status = if quarantine.is_empty() { HealthState::Ok } else { HealthState::Degraded };
-    if app.access.needs_token() {
-        // Names and reasons are for signed-in clients only: GET /api/status.
-        quarantine.clear();
-    }
+pub async fn health(State(app): State<App>, caller: Option<Caller>) -> Json<Health> {
+    let status = if app.tenants.has_quarantined() { HealthState::Degraded } else { HealthState::Ok };
+    // Names and reasons are for people who have signed in: GET /api/status.
+    let quarantine = caller.map(|caller| caller.tenant().home.quarantined()).unwrap_or_default();
     Json(Health { status, version: env!("CARGO_PKG_VERSION").to_owned(), quarantine })
 }
 
@@ -121,11 +108,4 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         problems: warnings.chain(tenant.problems.iter().cloned()).chain(left_out).collect(),
         quarantine: tenant.home.quarantined(),
     }))
-}
-
-/// Returns the default model and all models that can be chosen.
-#[utoipa::path(get, path = "/api/models", tag = "status", responses((status = 200, body = Models)))]
-pub async fn models(caller: Caller) -> Json<Models> {
-    let models = &caller.tenant().models;
-    Json(Models { current: models.status(), default_id: models.default_id(), available: models.candidates() })
 }
