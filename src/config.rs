@@ -166,6 +166,14 @@ const TOKEN: &str = "MINICLAW_TOKEN";
 const SHORTEST_TOKEN: usize = 16;
 
 impl Config {
+    /// Reads the configuration in `home`, with the variables of this process.
+    ///
+    /// # Errors
+    /// As [`Config::load`] and [`Environment::load`].
+    pub fn of_process(home: &Path) -> Result<Self, ConfigError> {
+        Self::load(home, &Environment::load(home, process_variables())?)
+    }
+
     /// Reads `config.yml` in `home` and combines it with the environment.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The composition root: assembles the layers into a server and runs it until it is stopped.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,34 +12,100 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Access, App, PageSecret, SandboxInfo};
 use crate::clock;
 use crate::config::Config;
-use crate::engine::{Homes, Runtime, TenantId, TenantRegistry};
-use crate::sandbox::Sandbox;
-use crate::store::Home;
+use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
+use crate::sandbox::{Level, Sandbox};
+use crate::store::{Home, is_unused};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
 
-/// Where to listen, and the code for signing in.
-pub struct Listen {
-    pub address: SocketAddr,
-    /// Code of the one-time link, if one is wanted.
-    pub code: Option<String>,
+/// The port if neither a flag nor config.yml names one.
+const DEFAULT_PORT: u16 = 8002;
+
+/// What a person who starts a server can say. What is absent is taken from config.yml.
+pub struct ServerOptions {
+    /// The home. It is filled with the starter files if it is unused.
+    pub folder: PathBuf,
+    pub host: Option<String>,
+    /// 0 picks a free port.
+    pub port: Option<u16>,
+    pub sign_in: SignIn,
+    pub sandbox: Option<Level>,
 }
 
-/// Serves the home in `folder` until `stop` resolves.
+/// Who needs a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignIn {
+    /// Everybody, if a token is configured.
+    IfConfigured,
+    /// Everybody, with a new token if none is configured. A link that signs one browser in is printed.
+    Required,
+}
+
+/// Why a server does not start, because it would be unsafe.
+#[derive(Debug, thiserror::Error)]
+pub enum StartRefused {
+    #[error(
+        "{0} can be reached by other machines, and this server would obey all of them. Set MINICLAW_TOKEN (in the \
+         environment or in .env) to a long random word and start again, or add --token, or use --host 127.0.0.1."
+    )]
+    NoToken(IpAddr),
+    #[error(
+        "{0} can be reached by other machines, and without the sandbox whoever gets in there has all your rights. Leave \
+         out --sandbox off, or use --host 127.0.0.1."
+    )]
+    NoSandbox(IpAddr),
+}
+
+impl ServerOptions {
+    /// Returns the address to listen on.
+    ///
+    /// # Errors
+    /// Returns an error if the host is no IP address, and [`StartRefused`] if other machines could reach the server and
+    /// nothing would keep them out, or in.
+    fn address(&self, config: &Config) -> anyhow::Result<SocketAddr> {
+        let host = self.host.as_deref().or(config.host.as_deref()).unwrap_or("127.0.0.1");
+        let ip: IpAddr = match host {
+            "localhost" => Ipv4Addr::LOCALHOST.into(),
+            host => host.parse().context("--host is no IP address")?,
+        };
+        if !ip.is_loopback() {
+            if config.token.is_none() {
+                return Err(StartRefused::NoToken(ip).into());
+            }
+            if config.sandbox == Level::Off {
+                return Err(StartRefused::NoSandbox(ip).into());
+            }
+        }
+        Ok(SocketAddr::new(ip, self.port.or(config.port).unwrap_or(DEFAULT_PORT)))
+    }
+
+    /// Returns the configuration of the home with what these options change.
+    fn configure(&self, mut config: Config) -> Config {
+        config.sandbox = self.sandbox.unwrap_or(config.sandbox);
+        if self.sign_in == SignIn::Required && config.token.is_none() {
+            config.token = Some(clock::new_secret().into());
+        }
+        config
+    }
+}
+
+/// Fills the home if it is unused, and serves it until `stop` resolves.
 ///
 /// # Errors
-/// Returns an error if the home is in use or cannot be read, or the server cannot listen on the address.
-pub async fn run(
-    folder: &Path,
-    config: Config,
-    Listen { address, code }: Listen,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> anyhow::Result<()> {
+/// Returns an error if the configuration cannot be used or would be unsafe, if the home is in use or cannot be read, or if
+/// the server cannot listen on the address.
+pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
     let started_at = clock::now();
-    let home = Home::open(folder)?;
+    if is_unused(&options.folder) {
+        starter::fill(&options.folder)?;
+    }
+    let config = options.configure(Config::of_process(&options.folder)?);
+    let address = options.address(&config)?;
+    let home = Home::open(&options.folder)?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
+    let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let access = Access::new(bound, &config.host_names, config.token.clone());
     let access = code.iter().fold(access, |access, code| access.with_code(code));
 
@@ -90,5 +156,53 @@ fn sandbox_info(sandbox: &Sandbox) -> SandboxInfo {
         note: status.to_string(),
         code: status.code().to_owned(),
         params: status.params(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Environment;
+
+    fn options(host: &str) -> ServerOptions {
+        let folder = PathBuf::from("/nowhere");
+        ServerOptions {
+            folder,
+            host: Some(host.to_owned()),
+            port: Some(0),
+            sign_in: SignIn::IfConfigured,
+            sandbox: None,
+        }
+    }
+
+    /// Tries these options in a home without any configuration.
+    fn tried(options: &ServerOptions) -> anyhow::Result<SocketAddr> {
+        let environment = Environment::load(&options.folder, std::iter::empty())?;
+        options.address(&options.configure(Config::load(&options.folder, &environment)?))
+    }
+
+    fn refusal(options: &ServerOptions) -> Option<StartRefused> {
+        tried(options).err().map(|error| error.downcast().unwrap())
+    }
+
+    #[test]
+    fn public_address_needs_token_and_sandbox() {
+        for host in ["0.0.0.0", "::", "192.0.2.1"] {
+            let open = options(host);
+            assert!(matches!(refusal(&open), Some(StartRefused::NoToken(_))), "{host}");
+            let closed = ServerOptions { sign_in: SignIn::Required, ..open };
+            assert!(refusal(&closed).is_none(), "{host}");
+            let unconfined = ServerOptions { sandbox: Some(Level::Off), ..closed };
+            assert!(matches!(refusal(&unconfined), Some(StartRefused::NoSandbox(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn this_machine_needs_neither() {
+        for host in ["127.0.0.1", "::1", "localhost"] {
+            assert!(refusal(&ServerOptions { sandbox: Some(Level::Off), ..options(host) }).is_none(), "{host}");
+        }
+        let error = tried(&options("nohost")).unwrap_err();
+        assert!(!error.is::<StartRefused>(), "{error}");
     }
 }

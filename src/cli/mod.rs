@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Config, ConfigError, Environment, process_variables};
+use crate::server::StartRefused;
 
 /// A file-driven, fully transparent local AI agent with a web IDE inside.
 #[derive(Parser)]
@@ -73,7 +74,7 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("miniclaw: {error:#}");
-            let bad_config = error.downcast_ref::<ConfigError>().is_some();
+            let bad_config = error.is::<ConfigError>() || error.is::<StartRefused>();
             if bad_config { ExitCode::from(EX_CONFIG) } else { ExitCode::FAILURE }
         }
     }

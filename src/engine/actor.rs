@@ -20,7 +20,7 @@ use super::approvals::ApprovalTimers;
 use super::hub::PublishedItem;
 use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
-use super::work::{RunStart, work};
+use super::work::{RunStart, WorkTask, work};
 use super::{EngineError, Tenant};
 use crate::agent::{EventKind, RecordedEvent, Recorder, RunEnd, StopSignal};
 use crate::domain::{ErrorParams, Event, Outcome, SessionId, UserPrompt, WorkId};
@@ -230,8 +230,8 @@ impl Actor {
             RunStart::Question => Recorder::new(work_id.clone(), session, (to, answered)),
             RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
         };
-        let how = (begin, stop_signal.clone(), self.ledger.session.chosen.clone());
-        let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, how));
+        let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen.clone() };
+        let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, task));
         self.tenant.runs.started(&self.ledger.id);
         self.running = Some(ActiveRun { work_id, stop_signal, entries, answers, task });
     }

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::model_status::ModelStatus;
 use super::{EngineError, Tenant, blocking};
-use crate::config::{Config, ConfigError, Environment, is_set_by_process, process_variables};
+use crate::config::{Config, ConfigError, is_set_by_process};
 use crate::provider::{Endpoint, ProfileKind, ProviderError, list_models};
 use crate::store::Variable;
 
@@ -101,8 +101,7 @@ impl Tenant {
         let _one_at_a_time = self.runtime.connecting.lock().await;
         self.tree.set_variables(self.claim, variables.set_to(endpoint)).await?;
         let home = self.home.clone();
-        let load = move || Config::load(home.path(), &Environment::load(home.path(), process_variables())?);
-        let config = blocking(move || Ok(load())).await?;
+        let config = blocking(move || Ok(Config::of_process(home.path()))).await?;
         let config = config.map_err(ConnectRefused::NotUsable)?;
         let first = config.endpoints.first().map(|first| (&first.endpoint.model, &first.endpoint.base_url));
         if first != Some((&endpoint.model, &endpoint.base_url)) || config.wanted.is_some() {

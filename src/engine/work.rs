@@ -19,12 +19,20 @@ pub enum RunStart {
     Calls,
 }
 
+/// How a work is run.
+pub struct WorkTask {
+    pub begin: RunStart,
+    pub stop_signal: StopSignal,
+    /// The session's choice of a model.
+    pub chosen: Chosen,
+}
+
 /// Runs one work, from finding the model to its outcome.
 pub async fn work(
     tenant: Arc<Tenant>,
     session_id: SessionId,
     mut recorder: Recorder,
-    (begin, stop_signal, chosen): (RunStart, StopSignal, Chosen),
+    WorkTask { begin, stop_signal, chosen }: WorkTask,
 ) -> Result<RunEnd, String> {
     let tasks = Tasks {
         session_id,
