@@ -188,7 +188,7 @@ mod tests {
 
         let offered = |request: &Value| {
             let tools = request["tools"].as_array().unwrap();
-            tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).last().unwrap().to_owned()
+            tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).next_back().unwrap().to_owned()
         };
         let requests = provider.requests();
         assert_eq!(requests[..3].iter().map(offered).collect::<Vec<_>>(), ["first_only", "second_only", "second_only"]);
