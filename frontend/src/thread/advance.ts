@@ -1,7 +1,16 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all use it. */
 import type { Decision, Frame, Message, StoppedBy, Taint } from '@/api/types'
 import { isCovered } from './eventId'
-import type { AssistantEntry, Attachment, Outcome, Segment, Step, StepStatus, Thread } from './model'
+import {
+  type AssistantEntry,
+  type Attachment,
+  type Outcome,
+  type Segment,
+  type Step,
+  type StepStatus,
+  statusOf,
+  type Thread,
+} from './model'
 
 type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
 
@@ -144,7 +153,7 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
     arguments: begun?.arguments,
     output: frame.output,
     result: frame.result,
-    status: frame.status,
+    status: statusOf(frame.status),
     durationMs: frame.duration_ms ?? null,
     verdict: begun?.verdict ?? null,
     undone: false,
@@ -186,6 +195,9 @@ const AFTER: Record<Decision, StepStatus> = {
   cancelled: 'cancelled',
 }
 
+/** False for a decision that was added after this page was built. */
+export const isKnownDecision = (decision: Decision): boolean => Object.hasOwn(AFTER, decision)
+
 function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): AssistantEntry {
   const step = findStep(entry, frame.call_id)
   if (!step) return entry
@@ -194,8 +206,10 @@ function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): Assis
   const next: Step = {
     ...step,
     arguments: changed ? frame.arguments : step.arguments,
-    status: AFTER[decision],
-    verdict: { decision, scope, reason: frame.reason ?? null, changed },
+    // What an unknown decision leads to is shown by the frames that follow.
+    ...(isKnownDecision(decision)
+      ? { status: AFTER[decision], verdict: { decision, scope, reason: frame.reason ?? null, changed } }
+      : { status: 'running', verdict: null }),
   }
   return { ...entry, segments: putStep(entry.segments, next) }
 }

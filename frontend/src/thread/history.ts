@@ -1,27 +1,15 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
 import type { Failure, History, Message, ToolCall } from '@/api/types'
-import { attachmentsOf, openAssistant, outcomeOf, putStep } from './advance'
-import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread, Verdict } from './model'
-import { emptyThread } from './model'
-
-const STATUSES: readonly string[] = [
-  'running',
-  'done',
-  'error',
-  'cancelled',
-  'interrupted',
-  'approval',
-  'denied',
-]
-
-const statusOf = (call: ToolCall): StepStatus =>
-  STATUSES.includes(call.status ?? '') ? (call.status as StepStatus) : 'done'
+import { attachmentsOf, isKnownDecision, openAssistant, outcomeOf, putStep } from './advance'
+import type { AssistantEntry, Entry, Outcome, Segment, Step, Thread, Verdict } from './model'
+import { emptyThread, statusOf } from './model'
 
 /** While a call is pending, `approval` is the question; afterwards it is the answer. */
 function verdictOf(call: ToolCall): Verdict | null {
   const { approval } = call
   if (!approval || !('decision' in approval)) return null
   const { decision, scope, reason = null, changed } = approval
+  if (!isKnownDecision(decision)) return null
   return { decision, scope, reason, changed }
 }
 
@@ -32,7 +20,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   arguments: call.arguments ?? undefined,
   output: call.output ?? '',
   result: call.result ?? undefined,
-  status: statusOf(call),
+  status: statusOf(call.status),
   durationMs: call.duration_ms ?? null,
   verdict: verdictOf(call),
   undone: call.undone ?? false,

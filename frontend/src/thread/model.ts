@@ -4,7 +4,12 @@
  */
 import type { Chosen, Decision, Hit, InputProgress, Scope, Search, Taint } from '@/api/types'
 
-export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
+const STEP_STATUSES = ['running', 'done', 'error', 'cancelled', 'interrupted', 'approval', 'denied'] as const
+export type StepStatus = (typeof STEP_STATUSES)[number]
+
+/** The status of a call as the page shows it: one that only a newer server knows counts as done. */
+export const statusOf = (status: string | null | undefined): StepStatus =>
+  STEP_STATUSES.find(known => known === status) ?? 'done'
 
 /** The answer to a pending call, by a person or by its expiry. */
 export interface Verdict {

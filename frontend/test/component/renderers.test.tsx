@@ -1,9 +1,13 @@
 import { render, screen } from '@testing-library/react'
 import { expect, test } from 'vitest'
+import type { Frame } from '@/api/types'
 import { SegmentView } from '@/features/chat/segments/SegmentView'
+import { ToolStep } from '@/features/chat/ToolStep'
 import { rendererOfTool } from '@/features/chat/tools'
 import { defaultTool } from '@/features/chat/tools/defaultTool'
-import type { Step } from '@/thread/model'
+import { t } from '@/lib/i18n'
+import { advance } from '@/thread/advance'
+import { emptyThread, type Step } from '@/thread/model'
 
 const step: Step = {
   id: 'c1',
@@ -29,6 +33,20 @@ test('search tools have their own renderers', () => {
   const renderers = ['search_memory', 'search_knowledge_base'].map(rendererOfTool)
   expect(renderers).not.toContain(defaultTool)
   expect(renderers[0]).not.toBe(renderers[1])
+})
+
+test('a step with a status of a newer server is shown as done', () => {
+  const ended = {
+    ...{ type: 'tool_end', tool: 'mcp_weather', output: 'ok', id: 'c1', operation_code: [], duration_ms: 4 },
+    ...{ result: null, status: 'postponed' },
+  } as unknown as Frame
+  const begun: Frame = { type: 'user_message', work_id: 'w1', content: 'x', message_id: 'm1' }
+  const [, answer] = [begun, ended].reduce(advance, emptyThread('s')).entries
+  const segment = answer?.kind === 'assistant' ? answer.segments[0] : undefined
+  const shown = segment?.kind === 'tools' ? segment.steps[0] : undefined
+  if (!shown) throw new Error('no step')
+  render(<ToolStep id="c1" step={shown} />)
+  expect(screen.getByText(t('stepDone'))).toBeTruthy()
 })
 
 test('the default tool shows input and output', () => {

@@ -56,6 +56,12 @@ describe('a pending call', () => {
       verdict: { decision: 'approved', scope: 'always', reason: null, changed: false },
     })
   })
+  it('whose decision or status only a newer server knows is shown by what the page knows', () => {
+    const postponed = result('postponed' as Decision)
+    expect(step(follow([...ASKED, postponed]))).toMatchObject({ status: 'running', verdict: null })
+    expect(step(follow([...ASKED, postponed, start, end('constructor')])).status).toBe('done')
+    expect(step(follow([...ASKED, result('denied'), end('denied')])).status).toBe('denied')
+  })
   it('shows the edited input', () => {
     const changed = { command: 'make report --dry-run' }
     const after = step(follow([...ASKED, result('approved', { arguments: changed })]))
