@@ -1,6 +1,6 @@
 import { render, screen } from '@testing-library/react'
 import { expect, test } from 'vitest'
-import type { Frame } from '@/api/types'
+import type { Approval, Frame } from '@/api/types'
 import { SegmentView } from '@/features/chat/segments/SegmentView'
 import { ToolStep } from '@/features/chat/ToolStep'
 import { rendererOfTool } from '@/features/chat/tools'
@@ -8,6 +8,7 @@ import { defaultTool } from '@/features/chat/tools/defaultTool'
 import { t } from '@/lib/i18n'
 import { advance } from '@/thread/advance'
 import { emptyThread, type Step } from '@/thread/model'
+import { approval } from '../unit/approvals'
 
 const step: Step = {
   id: 'c1',
@@ -47,6 +48,18 @@ test('a step with a status of a newer server is shown as done', () => {
   if (!shown) throw new Error('no step')
   render(<ToolStep id="c1" step={shown} />)
   expect(screen.getByText(t('stepDone'))).toBeTruthy()
+})
+
+test.each([
+  [{ tool: 'terminal', shown: { command: 'make' } }, t('approvalRun')],
+  [{ tool: 'delete_file', shown: { path: 'memory/a.md' } }, t('approvalDelete', { path: 'memory/a.md' })],
+  [{ tool: 'write_file', shown: { path: 'memory/a.md' } }, t('approvalWrite', { path: 'memory/a.md' })],
+  [{ tool: 'python', shown: {}, effect: 'execute' as const }, t('approvalCode')],
+  [{ tool: 'fetch', shown: {}, effect: 'network' as const }, t('approvalNetwork')],
+  [{ tool: 'mcp_x', shown: {}, effect: 'write' as const }, t('approvalUse', { tool: 'mcp_x' })],
+])('a pending call of %o has a title', (over, title) => {
+  const asked = { ...approval(), ...over } as Approval
+  expect(rendererOfTool(asked.tool).approvalTitle(asked, t)).toBe(title)
 })
 
 test('the default tool shows input and output', () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { canBeAlways } from '@/features/approvals/title'
+import { canBeAlways } from '@/features/approvals/standing'
 import { FileRef, isBelow, isSearchFolder, ROOT_TRAITS, ROOTS, SEARCH_FOLDERS } from '@/lib/roots'
 
 test('a path parses into a root and the path below it', () => {

@@ -5,6 +5,7 @@ import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Kbd } from '@/components/ui/Kbd'
+import { rendererOfTool } from '@/features/chat/tools'
 import { useSay, useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
 import { becauseIn } from '@/lib/server'
@@ -13,7 +14,7 @@ import { approvalCards } from './cards'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
 import { ShownCall } from './ShownCall'
-import { canBeAlways, titleOf } from './title'
+import { canBeAlways } from './standing'
 
 /** Milliseconds. A digit typed into the composer just as the card took the focus was meant for the composer. */
 const UNREAD_MS = 700
@@ -93,7 +94,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
       <div className="flex flex-wrap items-center gap-x-2 text-warn">
         <ShieldQuestion size={16} aria-hidden className="shrink-0" />
         <h3 id={title} className="min-w-0 flex-1 font-semibold [overflow-wrap:anywhere]">
-          {titleOf(approval, t)}
+          {rendererOfTool(approval.tool).approvalTitle(approval, t)}
         </h3>
         <Countdown until={approval.expires_at} tool={approval.tool} />
       </div>

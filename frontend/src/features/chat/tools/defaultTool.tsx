@@ -1,3 +1,5 @@
+import type { Approval } from '@/api/types'
+import type { Translate } from '@/lib/i18n'
 import type { Step } from '@/thread/model'
 import { Contacts } from '../Contacts'
 import { CallInput, CallOutput } from './CallText'
@@ -19,5 +21,12 @@ function Details({ step }: ToolDetailsProps) {
   )
 }
 
+/** What a call would do, by the file that it names or else by the effect of its tool. */
+function approvalTitle({ tool, effect, shown }: Approval, t: Translate): string {
+  if (shown.path) return t('approvalWrite', { path: shown.path })
+  if (effect === 'execute') return t('approvalCode')
+  return effect === 'network' ? t('approvalNetwork') : t('approvalUse', { tool })
+}
+
 /** The renderer for a tool without one of its own. */
-export const defaultTool: ToolRenderer = { summary: pathOrInput, Details }
+export const defaultTool: ToolRenderer = { summary: pathOrInput, approvalTitle, Details }

@@ -1,10 +1,14 @@
 /** The renderers by tool. A tool gets its own by a file in this folder and an entry below. */
 import { ROOT_TRAITS, SEARCH_FOLDERS } from '@/lib/roots'
 import { defaultTool } from './defaultTool'
+import { deleteFile } from './deleteFile'
 import type { ToolRenderer } from './renderer'
 import { searchTool } from './searchTool'
+import { terminal } from './terminal'
 
 const RENDERERS: ReadonlyMap<string, ToolRenderer> = new Map([
+  ['delete_file', deleteFile],
+  ['terminal', terminal],
   ...SEARCH_FOLDERS.map(folder => [ROOT_TRAITS[folder].searchTool, searchTool(folder)] as const),
 ])
 

@@ -6,7 +6,7 @@ import type { SearchFolder } from '@/lib/roots'
 import type { Step } from '@/thread/model'
 import { Contacts } from '../Contacts'
 import { CallInput, CallOutput } from './CallText'
-import { pathOrInput } from './defaultTool'
+import { defaultTool } from './defaultTool'
 import type { ToolRenderer } from './renderer'
 
 const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
@@ -42,7 +42,7 @@ function SearchResult({ id, step, folder }: Props) {
 
 /** The renderer for a tool that searches `folder`: its passages, and links to the places named in its output. */
 export const searchTool = (folder: SearchFolder): ToolRenderer => ({
-  summary: pathOrInput,
+  ...defaultTool,
   Details: ({ id, step }) => (
     <>
       <CallInput step={step} />
