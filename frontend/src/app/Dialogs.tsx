@@ -1,16 +1,14 @@
 import { ErrorBoundary } from '@/components/ErrorBoundary'
-import { useUi } from '@/stores/ui'
+import { closeDialog, useUi } from '@/stores/ui'
 import { DIALOGS } from './dialogTable'
 
 /** The open dialog. */
 export function Dialogs() {
-  const name = useUi(ui => ui.dialog)
+  const name = useUi(ui => ui.dialog?.name ?? null)
   const Shown = name && DIALOGS[name]
   return (
     <ErrorBoundary resetKey={name}>
-      {Shown && (
-        <Shown key={name} open onOpenChange={open => useUi.setState({ dialog: open ? name : null })} />
-      )}
+      {Shown && <Shown key={name} open onOpenChange={open => !open && closeDialog()} />}
     </ErrorBoundary>
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import { onSignedOut, useSignedOut } from '@/api/signedOut'
 import { onDemand } from '@/components/onDemand'
-import { useUi } from '@/stores/ui'
+import { closeDialog } from '@/stores/ui'
 import { reconnect } from './follow'
 import { signIn } from './threads'
 
@@ -25,7 +25,7 @@ export function SignInGate() {
     () =>
       onSignedOut(() => {
         const shown = document.querySelector('[role=dialog]:not([data-sheet])')
-        if (!shown) useUi.setState({ dialog: null })
+        if (!shown) closeDialog()
       }),
     [],
   )

@@ -1,9 +1,9 @@
-/** Every dialog of the page, by the name that opens it: `useUi.setState({ dialog: 'settings' })`. One is open at a time. */
+/** Every dialog of the page, by the name that opens it: `openDialog({ name: 'settings' })`. One is open at a time. */
 import type { ComponentType } from 'react'
 import { useStatus } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
 import { useT } from '@/lib/i18n'
-import { useUi } from '@/stores/ui'
+import { closeDialog, useUi } from '@/stores/ui'
 import { useCommandContext } from './commandContext'
 import { acceptSummary, bringBack, restore, undoAll } from './threads'
 
@@ -18,8 +18,6 @@ const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
 const Xray = onDemand(() => import('@/features/xray/Xray'))
-
-const close = (): void => useUi.setState({ dialog: null })
 
 function Recovery(props: DialogProps) {
   const { sessionId } = useCommandContext()
@@ -44,7 +42,7 @@ function Compress(props: DialogProps) {
       sessionId={sessionId}
       onAccept={async accepted => {
         const problem = await acceptSummary(sessionId, accepted)
-        if (problem === null) close()
+        if (problem === null) closeDialog()
         return problem
       }}
     />
@@ -58,7 +56,7 @@ function Model({ open, onOpenChange }: DialogProps) {
 
 function Undo(props: DialogProps) {
   const { sessionId } = useCommandContext()
-  const work = useUi(ui => ui.undoOf)
+  const work = useUi(({ dialog }) => (dialog?.name === 'undo' ? dialog.work : null))
   if (!sessionId || !work) return null
   return (
     <UndoWork
@@ -67,7 +65,7 @@ function Undo(props: DialogProps) {
       sessionId={sessionId}
       work={work}
       onUndo={calls => {
-        close()
+        closeDialog()
         void undoAll(sessionId, calls)
       }}
     />
@@ -76,7 +74,7 @@ function Undo(props: DialogProps) {
 
 function XrayDialog(props: DialogProps) {
   const { sessionId } = useCommandContext()
-  const work = useUi(ui => ui.xrayOf)
+  const work = useUi(({ dialog }) => (dialog?.name === 'xray' ? dialog.work : null))
   return <Xray {...props} sessionId={sessionId} work={work} />
 }
 

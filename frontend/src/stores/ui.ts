@@ -28,6 +28,20 @@ export interface Passage {
   terms: string[]
 }
 
+/** What a dialog shows, beyond its name. */
+interface DialogArguments {
+  /** The work whose requests are shown; null for the next request. */
+  xray: { work: string | null }
+  /** The work whose undo is previewed. */
+  undo: { work: string }
+}
+type Plain = Exclude<DialogName, keyof DialogArguments>
+
+/** An open dialog. */
+export type OpenDialog =
+  | { name: Plain }
+  | { [Name in keyof DialogArguments]: { name: Name } & DialogArguments[Name] }[keyof DialogArguments]
+
 interface Ui {
   left: number
   right: number
@@ -58,11 +72,7 @@ interface Ui {
   find: string | null
   /** The message that is being edited. */
   editing: string | null
-  dialog: DialogName | null
-  /** The work whose requests the X-ray shows; null for the next request. */
-  xrayOf: string | null
-  /** The work whose undo is previewed. */
-  undoOf: string | null
+  dialog: OpenDialog | null
   /** The server has a different version than the page. */
   stale: boolean
   set: (patch: Partial<Ui>) => void
@@ -101,8 +111,6 @@ export const useUi = create<Ui>(set => ({
   find: null,
   editing: null,
   dialog: null,
-  xrayOf: null,
-  undoOf: null,
   stale: false,
   set,
 }))
@@ -139,9 +147,9 @@ export function openPath(path: string, lines?: Lines | null): void {
 export const showChunks = (): void =>
   useUi.setState({ beside: 'chunks', rightOpen: true, sheetOpen: true, pane: 'right' })
 
-/** Shows the requests that made the answer of a work, or the next request. */
-export const showXray = (work: string | null): void => useUi.setState({ dialog: 'xray', xrayOf: work })
+export const openDialog = (dialog: OpenDialog): void => useUi.setState({ dialog })
+export const closeDialog = (): void => useUi.setState({ dialog: null })
 
 /** Opens a dialog, or closes it if it is open. */
-export const toggleDialog = (name: DialogName): void =>
-  useUi.setState(({ dialog }) => ({ dialog: dialog === name ? null : name }))
+export const toggleDialog = (name: Plain): void =>
+  useUi.setState(({ dialog }) => ({ dialog: dialog?.name === name ? null : { name } }))

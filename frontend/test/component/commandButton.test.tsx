@@ -36,7 +36,7 @@ it('shows the shortcut that the person has chosen', () => {
   act(() => useChords.setState({ chosen: { palette: null } }))
   expect([search.title, search.querySelector('kbd')]).toEqual(['', null])
   fireEvent.click(search)
-  expect(useUi.getState().dialog).toBe('palette')
+  expect(useUi.getState().dialog?.name).toBe('palette')
 })
 
 it('is disabled while its command is', () => {
@@ -82,5 +82,5 @@ it('a menu offers only enabled commands, for its own session', async () => {
   expect(screen.getByRole('menu').textContent).toBe('')
   rerender(menu(<ForSession sessionId="s1">{item}</ForSession>))
   fireEvent.click(screen.getByRole('menuitem', { name: t('compress') }))
-  expect(useUi.getState().dialog).toBe('compress')
+  expect(useUi.getState().dialog?.name).toBe('compress')
 })

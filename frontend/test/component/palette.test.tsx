@@ -13,7 +13,7 @@ function show(path = '/', rag_mode: boolean | null = true) {
   history.replaceState(null, '', path)
   queryClient.removeQueries({ queryKey: keys.status })
   if (rag_mode !== null) queryClient.setQueryData(keys.status, { rag_mode })
-  useUi.setState({ dialog: 'palette' })
+  useUi.setState({ dialog: { name: 'palette' } })
   return render(
     <Page sessionId={path.split('/')[2] ?? null}>
       <Palette only={null} />
@@ -62,7 +62,7 @@ it('Enter, arrows and Esc belong to the input method while it composes', async (
   // Safari fires the end of the composition before the keydown that caused it.
   for (const key of ['Enter', 'Escape']) fireEvent.keyDown(field(), { key })
   expect(active()).toBe(first)
-  expect(useUi.getState().dialog).toBe('palette')
+  expect(useUi.getState().dialog?.name).toBe('palette')
   await settle()
   fireEvent.keyDown(field(), { key: 'ArrowDown' })
   expect(active()).not.toBe(first)
@@ -84,7 +84,7 @@ it('an open conversation can be compacted and exported', async () => {
   await choose('export json')
   expect(asked).toContain('/api/sessions/abc/export?format=json ')
   await choose('compact')
-  expect(useUi.getState().dialog).toBe('compress')
+  expect(useUi.getState().dialog?.name).toBe('compress')
   unmount()
   show('/')
   expect(find('export')).toEqual([])
@@ -94,7 +94,7 @@ it('an open conversation can be compacted and exported', async () => {
 it('usage, theme and language are one command away', async () => {
   show()
   await choose('token usage')
-  expect(useUi.getState().dialog).toBe('usage')
+  expect(useUi.getState().dialog?.name).toBe('usage')
   expect(find('theme')).toEqual(['Theme: Light', 'Theme: Dark', 'Theme: System'])
   await choose('theme dark')
   expect(getTheme()).toBe('dark')

@@ -63,12 +63,12 @@ it('a change that a pane does not show does not re-render it', async () => {
     act(() => useUi.setState(patch))
     return [...rendered]
   }
-  expect(after({ dialog: 'settings' })).toEqual([])
-  expect(after({ pane: 'left', lastChat: '/s/a', xrayOf: 'w', undoOf: 'w' })).toEqual([])
+  expect(after({ dialog: { name: 'settings' } })).toEqual([])
+  expect(after({ pane: 'left', lastChat: '/s/a', dialog: { name: 'undo', work: 'w' } })).toEqual([])
   expect(after({ tab: 'workspace' })).toEqual(['files'])
   expect(after({ editing: 'm1' })).toEqual(['chat'])
   expect(after({ rightOpen: false }).sort()).toEqual(['chat', 'playground'])
-  act(() => useUi.setState({ dialog: null, pane: 'chat', lastChat: '/', xrayOf: null, undoOf: null }))
+  act(() => useUi.setState({ dialog: null, pane: 'chat', lastChat: '/' }))
   act(() => useUi.setState({ editing: null, rightOpen: true, tab: 'memory' }))
 })
 

@@ -44,7 +44,7 @@ afterEach(() => {
 })
 
 it('the sign-in is above an open dialog, and hides it and the page from everybody', async () => {
-  act(() => useUi.setState({ dialog: 'settings' }))
+  act(() => useUi.setState({ dialog: { name: 'settings' } }))
   show()
   await screen.findByRole('dialog', { name: t('settings') }, { timeout: 15_000 })
   endSession()
@@ -59,7 +59,7 @@ it('the sign-in is above an open dialog, and hides it and the page from everybod
   expect(dialog.contains(document.activeElement)).toBe(true)
   fireEvent.keyDown(dialog, { key: 'Escape' })
   expect(await gate()).toBe(dialog)
-  expect(useUi.getState().dialog).toBe('settings')
+  expect(useUi.getState().dialog?.name).toBe('settings')
 
   act(signedIn)
   expect(await screen.findByRole('dialog', { name: t('settings') })).toBeTruthy()
@@ -68,7 +68,7 @@ it('the sign-in is above an open dialog, and hides it and the page from everybod
 
 it('a dialog that is still being loaded does not appear above the sign-in', async () => {
   show()
-  act(() => useUi.setState({ dialog: 'usage' }))
+  act(() => useUi.setState({ dialog: { name: 'usage' } }))
   expect(screen.queryByRole('dialog')).toBeNull()
   endSession()
   expect(useUi.getState().dialog).toBeNull()
@@ -85,7 +85,7 @@ it('no command runs while the person is signed out', async () => {
   expect(useUi.getState().dialog).toBeNull()
   act(signedIn)
   expect(press('KeyK')).toBe(false)
-  expect(useUi.getState().dialog).toBe('palette')
+  expect(useUi.getState().dialog?.name).toBe('palette')
 })
 
 it('the sign-in ends with the right token, and says what is wrong with another', async () => {

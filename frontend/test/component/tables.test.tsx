@@ -15,13 +15,13 @@ import Settings from '@/features/settings/Settings'
 import { SECTIONS } from '@/features/settings/sections'
 import { t } from '@/lib/i18n'
 import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
-import { useUi } from '@/stores/ui'
+import { type OpenDialog, useUi } from '@/stores/ui'
 import { Page } from '../commands'
 
 vi.stubGlobal('fetch', () => new Promise(() => {}))
 afterEach(() => {
   queryClient.clear()
-  useUi.setState({ dialog: null, undoOf: null, tab: null, beside: 'chunks' })
+  useUi.setState({ dialog: null, tab: null, beside: 'chunks' })
 })
 
 const show = (children: ReactNode, sessionId: string | null = null) =>
@@ -29,7 +29,7 @@ const show = (children: ReactNode, sessionId: string | null = null) =>
 
 describe('the table of dialogs', () => {
   it.each(Object.keys(DIALOGS) as DialogName[])('opens %s by its name alone', async name => {
-    useUi.setState({ dialog: name, undoOf: 'w1' })
+    useUi.setState({ dialog: { name, work: 'w1' } as OpenDialog })
     show(<Dialogs />, 's1')
     const dialog = await screen.findByRole('dialog', {}, { timeout: 15_000 })
     expect(dialog.textContent).not.toBe('')
@@ -39,7 +39,7 @@ describe('the table of dialogs', () => {
   })
 
   it('shows nothing for a dialog that needs a conversation if none is open', async () => {
-    useUi.setState({ dialog: 'compress' })
+    useUi.setState({ dialog: { name: 'compress' } })
     const { container } = show(<Dialogs />)
     await act(async () => {})
     expect(container.textContent).toBe('')

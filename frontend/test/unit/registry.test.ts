@@ -4,20 +4,18 @@ import { DIALOGS } from '@/app/dialogTable'
 
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
 const read = (name: string): string => readFileSync(`src/${name}`, 'utf8')
-const opened = /(?:dialog: |toggleDialog\()'(\w+)'/g
+const opened = /(?:dialog: (?:\{ name: )?|openDialog\(\{ name: |toggleDialog\()'(\w+)'/g
 
 const commands = files.filter(name => /[cC]ommands\.ts$/.test(name)).map(read)
 /** The dialogs that a command opens, by their names. */
-const withCommand = new Set([
-  ...commands.flatMap(text => [...text.matchAll(opened)].map(([, name]) => name)),
-  // It is opened through a function, because it is also shown for an answer.
-  'xray',
-])
+const withCommand = new Set([...commands.flatMap(text => [...text.matchAll(opened)].map(([, name]) => name))])
 
-/** What a component says to open a dialog without its command. */
+/** What a component says to open a dialog without its command. The X-ray of an answer is no command. */
 const bypasses = (text: string): string[] => [
-  ...[...text.matchAll(opened)].filter(([, name]) => withCommand.has(name)).map(([found]) => found),
-  ...[...text.matchAll(/showXray\(null\)|\b(setTheme|nextLang|switchRag|signOut)\(/g)].map(
+  ...[...text.matchAll(opened)]
+    .filter(([, name]) => withCommand.has(name) && name !== 'xray')
+    .map(([found]) => found),
+  ...[...text.matchAll(/name: 'xray', work: null|\b(setTheme|nextLang|switchRag|signOut)\(/g)].map(
     ([found]) => found,
   ),
 ]
@@ -32,9 +30,11 @@ it('a component opens a dialog by its command', () => {
 })
 
 it('a component that bypasses a command is detected, and others are not', () => {
-  expect(bypasses("onClick={() => set({ dialog: 'usage' })}")).toEqual(["dialog: 'usage'"])
+  expect(bypasses("set({ dialog: { name: 'usage' } })")).toEqual(["dialog: { name: 'usage'"])
+  expect(bypasses("openDialog({ name: 'usage' })")).toEqual(["openDialog({ name: 'usage'"])
   expect(bypasses("toggleDialog('settings')")).toEqual(["toggleDialog('settings'"])
-  expect(bypasses('showXray(null); void signOut()')).toEqual(['showXray(null)', 'signOut('])
-  expect(bypasses("showXray(entry.workId); useUi.setState({ dialog: 'undo', undoOf })")).toEqual([])
+  expect(bypasses("openDialog({ name: 'xray', work: null })")).toEqual(["name: 'xray', work: null"])
+  expect(bypasses('void signOut()')).toEqual(['signOut('])
+  expect(bypasses("openDialog({ name: 'xray', work: id }); openDialog({ name: 'undo', work })")).toEqual([])
   expect(bypasses("run('usage'); useCommand('signOut'); set({ dialog: null })")).toEqual([])
 })

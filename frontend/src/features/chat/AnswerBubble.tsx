@@ -5,7 +5,7 @@ import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
-import { showXray } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
 import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
@@ -89,7 +89,11 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
                 <RefreshCw size={13} aria-hidden />
               </IconButton>
             )}
-            <IconButton label={t('xrayOfAnswer')} size="smallIcon" onClick={() => showXray(entry.workId)}>
+            <IconButton
+              label={t('xrayOfAnswer')}
+              size="smallIcon"
+              onClick={() => openDialog({ name: 'xray', work: entry.workId })}
+            >
               <ScanSearch size={14} aria-hidden />
             </IconButton>
             {onBranch && (

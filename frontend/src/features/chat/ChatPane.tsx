@@ -28,7 +28,7 @@ import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
 import { isQueued, useConnection, useLive } from '@/stores/live'
-import { useUi } from '@/stores/ui'
+import { openDialog, useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { Chat } from './Chat'
 import { ChatHeader } from './ChatHeader'
@@ -100,7 +100,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
-      onUndoAll: workId => useUi.setState({ dialog: 'undo', undoOf: workId }),
+      onUndoAll: workId => openDialog({ name: 'undo', work: workId }),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),

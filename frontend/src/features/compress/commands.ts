@@ -1,5 +1,5 @@
 import { defineCommands } from '@/app/command'
-import { useUi } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 
 export const compressCommands = defineCommands([
   {
@@ -7,6 +7,6 @@ export const compressCommands = defineCommands([
     label: 'compress',
     keys: null,
     enabled: ({ sessionId }) => sessionId !== null,
-    run: () => useUi.setState({ dialog: 'compress' }),
+    run: () => openDialog({ name: 'compress' }),
   },
 ])

@@ -1,6 +1,6 @@
 import { defineCommands } from '@/app/command'
-import { useUi } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 
 export const modelCommands = defineCommands([
-  { id: 'model', label: 'modelConnect', keys: null, run: () => useUi.setState({ dialog: 'model' }) },
+  { id: 'model', label: 'modelConnect', keys: null, run: () => openDialog({ name: 'model' }) },
 ])

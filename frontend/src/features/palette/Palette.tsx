@@ -5,7 +5,7 @@ import { Kbd } from '@/components/ui/Kbd'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
-import { useUi } from '@/stores/ui'
+import { closeDialog } from '@/stores/ui'
 import type { Item } from './item'
 import { useItems } from './useItems'
 
@@ -18,7 +18,6 @@ interface Props {
 
 export default function Palette({ only }: Props) {
   const t = useT()
-  const set = useUi(s => s.set)
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
@@ -28,7 +27,7 @@ export default function Palette({ only }: Props) {
   const active = Math.min(at, items.length - 1)
   const pick = (item: Item | undefined) => {
     if (!item) return
-    set({ dialog: null })
+    closeDialog()
     // After the dialog has restored the focus, so that the command can move it.
     setTimeout(item.run)
   }
@@ -45,7 +44,7 @@ export default function Palette({ only }: Props) {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
   }, [active])
   return (
-    <Dialog.Root open onOpenChange={open => !open && set({ dialog: null })}>
+    <Dialog.Root open onOpenChange={open => !open && closeDialog()}>
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-black/30" />
         <Dialog.Content

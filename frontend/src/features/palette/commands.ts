@@ -1,5 +1,5 @@
 import { defineCommands } from '@/app/command'
-import { toggleDialog, useUi } from '@/stores/ui'
+import { openDialog, toggleDialog } from '@/stores/ui'
 
 export const paletteCommands = defineCommands([
   {
@@ -12,6 +12,6 @@ export const paletteCommands = defineCommands([
     id: 'openFile',
     label: 'openFileByName',
     keys: { code: 'KeyP', mod: true },
-    run: () => useUi.setState({ dialog: 'files' }),
+    run: () => openDialog({ name: 'files' }),
   },
 ])

@@ -1,6 +1,6 @@
 import { defineCommands } from '@/app/command'
-import { useUi } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 
 export const recoveryCommands = defineCommands([
-  { id: 'recovery', label: 'recovery', keys: null, run: () => useUi.setState({ dialog: 'recovery' }) },
+  { id: 'recovery', label: 'recovery', keys: null, run: () => openDialog({ name: 'recovery' }) },
 ])

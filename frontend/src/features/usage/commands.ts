@@ -1,6 +1,6 @@
 import { defineCommands } from '@/app/command'
-import { useUi } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 
 export const usageCommands = defineCommands([
-  { id: 'usage', label: 'usage', keys: null, run: () => useUi.setState({ dialog: 'usage' }) },
+  { id: 'usage', label: 'usage', keys: null, run: () => openDialog({ name: 'usage' }) },
 ])

@@ -1,6 +1,6 @@
 import { defineCommands } from '@/app/command'
-import { showXray } from '@/stores/ui'
+import { openDialog } from '@/stores/ui'
 
 export const xrayCommands = defineCommands([
-  { id: 'xray', label: 'xray', keys: null, run: () => showXray(null) },
+  { id: 'xray', label: 'xray', keys: null, run: () => openDialog({ name: 'xray', work: null }) },
 ])
