@@ -1,21 +1,8 @@
-import { useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen } from '@/api/types'
 import type { PageProps } from '@/app/pages'
-import {
-  branchOff,
-  choose,
-  clearTaint,
-  discard,
-  resend,
-  resendFrom,
-  send,
-  startSession,
-  stop,
-  switchBranch,
-  undo,
-} from '@/app/threads'
+import { choose, clearTaint, send, startSession, stop } from '@/app/threads'
 import { useRun } from '@/app/useCommand'
 import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
@@ -28,15 +15,15 @@ import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
 import { isQueued, useConnection, useLive } from '@/stores/live'
-import { openDialog, useUi } from '@/stores/ui'
+import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
+import { blockedBy } from './blocked'
 import { Chat } from './Chat'
 import { ChatHeader } from './ChatHeader'
-import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
-import type { RowActions } from './rows'
 import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
+import { useRowActions } from './useRowActions'
 import { useTarget } from './useTarget'
 
 const FindBar = onDemand(() => import('./FindBar'))
@@ -60,14 +47,13 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const loaded = useLive(s => (sessionId ? s.threads[sessionId] : undefined))
   const outbox = useLive(s => (sessionId ? s.outbox[sessionId] : undefined)) ?? NOTHING
   const connection = useConnection()
-  const status = useStatus().data
+  const model = useStatus().data?.model
   const session = useSessions().data?.find(s => s.id === sessionId)
   const asked = useApprovals().data?.some(approval => approval.session_id === sessionId)
   const raw = useRawMessages(sessionId, view === 'raw')
   const draftKey = sessionId ?? NEW
   const draft = useDraft(draftKey)
   const thread = shownThread(loaded)
-
   const target = useTarget(sessionId, message, loaded)
   const find = useFind(thread)
   const attaching = useAttaching(sessionId, input)
@@ -86,46 +72,23 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
       navigate(`/s/${id}`)
     }
   }
-  const actions = useMemo<RowActions>(
-    () => ({
-      onRetry: workId => {
-        const asked = shownThread(useLive.getState().threads[sessionId ?? ''])?.entries.find(
-          entry => entry.kind === 'user' && entry.workId === workId,
-        )
-        if (sessionId && asked?.kind === 'user') send(sessionId, asked.content, asked.attachments)
-      },
-      onContinue: () => sessionId && send(sessionId, t('continueWords'), []),
-      onResendFrom: (from, said) => sessionId && void resendFrom(sessionId, from, said),
-      onSwitchBranch: (from, to) => sessionId && void switchBranch(sessionId, from, to),
-      onBranch: workId =>
-        sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
-      onUndo: change => sessionId && void undo(sessionId, change.callId),
-      onUndoAll: workId => openDialog({ name: 'undo', work: workId }),
-      onResend: item => sessionId && resend(sessionId, item),
-      onDiscard: key => sessionId && discard(sessionId, key),
-    }),
-    [sessionId, navigate, t],
-  )
-  const model = status?.model
+  const actions = useRowActions(sessionId)
   const models = useModels().data
   const fresh = useNewChoice(s => s.chosen)
   const chosen = sessionId === null ? fresh : (thread?.chosen ?? NOTHING_CHOSEN)
   const answers = models && effective(models, chosen)
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
   const openModel = () => run('model')
-  const blocked: Blocked | null =
-    connection === 'lost' && (sessionId === null || outbox.some(isQueued))
-      ? { reason: t('cannotSendOffline') }
-      : noModel
-        ? { reason: t('cannotSendModel'), remedy: { words: t('modelConnect'), run: openModel } }
-        : answers?.kind === 'gone'
-          ? {
-              reason: t('cannotSendGone', { name: answers.id }),
-              remedy: { words: t('modelUseDefault'), run: () => void choose(sessionId, {}) },
-            }
-          : attaching.pictures && answers?.candidate?.vision === false
-            ? { reason: t('cannotSendPictures', { name: answers.candidate.label }) }
-            : null
+  const blocked = blockedBy(
+    {
+      offline: connection === 'lost' && (sessionId === null || outbox.some(isQueued)),
+      noModel,
+      answers,
+      pictures: attaching.pictures,
+    },
+    { connect: openModel, useDefault: () => void choose(sessionId, {}) },
+    t,
+  )
   const title =
     session?.title || thread?.title || session?.begins || (sessionId ? t('untitled') : t('newChat'))
   return (
