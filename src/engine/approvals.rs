@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{EngineError, Tenant, blocking};
-use crate::domain::{Approval, Decision, RememberedCall, SessionId};
+use crate::domain::{AlwaysAllowedCall, Approval, Decision, SessionId};
 
 /// Number of answered approvals remembered, so that a second answer is told the first decision.
 const ANSWERED: usize = 1_000;
@@ -104,7 +104,7 @@ impl Approvals {
 
 impl Tenant {
     /// Returns the calls that are always allowed.
-    pub async fn remembered_calls(&self) -> Result<Vec<RememberedCall>, EngineError> {
+    pub async fn remembered_calls(&self) -> Result<Vec<AlwaysAllowedCall>, EngineError> {
         let home = self.home.clone();
         blocking(move || Ok(home.remembered())).await
     }
