@@ -104,7 +104,7 @@ impl Approvals {
 
 impl Tenant {
     /// Returns the calls that are always allowed.
-    pub async fn remembered_calls(&self) -> Result<Vec<AlwaysAllowedCall>, EngineError> {
+    pub async fn always_allowed_calls(&self) -> Result<Vec<AlwaysAllowedCall>, EngineError> {
         let home = self.home.clone();
         blocking(move || Ok(home.remembered())).await
     }

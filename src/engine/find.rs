@@ -53,7 +53,8 @@ impl Engine {
     /// Finds the sessions whose title or messages contain all words.
     pub async fn find(&self, wanted: SearchTerms) -> Result<FoundSessions, EngineError> {
         let running = self.running().await?;
-        let mut found = self.tenant.log.scan(running, move |id, session| in_session(&wanted, id, session)).await?;
+        let log = &self.tenant.log;
+        let mut found = log.scan(running, move |id, session| in_session(&wanted, id, session)).await?;
         found.sort_by(|a, b| {
             (b.in_title, b.updated_at).partial_cmp(&(a.in_title, a.updated_at)).unwrap_or_else(|| a.id.cmp(&b.id))
         });

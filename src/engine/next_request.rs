@@ -3,28 +3,36 @@
 
 use std::sync::Arc;
 
-use super::Tenant;
+use futures_util::future::BoxFuture;
+
 use super::models::SharedPrefix;
 use super::runtime::Runtime;
 use super::skills::refresh_before_request;
 use super::tool_sources::{ExchangeScope, ToolSources};
+use super::{EngineError, Tenant, blocking};
 use crate::domain::{Hit, Session};
 use crate::prompt::history::VisionSupport;
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources};
+use crate::provider::ModelRequest;
 use crate::store::Home;
-use crate::tools::ToolSet;
 
 impl Tenant {
-    /// Returns the request that a run of this session would send next with these tools, without retrieved text; without a session, that of a
-    /// new one. Reads files: call it where blocking is allowed.
-    pub fn next_request(&self, session: Option<&Session>, tools: &ToolSet) -> NextRequest {
-        // A run does the same: its next request lists a skill that was just added.
-        refresh_before_request(self);
-        let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-        let status = self.models.status_of(&chosen);
-        let model = ModelAbilities { context_window: status.context_window, sight: VisionSupport::of(status.vision) };
-        let limits = RequestLimits::new(model, tools.specs(), &self.runtime.tokens);
-        NextRequest::assemble(sources(&self.home, session), &limits)
+    /// Returns the request that a run of this session would send next, without retrieved text; without a session, that of a
+    /// new one.
+    pub async fn next_request(self: &Arc<Self>, session: Option<Arc<Session>>) -> Result<NextRequest, EngineError> {
+        let tools = self.tools(ExchangeScope { session: session.as_deref() }).await.specs();
+        let tenant = self.clone();
+        blocking(move || {
+            // A run does the same: its next request lists a skill that was just added.
+            refresh_before_request(&tenant);
+            let chosen = session.as_ref().map(|session| session.chosen.clone()).unwrap_or_default();
+            let status = tenant.models.status_of(&chosen);
+            let model =
+                ModelAbilities { context_window: status.context_window, sight: VisionSupport::of(status.vision) };
+            let limits = RequestLimits::new(model, tools, &tenant.runtime.tokens);
+            Ok(NextRequest::assemble(sources(&tenant.home, session.as_deref()), &limits))
+        })
+        .await
     }
 }
 
@@ -32,7 +40,7 @@ impl Tenant {
 pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSources>) -> SharedPrefix {
     let (home, tools, tokens) = (home.clone(), tools.clone(), runtime.tokens.clone());
     let context_window = runtime.config.embedded.context_window;
-    Box::new(move || {
+    Box::new(move || -> BoxFuture<'static, ModelRequest> {
         let (home, tools, tokens) = (home.clone(), tools.clone(), tokens.clone());
         Box::pin(async move {
             let tools = tools.tools(ExchangeScope::new_session()).await.specs();

@@ -107,7 +107,7 @@ pub async fn answer(
 /// Lists the calls that are always allowed.
 #[utoipa::path(get, path = "/api/approvals/always", tag = "approvals", responses((status = 200, body = AlwaysRules)))]
 pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
-    let rules = caller.tenant().remembered_calls().await?.into_iter().map(|rule| {
+    let rules = caller.tenant().always_allowed_calls().await?.into_iter().map(|rule| {
         let AlwaysAllowedCall { id, tool, arguments, added_at, .. } = rule;
         AlwaysRule { id, tool, arguments, added_at }
     });

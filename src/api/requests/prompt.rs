@@ -8,11 +8,9 @@ use serde_json::Value;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
-use crate::engine::tool_sources::ExchangeScope;
 use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
 use crate::prompt::request::NextRequest;
-use crate::tools::ToolSet;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct PromptQuery {
@@ -69,12 +67,12 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
         None => None,
     };
     let tenant = caller.tenant().clone();
-    let tools = tenant.tools(ExchangeScope { session: session.as_deref() }).await;
-    Ok(Json(blocking(move || Ok(explain(&tenant, session.as_deref(), &tools))).await?))
+    let next = tenant.next_request(session.clone()).await?;
+    Ok(Json(blocking(move || Ok(explain(&tenant, session.as_deref(), next))).await?))
 }
 
-fn explain(tenant: &Tenant, session: Option<&Session>, tools: &ToolSet) -> Prompt {
-    let NextRequest { system, request, dropped } = tenant.next_request(session, tools);
+fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Prompt {
+    let NextRequest { system, request, dropped } = next;
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),

@@ -1,6 +1,7 @@
 //! Token counts (cl100k_base, exact).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::Path;
@@ -10,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Session, SessionId};
-use crate::engine::tool_sources::ExchangeScope;
-use crate::engine::{Tenant, blocking};
+use crate::engine::{EngineError, Tenant, blocking};
 use crate::prompt::budget::pictures;
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 use crate::provider::ChatMessage;
-use crate::tools::ToolSet;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SessionTokens {
@@ -99,8 +98,7 @@ pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Js
     let session = caller.engine.view(&SessionId::parse(&id)?).await?.session;
     let tenant = caller.tenant().clone();
     let context_window = tenant.models.status_of(&session.chosen).context_window;
-    let tools = tenant.tools(ExchangeScope::of(&session)).await;
-    let counted = blocking(move || Ok(counted(&tenant, &session, &tools))).await?;
+    let counted = counted(&tenant, session).await?;
     Ok(Json(SessionTokens {
         system_tokens: counted.system,
         message_tokens: counted.messages,
@@ -121,18 +119,23 @@ impl Counted {
     }
 }
 
-pub(in crate::api) fn counted(tenant: &Tenant, session: &Session, tools: &ToolSet) -> Counted {
-    let next = tenant.next_request(Some(session), tools);
-    let count = |text: &str| tenant.runtime.tokens.count_cached(text);
-    let tokens = |message: &ChatMessage| match message {
-        ChatMessage::System(_) => 0,
-        ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
-        ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
-        ChatMessage::Assistant { content, calls, .. } => {
-            count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
-        }
-    };
-    Counted { system: count(&next.system.text), messages: next.request.messages.iter().map(tokens).sum() }
+/// Counts the tokens of the next request of this session.
+pub(in crate::api) async fn counted(tenant: &Arc<Tenant>, session: Arc<Session>) -> Result<Counted, EngineError> {
+    let (next, tokens) = (tenant.next_request(Some(session)).await?, tenant.runtime.tokens.clone());
+    blocking(move || {
+        let count = |text: &str| tokens.count_cached(text);
+        let of = |message: &ChatMessage| match message {
+            ChatMessage::System(_) => 0,
+            ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
+            ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
+            ChatMessage::Assistant { content, calls, .. } => {
+                count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
+            }
+        };
+        let messages = next.request.messages.iter().map(of).sum();
+        Ok(Counted { system: count(&next.system.text), messages })
+    })
+    .await
 }
 
 /// Counts the tokens of files.

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::tokens::counted;
 use crate::api::security::caller::Caller;
-use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
-use crate::engine::tool_sources::ExchangeScope;
+use crate::domain::{Event, Mention, Message, SessionId, mentions};
 use crate::engine::{Plan, Proposal, blocking};
 
 /// Maximum length of an accepted summary, in characters. The model's own have at most 500.
@@ -94,20 +93,21 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     let id = SessionId::parse(&id)?;
     let plan = caller.engine.plan(&id).await?;
     let tenant = caller.tenant().clone();
-    let tools = tenant.tools(ExchangeScope::of(&plan.session)).await;
+    let mut without = (*plan.session).clone();
+    without.messages.drain(..plan.count);
+    let remaining_count = without.messages.len();
+    let tokens_before = counted(&tenant, plan.session.clone()).await?.total();
+    let tokens_without = counted(&tenant, Arc::new(without)).await?.total();
     let told = blocking(move || {
-        let total = |session: &Session| counted(&tenant, session, &tools).total();
         let messages = plan.session.messages[..plan.count].to_vec();
         let mut found = mentions(&messages);
         let more = found.len().saturating_sub(MOST_MENTIONS);
         found.truncate(MOST_MENTIONS);
-        let mut without = (*plan.session).clone();
-        without.messages.drain(..plan.count);
         Ok(CompressionPlan {
             session_id: id.to_string(),
-            remaining_count: without.messages.len(),
-            tokens_before: total(&plan.session),
-            tokens_without: total(&without),
+            remaining_count,
+            tokens_before,
+            tokens_without,
             hash: plan.hash,
             messages,
             mentions: found,
@@ -134,22 +134,16 @@ pub async fn preview(
     let Json(PreviewRequest { hash }) = request?;
     let (Plan { session, count, hash }, summary) = caller.engine.propose(&id, &hash).await?;
     let tenant = caller.tenant().clone();
-    let tools = tenant.tools(ExchangeScope::of(&session)).await;
-    let told = blocking(move || {
-        let mut after = (*session).clone();
-        after.apply(
-            &Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None },
-            after.updated_at,
-        );
-        Ok(ProposedSummary {
-            session_id: id.to_string(),
-            hash,
-            tokens_before: counted(&tenant, &session, &tools).total(),
-            tokens_after: counted(&tenant, &after, &tools).total(),
-            summary,
-        })
-    });
-    Ok(Json(told.await?))
+    let mut after = (*session).clone();
+    let compressed = Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None };
+    after.apply(&compressed, after.updated_at);
+    Ok(Json(ProposedSummary {
+        session_id: id.to_string(),
+        hash,
+        tokens_before: counted(&tenant, session).await?.total(),
+        tokens_after: counted(&tenant, Arc::new(after)).await?.total(),
+        summary,
+    }))
 }
 
 /// Compacts the first half of the messages, at least four, and replaces them by a summary.

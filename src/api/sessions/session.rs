@@ -17,7 +17,6 @@ use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
 use crate::domain::{Chosen, Message, Role, SessionId, Taint};
-use crate::engine::tool_sources::ExchangeScope;
 use crate::engine::{View, blocking};
 use crate::store;
 
@@ -230,9 +229,7 @@ pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Sess
 pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
     let id = SessionId::parse(&id)?;
     let session = caller.engine.view(&id).await?.session;
-    let tenant = caller.tenant().clone();
-    let tools = tenant.tools(ExchangeScope::new_session()).await;
-    let system = blocking(move || Ok(tenant.next_request(None, &tools).system.text)).await?;
+    let system = caller.tenant().next_request(None).await?.system.text;
     let mut messages = vec![Arc::new(Message::new(Role::System, system))];
     messages.extend(session.messages.iter().cloned());
     Ok(Json(Messages {
