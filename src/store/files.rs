@@ -230,8 +230,10 @@ impl Home {
     /// Returns the handle relative to which a path is opened, and the rest of the path. A file is opened relative to the
     /// folder of its root, so that no symlink in it leads to `.env` or another internal file of the home.
     fn folder<'p>(&self, path: &'p Place) -> Result<(Dir, &'p str), StoreError> {
-        let dir = self.open_root(path.root(), |error| escape_or(path, error))?;
-        Ok((dir, if *path.root() == Root::Snapshot { path.as_str() } else { path.path() }))
+        if *path.root() == Root::Snapshot {
+            return Ok((self.root().try_clone().map_err(StoreError::io("opening the home"))?, path.as_str()));
+        }
+        Ok((self.open_root(path.root(), |error| escape_or(path, error))?, path.path()))
     }
 
     fn replace(&self, path: &Place, bytes: &[u8], mode: Option<FileMode>) -> Result<(), StoreError> {

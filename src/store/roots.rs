@@ -44,26 +44,25 @@ impl Home {
         }
     }
 
-    /// Opens the folder of a root; for the list of skills, the folder that holds it. `explain` converts an error of the
-    /// file system.
+    /// Opens the folder of a root. `explain` converts an error of the file system.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAllowed`] for a project that this home does not have.
+    /// Returns [`StoreError::NotAllowed`] for the list of skills, which is a file, and for a project that this home does
+    /// not have.
     pub(super) fn open_root(
         &self,
         root: &Root,
         explain: impl FnOnce(io::Error) -> StoreError,
     ) -> Result<Dir, StoreError> {
+        let refused = |why| Err(StoreError::NotAllowed { path: root.to_string(), why });
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
             (None, Root::Project(id)) => match self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id) {
                 Some(dir) => dir.try_clone(),
-                None => {
-                    let why = "this home has no such project";
-                    return Err(StoreError::NotAllowed { path: root.to_string(), why });
-                }
+                None => return refused("this home has no such project"),
             },
-            (None, _) => self.root().try_clone(),
+            // Its folder is the home itself, which is never listed.
+            (None, _) => return refused("it is not a folder"),
         };
         opened.map_err(explain)
     }
@@ -117,6 +116,18 @@ mod tests {
         assert!(home.remove_project(&project("tea")) && !home.remove_project(&project("tea")));
         refuses();
         assert!(elsewhere.path().join("a.md").is_file(), "the folder is left as it is");
+    }
+
+    #[test]
+    fn list_of_skills_does_not_open_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        home.write_skills_snapshot("none").unwrap();
+        assert_eq!(home.read_text(&Place::of_root(Root::Snapshot)).unwrap().content, "none");
+        let refused = "SKILLS_SNAPSHOT.md cannot be used here: it is not a folder";
+        assert_eq!(home.list(&Root::Snapshot).unwrap_err().to_string(), refused);
+        assert_eq!(home.list_folder(&Place::of_root(Root::Snapshot)).unwrap_err().to_string(), refused);
+        assert_eq!(home.find_files(&Root::Snapshot, 9, &|_| true).unwrap_err().to_string(), refused);
     }
 
     #[test]
