@@ -2682,7 +2682,7 @@ export interface components {
             /** @enum {string} */
             from: "page";
         } | {
-            /** @description A document in knowledge/: its path. */
+            /** @description A document in knowledge/ or in a project: its path. */
             name: string;
             /** @enum {string} */
             from: "document";
