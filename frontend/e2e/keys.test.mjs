@@ -181,14 +181,14 @@ test('all changes of a work are undone and redone at once, and later edits stay'
   assert.equal(await log(page).getByText('undone', { exact: true }).count(), 0, 'looking undoes nothing')
   await page.getByRole('button', { name: 'Undo all changes' }).click()
   await dialog.getByRole('button', { name: 'Undo 2 changes' }).click()
-  await page.getByText('2 changes were undone').first().waitFor()
+  await page.getByText('2 changes undone').first().waitFor()
   await until(
     () => log(page).getByText('undone', { exact: true }).count(),
     n => n === 2,
     'both marked',
   )
   await page
-    .locator('section', { hasText: '2 changes were undone' })
+    .locator('section', { hasText: '2 changes undone' })
     .getByRole('button', { name: 'Redo' })
     .last()
     .click()
@@ -199,9 +199,9 @@ test('all changes of a work are undone and redone at once, and later edits stay'
   )
   await writeFile(join(app.home, 'memory/one.md'), 'mine\n')
   await page.getByRole('button', { name: 'Undo all changes' }).click()
-  await dialog.getByRole('region', { name: 'memory/one.md' }).getByText('so it stays as it is').waitFor()
+  await dialog.getByRole('region', { name: 'memory/one.md' }).getByText('It won’t be undone').waitFor()
   await dialog.getByRole('button', { name: 'Undo 1 change' }).click()
-  await page.getByText('1 change was undone').first().waitFor()
+  await page.getByText('1 change undone').first().waitFor()
   assert.equal(await readFile(join(app.home, 'memory/one.md'), 'utf8'), 'mine\n')
 })
 
