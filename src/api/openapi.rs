@@ -43,9 +43,9 @@ fn name_by_tag(operation: &mut Operation) {
 pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/api/openapi.json", get(served))
-        .route("/api/docs", get(async || asset("text/html; charset=utf-8", include_str!("docs/docs.html"))))
-        .route("/api/docs.js", get(async || asset("text/javascript", include_str!("docs/docs.js"))))
-        .route("/api/docs.css", get(async || asset("text/css", include_str!("docs/docs.css"))))
+        .route("/api/docs", get(async || asset("text/html; charset=utf-8", include_str!("docs/page.html"))))
+        .route("/api/docs.js", get(async || asset("text/javascript", include_str!("docs/script.js"))))
+        .route("/api/docs.css", get(async || asset("text/css", include_str!("docs/style.css"))))
 }
 
 /// Serves the document. It is generated for each request and its memory is given back, because it is requested rarely
