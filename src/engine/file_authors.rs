@@ -51,6 +51,11 @@ impl FileAuthors {
         }
     }
 
+    /// Returns whether a person or a run wrote this version, or was about to.
+    pub fn is_noted(&self, path: &Place, etag: &str) -> bool {
+        self.files().get(path).is_some_and(|file| file.noted(etag).is_some())
+    }
+
     /// Returns who wrote the version of a file with this hash. `None` for versions from before this start of the
     /// server.
     pub fn known(&self, path: &Place, etag: &str) -> Option<ChangedBy> {

@@ -60,11 +60,13 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
 /// By path: size and time of a file as last seen, and its hash if it was read.
 type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
 
+/// A changed file with its hash; `None` for a deleted file.
+type ChangedFile = (Place, Option<String>);
+
 /// Differences from the last scan.
 #[derive(Debug, Default, PartialEq)]
 struct Changes {
-    /// Changed files with their hashes; `None` for a deleted file.
-    files: Vec<(Place, Option<String>)>,
+    files: Vec<ChangedFile>,
     /// Roots in which more than [`MOST_NAMED`] files changed, or files beyond the limit of a listing may have changed.
     roots: BTreeSet<Root>,
 }
@@ -105,6 +107,7 @@ impl Follow {
             let Some(engine) = self.engine.upgrade() else { break };
             let look = if roots.is_empty() { Look::Sweep } else { Look::After(roots) };
             let changes = self.look(look).await;
+            let changes = self.without_outdated(changes).await;
             if changes != Changes::default() {
                 self.tell(&engine, changes).await;
             }
@@ -131,6 +134,21 @@ impl Follow {
         let Ok((seen, changes)) = looked.await else { return Changes::default() };
         self.seen = seen;
         changes
+    }
+
+    /// Leaves out the versions that this server wrote and has replaced since the scan: clients were told of the newer one.
+    async fn without_outdated(&self, mut changes: Changes) -> Changes {
+        let (own, others) = std::mem::take(&mut changes.files).into_iter().partition(|file| self.is_own(file));
+        changes.files = others;
+        let home = self.home.clone();
+        let still_there = move |(path, hash): &ChangedFile| home.hash(path).ok() == *hash;
+        let current = tokio::task::spawn_blocking(move || own.into_iter().filter(still_there).collect::<Vec<_>>());
+        changes.files.extend(current.await.unwrap_or_default());
+        changes
+    }
+
+    fn is_own(&self, (path, hash): &ChangedFile) -> bool {
+        self.authors.is_noted(path, hash.as_deref().unwrap_or_default())
     }
 
     async fn read_skills(&self, engine: &Arc<Engine>) {
@@ -244,6 +262,33 @@ impl Look {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::notice::ChangedBy;
+
+    #[tokio::test]
+    async fn replaced_own_version_is_not_announced() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let place = |name: &str| Place::parse(name).unwrap();
+        let changed = |name: &str| (place(name), home.hash(&place(name)).ok());
+        let names = ["memory/replaced.md", "memory/current.md", "memory/foreign.md", "memory/gone.md"];
+        names[..3].iter().for_each(|name| write(&home, name, "scanned"));
+        let files: Vec<ChangedFile> = names.map(changed).into();
+        let authors = Arc::new(FileAuthors::default());
+        for (path, hash) in files.iter().filter(|(path, _)| path.as_str() != "memory/foreign.md") {
+            authors.note(path, hash.as_deref().unwrap_or_default(), ChangedBy::Editor);
+        }
+        ["memory/replaced.md", "memory/foreign.md"].iter().for_each(|name| write(&home, name, "written since"));
+        let follow = Follow {
+            engine: std::sync::Weak::new(),
+            home: home.clone(),
+            skills: Arc::default(),
+            authors,
+            seen: Seen::new(),
+        };
+        let kept = follow.without_outdated(Changes { files, roots: BTreeSet::new() }).await;
+        let kept: Vec<_> = kept.files.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(kept, ["memory/foreign.md", "memory/current.md", "memory/gone.md"]);
+    }
 
     fn write(home: &Home, name: &str, text: &str) {
         let path = home.path().join(name);
