@@ -1,6 +1,7 @@
 /**
  * Enter that confirms a word in an input method must not send. Browsers report that in different ways: `isComposing`,
- * key code 229, or neither on the Enter that ends the composition; hence a flag of our own, cleared one task later.
+ * key code 229, or neither on the Enter that ends the composition; hence a flag of our own. It is cleared when that key
+ * is released, or one task later if no key ended the composition. A busy browser can delay that task beyond the next key.
  */
 import { useRef } from 'react'
 
@@ -21,6 +22,9 @@ export function useComposition() {
         setTimeout(() => {
           composing.current = false
         })
+      },
+      onKeyUp: (event: KeyLike) => {
+        if (!event.nativeEvent.isComposing) composing.current = false
       },
     },
     /** True if a key belongs to the input method. */

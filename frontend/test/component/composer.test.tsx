@@ -65,6 +65,21 @@ it('Enter that confirms a word in an input method does not send', async () => {
   expect(onSend).toHaveBeenCalledOnce()
 })
 
+it('Enter sends once the key that confirmed a word is released, however late the timers are', () => {
+  vi.useFakeTimers()
+  const onSend = vi.fn()
+  render(<Host onSend={onSend} />)
+  fireEvent.compositionStart(field())
+  fireEvent.keyUp(field(), { key: 'n', isComposing: true })
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  fireEvent.compositionEnd(field())
+  fireEvent.keyUp(field(), { key: 'Enter' })
+  expect(onSend).not.toHaveBeenCalled()
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  vi.useRealTimers()
+  expect(onSend).toHaveBeenCalledOnce()
+})
+
 it('arrow up edits the last message in an empty field, and moves the cursor in a text', () => {
   const onEditLast = vi.fn()
   const { unmount } = render(<Host onSend={() => {}} onEditLast={onEditLast} />)
