@@ -279,8 +279,8 @@ impl Run {
         let tools = attempt.context.tools.specs();
         let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
         let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits);
-        if next.dropped > 0 {
-            let message = format!("The {} oldest messages exceed the context window and are not sent", next.dropped);
+        if next.left_out > 0 {
+            let message = format!("The {} oldest messages exceed the context window and are not sent", next.left_out);
             recorder.status(StatusKind::Waiting, message).await?;
         }
         let before = next.request.messages.len();
@@ -340,7 +340,7 @@ impl Run {
             request: request.clone(),
             system: Arc::new(next.system),
             retrieved: retrieved_text(attempt.context.hits.unwrap_or_default()).into(),
-            dropped: next.dropped,
+            left_out: next.left_out,
             work_id: recorder.work_id().clone(),
             position: RequestPosition {
                 seq: recorder.session().seq,

@@ -29,7 +29,8 @@ pub struct RequestToKeep {
     pub system: Arc<SystemPrompt>,
     /// The retrieved passages as the model reads them.
     pub retrieved: Arc<str>,
-    pub dropped: usize,
+    /// Number of the session's messages that are left out.
+    pub left_out: usize,
     pub work_id: WorkId,
     pub position: RequestPosition,
 }
@@ -69,7 +70,7 @@ impl RequestKeeper {
         RequestPosition { dialogue: request.dialogue, attempt: request.attempt, .. } = envelope.position;
         request.provider = endpoint.profile.kind.name().to_lowercase();
         request.model.clone_from(&endpoint.model);
-        request.dropped = envelope.dropped;
+        request.dropped = envelope.left_out;
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
         self.log(self.home.records().keep_request(&self.session, envelope.position, &request, &texts));

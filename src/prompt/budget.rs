@@ -2,40 +2,52 @@
 
 use crate::provider::ChatMessage;
 
-/// What a request may hold, in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    pub context_window: usize,
-    /// System prompt, tool descriptions and retrieved passages.
-    pub fixed: usize,
-    /// Reserved for the answer.
-    pub answer: usize,
+/// Tokens that each message costs beyond its text: role, separators.
+pub const MESSAGE_OVERHEAD: usize = 4;
+
+/// A space for messages.
+#[derive(Clone, Copy)]
+pub struct Room<'a> {
+    /// In tokens.
+    pub tokens: usize,
+    /// Returns the tokens of a text.
+    pub count: &'a dyn Fn(&str) -> usize,
 }
 
-/// Tokens that each message costs beyond its text: role, separators.
-const MESSAGE_OVERHEAD: usize = 4;
-
-/// Drops the oldest exchanges (a question with everything up to the next one) until the rest fits. Always keeps the
-/// newest question and what follows it. Returns how many messages were dropped.
-pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) -> usize) -> usize {
-    let room = budget.context_window.saturating_sub(budget.fixed + budget.answer);
-    // A token is at least one byte, so a short history fits without counting.
-    if history.iter().map(|m| bytes(m) + MESSAGE_OVERHEAD).sum::<usize>() <= room {
-        return 0;
-    }
-    // Goes from the newest exchange back, so that dropped messages are not counted: the cost of a long session depends
-    // only on its window.
-    let (mut kept, mut total) = (history.len(), 0);
-    while kept > 0 {
-        let start = history[..kept].iter().rposition(|m| m.is_user()).unwrap_or(0);
-        total += history[start..kept].iter().map(|m| cost(m, count)).sum::<usize>();
-        if total > room && kept < history.len() {
+/// Takes exchanges, newest first, as long as they fit into the room beside `summary`; the newest in any case.
+pub fn fitting(
+    summary: Option<&ChatMessage>,
+    newest_first: impl Iterator<Item = Vec<ChatMessage>>,
+    room: Room<'_>,
+) -> Vec<Vec<ChatMessage>> {
+    let cost_of_summary = |count| summary.map(|message| cost(message, count)).unwrap_or_default();
+    let mut kept: Vec<Vec<ChatMessage>> = Vec::new();
+    let (mut bytes, mut tokens, mut counted) = (cost_of_summary(&str::len), 0, 0);
+    for exchange in newest_first {
+        bytes += exchange.iter().map(|message| cost(message, &str::len)).sum::<usize>();
+        kept.push(exchange);
+        // A token is at least one byte, so a short history fits without counting.
+        if bytes <= room.tokens {
+            continue;
+        }
+        if counted == 0 {
+            tokens = cost_of_summary(room.count);
+        }
+        tokens += kept[counted..].iter().flatten().map(|message| cost(message, room.count)).sum::<usize>();
+        counted = kept.len();
+        if tokens > room.tokens {
+            if kept.len() > 1 {
+                kept.pop();
+            }
             break;
         }
-        kept = start;
     }
-    history.drain(..kept);
     kept
+}
+
+/// Returns the tokens of a message with its pictures.
+pub fn cost(message: &ChatMessage, count: &dyn Fn(&str) -> usize) -> usize {
+    MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>() + pictures(message)
 }
 
 fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
@@ -49,11 +61,6 @@ fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
     std::iter::once(main.as_str()).chain(calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]))
 }
 
-/// Returns an upper bound of a message's tokens: the bytes of its texts plus the tokens of its pictures.
-fn bytes(message: &ChatMessage) -> usize {
-    texts(message).map(str::len).sum::<usize>() + pictures(message)
-}
-
 /// Returns the tokens of a message's pictures.
 pub fn pictures(message: &ChatMessage) -> usize {
     match message {
@@ -62,43 +69,38 @@ pub fn pictures(message: &ChatMessage) -> usize {
     }
 }
 
-fn cost(message: &ChatMessage, count: &dyn Fn(&str) -> usize) -> usize {
-    MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>() + pictures(message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn user(text: &str) -> ChatMessage {
-        ChatMessage::User(text.to_owned())
+    fn exchange(question: &str, answer: &str) -> Vec<ChatMessage> {
+        let answer = ChatMessage::Assistant { content: answer.to_owned(), thinking: None, calls: Vec::new() };
+        vec![ChatMessage::User(question.to_owned()), answer]
     }
 
-    fn said(text: &str) -> ChatMessage {
-        ChatMessage::Assistant { content: text.to_owned(), thinking: None, calls: Vec::new() }
+    fn room(tokens: usize) -> Room<'static> {
+        Room { tokens, count: &str::len }
     }
 
     #[test]
-    fn oldest_exchanges_are_dropped_whole() {
-        let budget = Budget { context_window: 60, fixed: 10, answer: 10 };
-        let mut history =
-            vec![user(&"a".repeat(20)), said(&"b".repeat(20)), user("c"), said("d"), user("the question")];
-        assert_eq!(fit(&mut history, budget, &|text| text.len()), 2);
-        assert_eq!(history, [user("c"), said("d"), user("the question")]);
+    fn exchanges_that_do_not_fit_are_neither_taken_nor_read() {
+        let exchanges = [exchange("q", "a"), exchange("c", "d"), exchange(&"a".repeat(20), &"b".repeat(20))];
+        let unread = std::iter::once_with(|| panic!("read"));
+        let kept = fitting(None, exchanges.iter().cloned().chain(unread), room(40));
+        assert_eq!(kept, exchanges[..2]);
+    }
 
-        let count_no_old = |text: &str| if text.starts_with("old") { panic!("counted") } else { text.len() };
-        let mut long = vec![user("old"), said("old"), user(&"n".repeat(30)), said("m"), user("the question")];
-        assert_eq!(fit(&mut long, budget, &count_no_old), 4);
-
-        let mut too_long = vec![user(&"x".repeat(500))];
-        assert_eq!(fit(&mut too_long, budget, &|text| text.len()), 0);
-        assert_eq!(too_long.len(), 1);
+    #[test]
+    fn newest_exchange_is_taken_even_if_it_is_too_long() {
+        let exchanges = [exchange(&"x".repeat(500), "y"), exchange("c", "d")];
+        assert_eq!(fitting(None, exchanges.iter().cloned(), room(40)), exchanges[..1]);
     }
 
     #[test]
     fn short_history_is_not_counted() {
-        let budget = Budget { context_window: 1000, fixed: 0, answer: 0 };
-        let mut history = vec![user("hi")];
-        assert_eq!(fit(&mut history, budget, &|_| panic!("counted")), 0);
+        let short = [exchange("hi", "hello")];
+        let summary = ChatMessage::User("earlier".to_owned());
+        let room = Room { tokens: 1000, count: &|_| panic!("counted") };
+        assert_eq!(fitting(Some(&summary), short.iter().cloned(), room), short);
     }
 }

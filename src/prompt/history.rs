@@ -3,10 +3,12 @@
 //! The result is well formed whatever the file contains: every call has exactly one result directly after it, call ids
 //! are unique, and consecutive assistant texts are one message.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::budget::{self, Room};
 use super::pictures::{label, marker};
 use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
 use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
@@ -29,13 +31,47 @@ impl VisionSupport {
     }
 }
 
-/// Returns the history of a session, oldest first, after its summary (if any).
-pub fn transcript(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
-    let mut builder = Builder::default();
-    if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
-        builder.say(&format!("{SUMMARY_HEAD}\n{summary}"), None);
+/// The messages of a session that a request contains.
+#[derive(Debug, Default, PartialEq)]
+pub struct History {
+    /// Oldest first, after the summary (if any).
+    pub messages: Vec<ChatMessage>,
+    /// Number of the session's messages that are left out, counted from the first.
+    pub left_out: usize,
+}
+
+impl History {
+    /// Returns the newest exchanges of a session that fit, after its summary. Always contains the newest question and
+    /// what follows it. An exchange is a question with everything up to the next one. Messages that are left out are not
+    /// converted: the cost of a long session depends only on the model's window.
+    pub fn of(session: &Session, sight: VisionSupport, room: Room<'_>) -> Self {
+        let mut builder = Builder::default();
+        if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
+            builder.say(&format!("{SUMMARY_HEAD}\n{summary}"), None);
+        }
+        let newest_first = exchanges(&session.messages).map(|exchange| converted(exchange, sight));
+        let mut kept = budget::fitting(builder.out.first(), newest_first, room);
+        let sent: usize = exchanges(&session.messages).take(kept.len()).map(<[Arc<Message>]>::len).sum();
+        kept.reverse();
+        kept.into_iter().flatten().for_each(|message| builder.push(message));
+        make_ids_unique(&mut builder.out);
+        Self { messages: builder.out, left_out: session.messages.len() - sent }
     }
-    for message in &session.messages {
+}
+
+/// Splits messages into exchanges, newest first.
+fn exchanges(mut messages: &[Arc<Message>]) -> impl Iterator<Item = &[Arc<Message>]> {
+    std::iter::from_fn(move || {
+        let start = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
+        let (earlier, exchange) = messages.split_at(start);
+        messages = earlier;
+        Some(exchange).filter(|exchange| !exchange.is_empty())
+    })
+}
+
+fn converted(messages: &[Arc<Message>], sight: VisionSupport) -> Vec<ChatMessage> {
+    let mut builder = Builder::default();
+    for message in messages {
         match message.role {
             Role::User => builder.out.push(asked(message, sight)),
             Role::Assistant => builder.assistant(message),
@@ -103,10 +139,10 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
     }
 }
 
+/// Messages in the order of a request. The ids of their calls are those of the file.
 #[derive(Default)]
 struct Builder {
     out: Vec<ChatMessage>,
-    ids: HashSet<String>,
 }
 
 impl Builder {
@@ -124,40 +160,60 @@ impl Builder {
     }
 
     fn say(&mut self, text: &str, thinking: Option<String>) {
-        if text.trim().is_empty() {
-            return;
+        if !text.trim().is_empty() {
+            self.push(ChatMessage::Assistant { content: text.to_owned(), thinking, calls: Vec::new() });
         }
-        match self.out.last_mut() {
-            Some(ChatMessage::Assistant { content, calls, .. }) if calls.is_empty() => {
+    }
+
+    /// Adds a message. Consecutive assistant texts become one message.
+    fn push(&mut self, message: ChatMessage) {
+        match (self.out.last_mut(), message) {
+            (
+                Some(ChatMessage::Assistant { content, calls: earlier, .. }),
+                ChatMessage::Assistant { content: text, calls, .. },
+            ) if earlier.is_empty() && calls.is_empty() => {
                 content.push_str("\n\n");
-                content.push_str(text);
+                content.push_str(&text);
             }
-            _ => self.out.push(ChatMessage::Assistant { content: text.to_owned(), thinking, calls: Vec::new() }),
+            (_, message) => self.out.push(message),
         }
     }
 
     fn calls(&mut self, content: String, thinking: Option<String>, calls: &[ToolCall]) {
-        let requests: Vec<CallRequest> = calls
-            .iter()
-            .map(|call| CallRequest { id: self.unique_id(call), name: call.tool.clone(), arguments: arguments(call) })
-            .collect();
-        let results: Vec<ChatMessage> = requests
-            .iter()
-            .zip(calls)
-            .map(|(request, call)| ChatMessage::Tool { call_id: request.id.clone(), content: output(call) })
-            .collect();
+        let id = |call: &ToolCall| call.id.clone().unwrap_or_default();
+        let request = |call| CallRequest { id: id(call), name: call.tool.clone(), arguments: arguments(call) };
+        let requests: Vec<CallRequest> = calls.iter().map(request).collect();
         self.out.push(ChatMessage::Assistant { content, thinking, calls: requests });
-        self.out.extend(results);
+        let result = |call| ChatMessage::Tool { call_id: id(call), content: output(call) };
+        self.out.extend(calls.iter().map(result));
     }
+}
 
-    fn unique_id(&mut self, call: &ToolCall) -> String {
-        let wanted = call.id.clone().filter(|id| !id.is_empty());
-        let mut id = wanted.unwrap_or_else(|| format!("call_{}", self.ids.len()));
-        while !self.ids.insert(id.clone()) {
-            id = format!("{id}_{}", self.ids.len());
+/// Gives each call an id of its own, and the result that belongs to it the same.
+fn make_ids_unique(messages: &mut [ChatMessage]) {
+    let mut ids = HashSet::new();
+    let mut open = VecDeque::new();
+    for message in messages {
+        match message {
+            ChatMessage::Assistant { calls, .. } => {
+                for call in calls {
+                    call.id = unique_id(&mut ids, std::mem::take(&mut call.id));
+                    open.push_back(call.id.clone());
+                }
+            }
+            // The results follow their calls in the same order.
+            ChatMessage::Tool { call_id, .. } => *call_id = open.pop_front().unwrap_or_default(),
+            ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Pictured { .. } => {}
         }
-        id
     }
+}
+
+fn unique_id(ids: &mut HashSet<String>, wanted: String) -> String {
+    let mut id = if wanted.is_empty() { format!("call_{}", ids.len()) } else { wanted };
+    while !ids.insert(id.clone()) {
+        id = format!("{id}_{}", ids.len());
+    }
+    id
 }
 
 /// Returns a call's arguments as a JSON object. Providers parse the arguments of earlier calls, so anything else is
@@ -194,8 +250,32 @@ mod tests {
         serde_json::from_value(json).unwrap()
     }
 
+    fn history(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
+        History::of(session, sight, Room { tokens: usize::MAX, count: &|_| panic!("counted") }).messages
+    }
+
     fn blind(session: &Session) -> Vec<ChatMessage> {
-        transcript(session, VisionSupport::Blind)
+        history(session, VisionSupport::Blind)
+    }
+
+    #[test]
+    fn oldest_exchanges_are_left_out_and_summary_stays() {
+        let session = session(json!({"compressed_context": "S", "messages": [
+            {"role": "user", "content": "oldest"}, {"role": "assistant", "content": "oldest"},
+            {"role": "user", "content": "old"}, {"role": "assistant", "content": "long answer"},
+            {"role": "user", "content": "new"}, {"role": "assistant", "content": "answer"},
+            {"role": "user", "content": "question"}]}));
+        let count = |text: &str| if text == "oldest" { panic!("counted") } else { text.len() };
+        let within = |tokens| History::of(&session, VisionSupport::Blind, Room { tokens, count: &count });
+        let summary = said("[以下是之前对话的摘要]\nS");
+        let question = ChatMessage::User("question".to_owned());
+        let fixed = budget::cost(&summary, &count) + budget::cost(&question, &count);
+        let newest = History { messages: vec![summary.clone(), question.clone()], left_out: 6 };
+        assert_eq!(within(0), newest, "the question is always sent");
+        assert_eq!(within(fixed + "new answer".len()), newest);
+        let more = within(fixed + "new".len() + "answer".len() + 2 * budget::MESSAGE_OVERHEAD);
+        let sent = vec![summary, ChatMessage::User("new".to_owned()), said("answer"), question];
+        assert_eq!(more, History { messages: sent, left_out: 4 });
     }
 
     fn said(content: &str) -> ChatMessage {
@@ -251,7 +331,7 @@ mod tests {
         let notes = "[picture x_ _y.png: this model cannot see pictures]\n\
                      [picture z.png: this model cannot see pictures]";
         assert_eq!(blind(&session), [ChatMessage::User(format!("{notes}\n\n{text}"))]);
-        let seen = transcript(&session, VisionSupport::Sees);
+        let seen = history(&session, VisionSupport::Sees);
         let [ChatMessage::Pictured { content, pictures }] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!(content, &format!("[picture 1: x_ _y.png]\n[picture 2: z.png]\n\n{text}"));
         let told: Vec<_> = pictures.iter().map(|seen| (&*seen.label, &*seen.url)).collect();

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::budget::{Budget, fit};
-use super::history::{VisionSupport, add_retrieved, transcript};
+use super::budget::Room;
+use super::history::{History, VisionSupport, add_retrieved};
 use super::system::{MemoryMode, SystemPrompt, assemble};
 use crate::domain::{Hit, Session, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest};
@@ -23,8 +23,8 @@ const HIT_OVERHEAD: usize = 30;
 pub struct NextRequest {
     pub request: ModelRequest,
     pub system: SystemPrompt,
-    /// Number of messages of the history that did not fit and were left out.
-    pub dropped: usize,
+    /// Number of the session's messages that did not fit and are left out, counted from the first.
+    pub left_out: usize,
 }
 
 /// What a request is built from.
@@ -68,18 +68,14 @@ impl NextRequest {
         let mode = if sources.hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
         let system = assemble(sources.home, mode);
         let hits = sources.hits.unwrap_or_default();
-        let mut history = sources.session.map(|session| transcript(session, limits.sight)).unwrap_or_default();
-        let window = limits.context_window as usize;
         let count = |text: &str| limits.tokens.count_cached(text);
         // The retrieved passages are for this very question, so their space is reserved before the history is fitted
         // in.
         let retrieved: usize = hits.iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
-        let budget = Budget {
-            context_window: window,
-            fixed: limits.fixed(&system.text) + retrieved,
-            answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
-        };
-        let dropped = fit(&mut history, budget, &count);
+        let tokens = limits.room_for_history(limits.fixed(&system.text) + retrieved);
+        let room = Room { tokens, count: &count };
+        let history = sources.session.map(|session| History::of(session, limits.sight, room)).unwrap_or_default();
+        let History { messages: mut history, left_out } = history;
         add_retrieved(&mut history, hits);
         let mut messages = Vec::with_capacity(history.len() + 1);
         if !system.text.is_empty() {
@@ -87,7 +83,7 @@ impl NextRequest {
         }
         messages.extend(history);
         let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
-        Self { request, system, dropped }
+        Self { request, system, left_out }
     }
 }
 
@@ -100,6 +96,13 @@ impl<'a> RequestLimits<'a> {
     /// Returns limits with half the context, for a model that says that a request was too long.
     pub fn halved(&self) -> Self {
         Self { context_window: self.context_window / 2, ..self.clone() }
+    }
+
+    /// Returns the tokens left for the history when `fixed` are needed by the rest of the request.
+    fn room_for_history(&self, fixed: usize) -> usize {
+        let window = self.context_window as usize;
+        let answer = (window / ANSWER_SHARE).min(ANSWER_MOST);
+        window.saturating_sub(fixed + answer)
     }
 
     /// Returns an upper bound of the tokens that every request needs; counts bytes if they certainly fit.

@@ -1,7 +1,5 @@
 //! Hits: picks the best windows that are separate answers, and explains their ranks.
 
-use std::collections::HashMap;
-
 use tantivy::DocAddress;
 
 use super::analyse::WritingSystem;
@@ -34,23 +32,26 @@ const MAX_SHARED_FALLBACK: f64 = 0.5;
 
 impl Answers<'_> {
     pub fn candidates(&self) -> Vec<Candidate<usize>> {
-        let mut known: HashMap<DocAddress, Option<f64>> = HashMap::new();
-        let mut cosine = |chunk: DocAddress| {
-            *known.entry(chunk).or_insert_with(|| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk)))
-        };
-        let candidate = |(at, window): (usize, &Window)| {
-            let (own, overlapping) = (cosine(window.chunk), window.overlapping_chunk.and_then(&mut cosine));
-            Candidate {
-                address: at,
-                tie_breaker: window.tie_breaker,
-                lexical: window.score,
+        let cosine = |chunk: DocAddress| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk));
+        let mut candidates = Vec::with_capacity(self.scored.windows.len());
+        // Windows of one chunk are consecutive, and so are those that overlap the same next chunk.
+        for windows in self.scored.windows.chunk_by(|a, b| a.chunk == b.chunk) {
+            let chunk = windows[0].chunk;
+            let own = cosine(chunk);
+            let foreign = self.script.is_foreign_to(self.searchable.snapshot.script(chunk));
+            for windows in windows.chunk_by(|a, b| a.overlapping_chunk == b.overlapping_chunk) {
                 // The texts of both vectors contain the window's centre.
-                cosine: own.map(|own| overlapping.map_or(own, |overlapping| own.max(overlapping))),
-                late: self.late.as_ref().map(|scores| scores[at]),
-                foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
+                let overlapping = windows[0].overlapping_chunk.filter(|_| own.is_some()).and_then(cosine);
+                let cosine = own.map(|own| overlapping.map_or(own, |overlapping| own.max(overlapping)));
+                for window in windows {
+                    let at = candidates.len();
+                    let late = self.late.as_ref().map(|scores| scores[at]);
+                    let (tie_breaker, lexical) = (window.tie_breaker, window.score);
+                    candidates.push(Candidate { address: at, tie_breaker, lexical, cosine, late, foreign });
+                }
             }
-        };
-        self.scored.windows.iter().enumerate().map(candidate).collect()
+        }
+        candidates
     }
 
     /// Returns the best windows that are separate answers, best first; windows of the second pass come last.

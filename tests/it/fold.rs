@@ -6,7 +6,8 @@ use miniclaw::domain::{
     Approval, ApprovalAnswer, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
     RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
-use miniclaw::prompt::history::{VisionSupport, transcript};
+use miniclaw::prompt::budget::Room;
+use miniclaw::prompt::history::{History, VisionSupport};
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,9 +15,14 @@ use serde_json::{Value, json};
 
 use crate::transcript::problems;
 
-/// Returns the errors that a strict provider would report for this session's next request.
+/// Returns the errors that a strict provider would report for this session's next request, whole or shortened.
 pub fn complaints(session: &Session) -> Vec<String> {
-    let mut messages = transcript(session, VisionSupport::Blind);
+    [usize::MAX, 40, 0].into_iter().flat_map(|tokens| complaints_within(session, tokens)).collect()
+}
+
+fn complaints_within(session: &Session, tokens: usize) -> Vec<String> {
+    let room = Room { tokens, count: &str::len };
+    let mut messages = History::of(session, VisionSupport::Blind, room).messages;
     messages.push(ChatMessage::User("and now?".to_owned()));
     let base_url = url::Url::parse("http://127.0.0.1:1/v1").expect("a URL");
     let endpoint = Endpoint {

@@ -72,7 +72,7 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
 }
 
 fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Prompt {
-    let NextRequest { system, request, dropped } = next;
+    let NextRequest { system, request, left_out } = next;
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),
@@ -99,7 +99,7 @@ fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Pro
         total_bytes: text.len(),
         total_tokens: count(&text) + pictures,
         messages: request.messages.len() - usize::from(!system.text.is_empty()),
-        dropped,
+        dropped: left_out,
         request: body,
         system: system.text,
     }
