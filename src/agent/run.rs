@@ -14,9 +14,8 @@ use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
 use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
 use crate::library::{DEFAULT_HITS, Library, SearchOptions};
-use crate::prompt::history::retrieved_text;
 use crate::prompt::pictures;
-use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources};
+use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};
 use crate::provider::{Client, Finish, ModelRequest, ProviderError};
 use crate::store::{Home, RequestPosition};
 use crate::tokens::Counter;
@@ -210,6 +209,7 @@ impl Run {
                 dialogue,
                 usage: answer.usage,
                 context_window: client.endpoint().context_window,
+                left_out: answer.left_out,
             };
             recorder.mark(finished).await?;
             if answer.calls.is_empty() {
@@ -302,7 +302,8 @@ impl Run {
     }
 
     fn sources<'a>(&'a self, recorder: &'a Recorder, hits: Option<&'a [Hit]>) -> RequestSources<'a> {
-        RequestSources { home: &self.tasks.home, session: Some(recorder.session()), hits }
+        let retrieval = hits.map_or(Retrieval::Off, Retrieval::Found);
+        RequestSources { home: &self.tasks.home, session: Some(recorder.session()), retrieval, attachments: 0 }
     }
 
     /// Loads the bytes of the request's pictures in a blocking task, because they are large.
@@ -339,7 +340,7 @@ impl Run {
         let keeping = keeper.keep(RequestToKeep {
             request: request.clone(),
             system: Arc::new(next.system),
-            retrieved: retrieved_text(attempt.context.hits.unwrap_or_default()).into(),
+            retrieved: next.retrieved.into(),
             left_out: next.left_out,
             work_id: recorder.work_id().clone(),
             position: RequestPosition {
@@ -350,7 +351,7 @@ impl Run {
         });
         let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
         keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
-        answer
+        answer.map(|answer| Exchange { left_out: next.left_out, ..answer })
     }
 }
 

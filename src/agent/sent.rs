@@ -70,7 +70,7 @@ impl RequestKeeper {
         RequestPosition { dialogue: request.dialogue, attempt: request.attempt, .. } = envelope.position;
         request.provider = endpoint.profile.kind.name().to_lowercase();
         request.model.clone_from(&endpoint.model);
-        request.dropped = envelope.left_out;
+        request.left_out = envelope.left_out;
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
         self.log(self.home.records().keep_request(&self.session, envelope.position, &request, &texts));

@@ -14,6 +14,8 @@ pub struct Exchange {
     pub calls: Vec<CallRequest>,
     pub finish: Finish,
     pub usage: Usage,
+    /// Number of the session's messages that the request did not contain.
+    pub left_out: usize,
 }
 
 /// Why an exchange gave no answer.
@@ -103,7 +105,7 @@ pub async fn exchange(
             Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }
-    Ok(Exchange { calls: calls.into_values().collect(), finish, usage })
+    Ok(Exchange { calls: calls.into_values().collect(), finish, usage, left_out: 0 })
 }
 
 /// Maximum characters shown of a tool's name: a model may call a tool by a name of any length.

@@ -62,6 +62,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(files::skills::skills))
         .routes(routes!(files::trust::trust_of, files::trust::trust))
         .routes(routes!(requests::tokens::session_tokens))
+        .routes(routes!(requests::tokens::request_tokens))
         .routes(routes!(requests::tokens::file_tokens))
         .routes(routes!(requests::tokens::text_tokens))
         .routes(routes!(chat::attachments::attachment_tokens))

@@ -21,13 +21,9 @@ use super::work::{Outcome, Usage};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// A person or the model named the session.
-    Titled {
-        title: String,
-    },
+    Titled { title: String },
     /// A person chose a model, or whether it thinks, for the messages that follow.
-    Chosen {
-        chosen: Chosen,
-    },
+    Chosen { chosen: Chosen },
     /// A person sent a prompt.
     WorkStarted {
         work_id: WorkId,
@@ -39,64 +35,24 @@ pub enum Event {
         model: String,
     },
     /// Another exchange with the model began; `dialogue` counts from 0 inside the work.
-    DialogueStarted {
-        work_id: WorkId,
-        dialogue: u32,
-    },
+    DialogueStarted { work_id: WorkId, dialogue: u32 },
     /// The model did not answer, and another model was asked instead.
-    ModelChanged {
-        work_id: WorkId,
-        model: String,
-        instead_of: String,
-    },
+    ModelChanged { work_id: WorkId, model: String, instead_of: String },
     /// The answer's next assistant message began; `segment` counts from 0 inside the work.
-    SegmentStarted {
-        work_id: WorkId,
-        dialogue: u32,
-        segment: u32,
-    },
+    SegmentStarted { work_id: WorkId, dialogue: u32, segment: u32 },
     /// Text of the current segment, from byte `at` on. Folding the same piece twice changes nothing.
-    Text {
-        work_id: WorkId,
-        at: usize,
-        text: String,
-    },
+    Text { work_id: WorkId, at: usize, text: String },
     /// Thinking of the current segment, from byte `at` on.
-    Thinking {
-        work_id: WorkId,
-        at: usize,
-        text: String,
-    },
+    Thinking { work_id: WorkId, at: usize, text: String },
     /// The calls that the model requested in this exchange, recorded if a person is asked about any of them, so that
     /// the calls after a waiting one survive a restart.
-    CallsRequested {
-        work_id: WorkId,
-        dialogue: u32,
-        calls: Vec<RequestedCall>,
-    },
+    CallsRequested { work_id: WorkId, dialogue: u32, calls: Vec<RequestedCall> },
     /// A call waits for a person. After a restart the question is asked again with the same id and a new time.
-    ApprovalAsked {
-        work_id: WorkId,
-        dialogue: u32,
-        index: u32,
-        approval: Arc<Approval>,
-    },
+    ApprovalAsked { work_id: WorkId, dialogue: u32, index: u32, approval: Arc<Approval> },
     /// A question was answered, expired, or was cancelled by the end of its run.
-    ApprovalAnswered {
-        work_id: WorkId,
-        approval_id: String,
-        call_id: String,
-        answer: ApprovalAnswer,
-    },
+    ApprovalAnswered { work_id: WorkId, approval_id: String, call_id: String, answer: ApprovalAnswer },
     /// Recorded before the tool runs: after a crash it shows that the outcome is unknown.
-    ToolStarted {
-        work_id: WorkId,
-        dialogue: u32,
-        index: u32,
-        call_id: String,
-        tool: String,
-        arguments: Value,
-    },
+    ToolStarted { work_id: WorkId, dialogue: u32, index: u32, call_id: String, tool: String, arguments: Value },
     ToolFinished {
         work_id: WorkId,
         call_id: String,
@@ -112,11 +68,7 @@ pub enum Event {
     /// A person cleared the taint of the session: the text from outside that it has read stops counting.
     TaintCleared {},
     /// A person undid the change that a call made, or redid it.
-    Undone {
-        call_id: String,
-        path: String,
-        undone: bool,
-    },
+    Undone { call_id: String, path: String, undone: bool },
     /// The messages from `from` on were put aside, and the branch that begins with `to`, if any, took their place.
     Branched {
         from: String,
@@ -128,6 +80,9 @@ pub enum Event {
         dialogue: u32,
         usage: Usage,
         context_window: u32,
+        /// Number of the session's messages that did not fit into the request.
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        left_out: usize,
     },
     /// The only terminal event of a work. `content` is all its text, for views; it is not stored, because the messages
     /// hold it.
@@ -155,10 +110,7 @@ pub enum Event {
         foreign: bool,
     },
     /// Preview: what RAG mode found for this request. Never stored.
-    Retrieved {
-        work_id: WorkId,
-        search: Arc<Search>,
-    },
+    Retrieved { work_id: WorkId, search: Arc<Search> },
     /// Preview: what the run is waiting for. Replaces the previous status.
     Status {
         work_id: WorkId,

@@ -55,3 +55,8 @@ pub use stamp::FileStamp;
 pub use taint::Taint;
 pub use tool::{Effect, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
+
+/// Tells serde to leave out a number.
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}

@@ -47,9 +47,9 @@ pub struct SentRequest {
     /// What was retrieved for this question and is inside one of the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrieved: Option<SentRetrieval>,
-    /// Number of the oldest messages that did not fit the context and were left out.
-    #[serde(default)]
-    pub dropped: usize,
+    /// Number of the session's messages, counted from the first, that did not fit and were left out.
+    #[serde(default, alias = "dropped")]
+    pub left_out: usize,
     /// The provider's token counts, once it has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

@@ -50,15 +50,11 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
     /// Number of the last fact folded into this snapshot.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub seq: u64,
     /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 impl Session {
@@ -116,6 +112,7 @@ impl Session {
                     instead_of: None,
                     dialogues: 0,
                     usage: Default::default(),
+                    left_out: 0,
                     requested: Vec::new(),
                     finished_at: None,
                     outcome: None,
@@ -206,9 +203,10 @@ impl Session {
                     call.undone = *undone;
                 }
             }
-            Event::DialogueFinished { work_id, usage, .. } => {
+            Event::DialogueFinished { work_id, usage, left_out, .. } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.usage.add(*usage);
+                    work.left_out = work.left_out.max(*left_out);
                 }
             }
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),

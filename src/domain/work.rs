@@ -14,12 +14,8 @@ pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
     /// Input tokens that the provider had cached.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub cached_tokens: u64,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 impl Usage {
@@ -129,6 +125,10 @@ pub struct Work {
     pub dialogues: u32,
     #[serde(default)]
     pub usage: Usage,
+    /// Number of the session's messages, counted from the first, that a request of this work did not contain because they
+    /// did not fit.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub left_out: usize,
     /// Calls of the last exchange that were requested and have not started, while one before them waits for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<RequestedCall>,

@@ -45,6 +45,7 @@ pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
 pub use followed_work::{FinishedWork, FollowedWork};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
+pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
 pub use registry::{Homes, TenantId, TenantRegistry};

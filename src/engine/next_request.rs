@@ -10,16 +10,70 @@ use super::runtime::Runtime;
 use super::skills::refresh_before_request;
 use super::tool_sources::{ExchangeScope, ToolSources};
 use super::{EngineError, Tenant, blocking};
-use crate::domain::{Hit, Session};
+use crate::domain::{Message, Role, Session};
+use crate::library::DEFAULT_HITS;
+use crate::prompt::RequestTokens;
 use crate::prompt::history::VisionSupport;
-use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources};
+use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};
 use crate::provider::ModelRequest;
 use crate::store::Home;
+
+/// A question that a person has not sent yet.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    pub text: String,
+    /// Tokens of its attached files.
+    pub attachments: usize,
+}
+
+/// The size of a next request.
+#[derive(Clone, Debug)]
+pub struct RequestSize {
+    pub tokens: RequestTokens,
+    /// Most tokens that the request may have, without the answer. `None` if the model's context window is not known.
+    pub limit: Option<usize>,
+    /// Of the model that would answer; 0 if there is none or it is not known.
+    pub context_window: u32,
+    /// Number of the session's messages that do not fit, counted from the first.
+    pub left_out: usize,
+    /// Id of the first message that fits; `None` if all fit. A message of an imported session has the id `m` and its
+    /// number.
+    pub first_sent: Option<String>,
+}
 
 impl Tenant {
     /// Returns the request that a run of this session would send next, without retrieved text; without a session, that of a
     /// new one.
     pub async fn next_request(self: &Arc<Self>, session: Option<Arc<Session>>) -> Result<NextRequest, EngineError> {
+        self.request_with(session, 0).await
+    }
+
+    /// Returns the size of a session's next request with this draft.
+    pub async fn request_size(
+        self: &Arc<Self>,
+        session: Option<Arc<Session>>,
+        draft: Draft,
+    ) -> Result<RequestSize, EngineError> {
+        let session = if draft.text.trim().is_empty() { session } else { Some(with_question(session, draft.text)) };
+        let chosen = session.as_ref().map(|session| session.chosen.clone()).unwrap_or_default();
+        let next = self.request_with(session.clone(), draft.attachments).await?;
+        let left_out = next.left_out;
+        let first = session.as_ref().and_then(|session| session.messages.get(left_out)).filter(|_| left_out > 0);
+        let first_sent = first.map(|first| first.id.clone().unwrap_or_else(|| format!("m{left_out}")));
+        let tenant = self.clone();
+        blocking(move || {
+            let tokens = next.tokens(tenant.models.body(&chosen, &next.request), &tenant.runtime.tokens);
+            let context_window = tenant.models.status_of(&chosen).context_window;
+            Ok(RequestSize { tokens, limit: next.limit, context_window, left_out, first_sent })
+        })
+        .await
+    }
+
+    async fn request_with(
+        self: &Arc<Self>,
+        session: Option<Arc<Session>>,
+        attachments: usize,
+    ) -> Result<NextRequest, EngineError> {
         let tools = self.tools(ExchangeScope { session: session.as_deref() }).await.specs();
         let tenant = self.clone();
         blocking(move || {
@@ -30,10 +84,18 @@ impl Tenant {
             let model =
                 ModelAbilities { context_window: status.context_window, sight: VisionSupport::of(status.vision) };
             let limits = RequestLimits::new(model, tools, &tenant.runtime.tokens);
-            Ok(NextRequest::assemble(sources(&tenant.home, session.as_deref()), &limits))
+            let sources = RequestSources { attachments, ..sources(&tenant.home, session.as_deref()) };
+            Ok(NextRequest::assemble(sources, &limits))
         })
         .await
     }
+}
+
+/// Returns a copy of the session that ends in this question.
+fn with_question(session: Option<Arc<Session>>, question: String) -> Arc<Session> {
+    let mut session = session.unwrap_or_else(|| Arc::new(Session::new("", 0.0)));
+    Arc::make_mut(&mut session).messages.push(Arc::new(Message::new(Role::User, question)));
+    session
 }
 
 /// Returns what makes the system prompt and tools that every session's request to the embedded model begins with.
@@ -52,6 +114,7 @@ pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSour
 
 /// Returns the sources of a request before anything was retrieved for it.
 fn sources<'a>(home: &'a Home, session: Option<&'a Session>) -> RequestSources<'a> {
-    const NOTHING_YET: &[Hit] = &[];
-    RequestSources { home, session, hits: home.settings().rag_mode.then_some(NOTHING_YET) }
+    let expected = Retrieval::Expected { passages: DEFAULT_HITS };
+    let retrieval = if home.settings().rag_mode { expected } else { Retrieval::Off };
+    RequestSources { home, session, retrieval, attachments: 0 }
 }

@@ -8,8 +8,10 @@ pub const MESSAGE_OVERHEAD: usize = 4;
 /// A space for messages.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
-    /// In tokens.
-    pub tokens: usize,
+    /// A lower bound in tokens that is known without counting.
+    pub at_least: usize,
+    /// Returns the room in tokens.
+    pub tokens: &'a dyn Fn() -> usize,
     /// Returns the tokens of a text.
     pub count: &'a dyn Fn(&str) -> usize,
 }
@@ -22,12 +24,17 @@ pub fn fitting(
 ) -> Vec<Vec<ChatMessage>> {
     let cost_of_summary = |count| summary.map(|message| cost(message, count)).unwrap_or_default();
     let mut kept: Vec<Vec<ChatMessage>> = Vec::new();
+    let mut limit = None;
     let (mut bytes, mut tokens, mut counted) = (cost_of_summary(&str::len), 0, 0);
     for exchange in newest_first {
         bytes += exchange.iter().map(|message| cost(message, &str::len)).sum::<usize>();
         kept.push(exchange);
         // A token is at least one byte, so a short history fits without counting.
-        if bytes <= room.tokens {
+        if bytes <= room.at_least {
+            continue;
+        }
+        let limit = *limit.get_or_insert_with(room.tokens);
+        if bytes <= limit {
             continue;
         }
         if counted == 0 {
@@ -35,7 +42,7 @@ pub fn fitting(
         }
         tokens += kept[counted..].iter().flatten().map(|message| cost(message, room.count)).sum::<usize>();
         counted = kept.len();
-        if tokens > room.tokens {
+        if tokens > limit {
             if kept.len() > 1 {
                 kept.pop();
             }
@@ -78,29 +85,29 @@ mod tests {
         vec![ChatMessage::User(question.to_owned()), answer]
     }
 
-    fn room(tokens: usize) -> Room<'static> {
-        Room { tokens, count: &str::len }
+    fn within(tokens: usize, newest_first: impl Iterator<Item = Vec<ChatMessage>>) -> Vec<Vec<ChatMessage>> {
+        fitting(None, newest_first, Room { at_least: 0, tokens: &|| tokens, count: &str::len })
     }
 
     #[test]
     fn exchanges_that_do_not_fit_are_neither_taken_nor_read() {
         let exchanges = [exchange("q", "a"), exchange("c", "d"), exchange(&"a".repeat(20), &"b".repeat(20))];
         let unread = std::iter::once_with(|| panic!("read"));
-        let kept = fitting(None, exchanges.iter().cloned().chain(unread), room(40));
+        let kept = within(40, exchanges.iter().cloned().chain(unread));
         assert_eq!(kept, exchanges[..2]);
     }
 
     #[test]
     fn newest_exchange_is_taken_even_if_it_is_too_long() {
         let exchanges = [exchange(&"x".repeat(500), "y"), exchange("c", "d")];
-        assert_eq!(fitting(None, exchanges.iter().cloned(), room(40)), exchanges[..1]);
+        assert_eq!(within(40, exchanges.iter().cloned()), exchanges[..1]);
     }
 
     #[test]
     fn short_history_is_not_counted() {
         let short = [exchange("hi", "hello")];
         let summary = ChatMessage::User("earlier".to_owned());
-        let room = Room { tokens: 1000, count: &|_| panic!("counted") };
+        let room = Room { at_least: 1000, tokens: &|| panic!("counted"), count: &|_| panic!("counted") };
         assert_eq!(fitting(Some(&summary), short.iter().cloned(), room), short);
     }
 }

@@ -251,7 +251,12 @@ mod tests {
     }
 
     fn history(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
-        History::of(session, sight, Room { tokens: usize::MAX, count: &|_| panic!("counted") }).messages
+        History::of(
+            session,
+            sight,
+            Room { at_least: usize::MAX, tokens: &|| usize::MAX, count: &|_| panic!("counted") },
+        )
+        .messages
     }
 
     fn blind(session: &Session) -> Vec<ChatMessage> {
@@ -266,7 +271,9 @@ mod tests {
             {"role": "user", "content": "new"}, {"role": "assistant", "content": "answer"},
             {"role": "user", "content": "question"}]}));
         let count = |text: &str| if text == "oldest" { panic!("counted") } else { text.len() };
-        let within = |tokens| History::of(&session, VisionSupport::Blind, Room { tokens, count: &count });
+        let within = |tokens| {
+            History::of(&session, VisionSupport::Blind, Room { at_least: 0, tokens: &|| tokens, count: &count })
+        };
         let summary = said("[以下是之前对话的摘要]\nS");
         let question = ChatMessage::User("question".to_owned());
         let fixed = budget::cost(&summary, &count) + budget::cost(&question, &count);

@@ -6,5 +6,7 @@ pub mod pictures;
 pub mod request;
 pub mod sent;
 pub mod system;
+pub mod tokens;
 
 pub use system::{Part, SystemPrompt};
+pub use tokens::RequestTokens;

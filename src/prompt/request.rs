@@ -5,26 +5,39 @@
 
 use std::sync::Arc;
 
-use super::budget::Room;
-use super::history::{History, VisionSupport, add_retrieved};
+use serde_json::Value;
+
+use super::budget::{MESSAGE_OVERHEAD, Room};
+use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
+use super::sent::OutgoingRequest;
 use super::system::{MemoryMode, SystemPrompt, assemble};
+use super::tokens::RequestTokens;
 use crate::domain::{Hit, Session, ToolSpec};
-use crate::provider::{ChatMessage, Endpoint, ModelRequest};
+use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
 use crate::store::Home;
 use crate::tokens::Counter;
 
 /// Divisor that gives the share of the context reserved for the answer, and the maximum of that share, in tokens.
 const ANSWER_SHARE: usize = 4;
 const ANSWER_MOST: usize = 4096;
-/// Tokens for a hit's number, source and lines.
-const HIT_OVERHEAD: usize = 30;
+/// Stands for a context window that is not known.
+const UNLIMITED: u32 = u32::MAX;
+/// About the most tokens that a retrieved passage has, with its number, source and lines.
+const PASSAGE_TOKENS: usize = 256 + 30;
 
 /// A request as it would be sent now.
 pub struct NextRequest {
     pub request: ModelRequest,
     pub system: SystemPrompt,
+    /// The retrieved passages as the model reads them; empty if there are none.
+    pub retrieved: String,
     /// Number of the session's messages that did not fit and are left out, counted from the first.
     pub left_out: usize,
+    /// Most tokens that the request may have, without the answer. `None` if the model's context window is not known.
+    pub limit: Option<usize>,
+    /// What is reserved for the rest of a question that is not sent yet: its attachments, and about as many passages as
+    /// will be retrieved.
+    reserved: RequestTokens,
 }
 
 /// What a request is built from.
@@ -33,8 +46,21 @@ pub struct RequestSources<'a> {
     pub home: &'a Home,
     /// `None` for the first request of a new session.
     pub session: Option<&'a Session>,
-    /// Passages of memory for the question; `None` if memory is not searched and is part of the system prompt.
-    pub hits: Option<&'a [Hit]>,
+    pub retrieval: Retrieval<'a>,
+    /// Tokens of the files that are attached to a question that is not sent yet.
+    pub attachments: usize,
+}
+
+/// What memory contributes to a request.
+#[derive(Clone, Copy)]
+pub enum Retrieval<'a> {
+    /// Memory is not searched: it is part of the system prompt.
+    Off,
+    /// At most `passages` will be retrieved when the question is sent.
+    Expected {
+        passages: usize,
+    },
+    Found(&'a [Hit]),
 }
 
 /// What a model can take.
@@ -65,15 +91,27 @@ impl NextRequest {
     /// Builds a request from the current files and messages. It only names pictures; their bytes are read before it is
     /// sent.
     pub fn assemble(sources: RequestSources<'_>, limits: &RequestLimits<'_>) -> Self {
-        let mode = if sources.hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
+        let (mode, hits, expected) = match sources.retrieval {
+            Retrieval::Off => (MemoryMode::Whole, &[][..], 0),
+            Retrieval::Expected { passages } => (MemoryMode::Retrieved, &[][..], passages * PASSAGE_TOKENS),
+            Retrieval::Found(hits) => (MemoryMode::Retrieved, hits, 0),
+        };
         let system = assemble(sources.home, mode);
-        let hits = sources.hits.unwrap_or_default();
+        let retrieved = retrieved_text(hits);
+        let reserved =
+            RequestTokens { retrieved: expected, attachments: sources.attachments, ..RequestTokens::default() };
+        let tools = tools(&limits.tools).to_string();
+        // Everything but the history comes first: its space is reserved before the history is fitted in.
+        let fixed = |count: &dyn Fn(&str) -> usize| {
+            reserved.total()
+                + [&system.text, &tools, &retrieved].map(|text| count(text) + MESSAGE_OVERHEAD).iter().sum::<usize>()
+        };
         let count = |text: &str| limits.tokens.count_cached(text);
-        // The retrieved passages are for this very question, so their space is reserved before the history is fitted
-        // in.
-        let retrieved: usize = hits.iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
-        let tokens = limits.room_for_history(limits.fixed(&system.text) + retrieved);
-        let room = Room { tokens, count: &count };
+        let room = Room {
+            at_least: limits.limit().saturating_sub(fixed(&str::len)),
+            tokens: &|| limits.limit().saturating_sub(fixed(&count)),
+            count: &count,
+        };
         let history = sources.session.map(|session| History::of(session, limits.sight, room)).unwrap_or_default();
         let History { messages: mut history, left_out } = history;
         add_retrieved(&mut history, hits);
@@ -83,13 +121,26 @@ impl NextRequest {
         }
         messages.extend(history);
         let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
-        Self { request, system, left_out }
+        let limit = Some(limits.limit()).filter(|_| limits.context_window != UNLIMITED);
+        Self { request, system, retrieved, left_out, limit, reserved }
+    }
+
+    /// Counts the tokens of the body, which is that of this request.
+    pub fn tokens(&self, body: Value, counter: &Counter) -> RequestTokens {
+        let (system, retrieved) = (&self.system, self.retrieved.as_str());
+        let sending = OutgoingRequest { body, system, retrieved, pictures: &[] };
+        let tokens = RequestTokens::of(&sending, &|text| counter.count_cached(text));
+        RequestTokens {
+            retrieved: tokens.retrieved + self.reserved.retrieved,
+            attachments: self.reserved.attachments,
+            ..tokens
+        }
     }
 }
 
 impl<'a> RequestLimits<'a> {
     pub fn new(model: ModelAbilities, tools: Arc<[ToolSpec]>, tokens: &'a Counter) -> Self {
-        let context_window = if model.context_window == 0 { u32::MAX } else { model.context_window };
+        let context_window = if model.context_window == 0 { UNLIMITED } else { model.context_window };
         Self { context_window, sight: model.sight, tools, tokens }
     }
 
@@ -98,17 +149,9 @@ impl<'a> RequestLimits<'a> {
         Self { context_window: self.context_window / 2, ..self.clone() }
     }
 
-    /// Returns the tokens left for the history when `fixed` are needed by the rest of the request.
-    fn room_for_history(&self, fixed: usize) -> usize {
+    /// Returns the most tokens that a request may have: the context window without the space for the answer.
+    fn limit(&self) -> usize {
         let window = self.context_window as usize;
-        let answer = (window / ANSWER_SHARE).min(ANSWER_MOST);
-        window.saturating_sub(fixed + answer)
-    }
-
-    /// Returns an upper bound of the tokens that every request needs; counts bytes if they certainly fit.
-    fn fixed(&self, system: &str) -> usize {
-        let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
-        let bytes = system.len() + tools;
-        if bytes * 4 < self.context_window as usize { bytes } else { self.tokens.count_cached(system) + tools / 3 }
+        window - (window / ANSWER_SHARE).min(ANSWER_MOST)
     }
 }

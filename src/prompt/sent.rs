@@ -72,14 +72,14 @@ pub fn take_apart(sending: OutgoingRequest<'_>) -> (SentRequest, Vec<SentText>) 
         messages,
         tools,
         retrieved,
-        dropped: 0,
+        left_out: 0,
         usage: None,
     };
     (request, texts)
 }
 
 /// Finds the retrieved text, which ends the message before the question or is that message.
-fn find_retrieved(messages: &[Value], retrieved: &str) -> Option<SentRetrieval> {
+pub(super) fn find_retrieved(messages: &[Value], retrieved: &str) -> Option<SentRetrieval> {
     if retrieved.is_empty() {
         return None;
     }

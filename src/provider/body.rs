@@ -13,7 +13,7 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     body.insert("model".into(), json!(model));
     body.insert("messages".into(), Value::Array(messages(profile, &request.messages)));
     if !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        body.insert("tools".into(), tools(&request.tools));
         if let Some(parallel) = profile.parallel_tool_calls {
             body.insert("parallel_tool_calls".into(), json!(parallel));
         }
@@ -41,6 +41,11 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
 /// Returns the shortest decimal that parses to the same `f32`: 0.7, not 0.699999988079071.
 fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number))
+}
+
+/// Returns the tools as a request's body contains them.
+pub fn tools(specs: &[ToolSpec]) -> Value {
+    specs.iter().map(tool).collect()
 }
 
 fn tool(spec: &ToolSpec) -> Value {

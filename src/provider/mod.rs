@@ -35,7 +35,7 @@ use url::Url;
 
 use crate::domain::{Picture, StatusKind, ToolSpec, Usage};
 
-pub use body::body;
+pub use body::{body, tools};
 pub use check::list_models;
 pub use client::Client;
 pub use discover::find_local;

@@ -42,7 +42,8 @@ pub fn redacted(mut value: Value) -> Value {
 }
 
 pub fn usage() -> Value {
-    json!({"type": "usage", "input_tokens": 1, "output_tokens": 1, "cached_tokens": 0, "context_window": 32768})
+    json!({"type": "usage", "input_tokens": 1, "output_tokens": 1, "cached_tokens": 0, "context_window": 32768,
+           "left_out": 0})
 }
 
 pub fn user_message(content: &str) -> Value {

@@ -1,5 +1,6 @@
 //! The endpoints for files, token counts, settings and status.
 
+use miniclaw::prompt::budget::MESSAGE_OVERHEAD;
 use serde_json::{Value, json};
 
 use crate::script::{call, calls, says, script};
@@ -237,8 +238,9 @@ async fn token_counts_match_cl100k_base() {
     let session = server.get("/api/tokens/session/s").await.ok();
     let system = "<!-- Soul -->\nYou are the soul of a test.";
     assert_eq!(session["system_tokens"], reference.encode_ordinary(system).len());
-    assert_eq!(session["message_tokens"], 2 + reference.encode_ordinary("Yes.").len());
-    let sum = session["system_tokens"].as_u64().unwrap() + session["message_tokens"].as_u64().unwrap();
+    assert_eq!(session["message_tokens"], 2 + reference.encode_ordinary("Yes.").len() + 2 * MESSAGE_OVERHEAD);
+    let parts = ["system_tokens", "tools_tokens", "message_tokens"];
+    let sum: u64 = parts.iter().map(|part| session[part].as_u64().unwrap()).sum();
     assert_eq!((&session["total_tokens"], &session["context_window"]), (&json!(sum), &json!(32768)));
     assert_eq!(server.get("/api/tokens/session/none").await.refused().0, 404);
 }

@@ -21,7 +21,7 @@ pub fn complaints(session: &Session) -> Vec<String> {
 }
 
 fn complaints_within(session: &Session, tokens: usize) -> Vec<String> {
-    let room = Room { tokens, count: &str::len };
+    let room = Room { at_least: 0, tokens: &|| tokens, count: &str::len };
     let mut messages = History::of(session, VisionSupport::Blind, room).messages;
     messages.push(ChatMessage::User("and now?".to_owned()));
     let base_url = url::Url::parse("http://127.0.0.1:1/v1").expect("a URL");
@@ -163,7 +163,7 @@ fn said() -> impl Strategy<Value = Event> {
         }),
         1 => Just(Event::TaintCleared {}),
         1 => (work_id(), 0..3u32).prop_map(|(work_id, dialogue)| Event::DialogueFinished {
-            work_id, dialogue, usage: Usage::default(), context_window: 8,
+            work_id, dialogue, usage: Usage::default(), context_window: 8, left_out: 0,
         }),
         2 => (work_id(), outcome())
             .prop_map(|(work_id, outcome)| Event::WorkFinished { work_id, outcome, content: "".into() }),

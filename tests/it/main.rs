@@ -38,6 +38,7 @@ mod hostile;
 mod interrupt;
 mod journal;
 mod keeping;
+mod left_out;
 mod malformed;
 mod models;
 mod moving;

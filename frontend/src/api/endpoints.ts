@@ -127,7 +127,9 @@ export const readRetrieved = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/retrieved', work(id, work_id))) as Promise<Search>
 
 export type TokenCount = Schemas['SessionTokens']
-export const countTokens = (id: string) => dataOf(api.GET('/api/tokens/session/{id}', { params: of(id) }))
+/** The size of the next request if this message were sent now. */
+export const countTokens = (body: Schemas['DraftMessage']) =>
+  dataOf(api.POST('/api/tokens/request', { body }))
 
 /** The next request, as it would be sent at this moment. */
 export const getPrompt = (session_id: string | null) =>

@@ -164,11 +164,12 @@ export const putApproval = (approval: Approval): void =>
 export const dropApproval = (id: string): void =>
   editApprovals(list => list.filter(approval => approval.id !== id))
 
-export const useTokens = (id: string | null) =>
+/** The size of the next request with a draft; while it is counted again, that of the same session's previous draft. */
+export const useTokens = (id: string | null, draft: { message: string; attachment_tokens: number }) =>
   useQuery({
-    queryKey: keys.sessionTokens(id ?? ''),
-    queryFn: () => countTokens(id ?? ''),
-    enabled: id !== null,
+    queryKey: [...keys.sessionTokens(id ?? ''), draft],
+    queryFn: () => countTokens({ ...draft, session_id: id }),
+    placeholderData: (previous, query) => (query?.queryKey[1] === (id ?? '') ? previous : undefined),
   })
 
 export const useRawMessages = (id: string | null, shown: boolean) =>

@@ -1083,6 +1083,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tokens/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Counts the tokens of the next request if this message were sent now.
+         * @description Nothing is stored or sent.
+         */
+        post: operations["tokens_request_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tokens/session/{id}": {
         parameters: {
             query?: never;
@@ -1090,7 +1110,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counts the tokens of the session's next request: system prompt and messages. */
+        /** Counts the tokens of the session's next request, by origin. */
         get: operations["tokens_session_tokens"];
         put?: never;
         post?: never;
@@ -1444,6 +1464,17 @@ export interface components {
             parted?: components["schemas"]["FirstDifference"] | null;
             changes: components["schemas"]["RequestChange"][];
         };
+        /** @description A message that is not sent yet. */
+        DraftMessage: {
+            /** @description The session; absent for the first message of a new one. */
+            session_id?: string | null;
+            message: string;
+            /**
+             * Format: int32
+             * @description Tokens of its files, as `POST /api/tokens/attachment` counts them.
+             */
+            attachment_tokens?: number;
+        };
         /**
          * @description What running a tool can change. Determines which calls may run in parallel and what a person must allow.
          * @enum {string}
@@ -1790,6 +1821,11 @@ export interface components {
             cached_tokens: number;
             /** Format: int32 */
             context_window: number;
+            /**
+             * @description Number of the session's messages, counted from the first, that the request did not contain because they did not
+             *     fit.
+             */
+            left_out: number;
             /** @enum {string} */
             type: "usage";
         } | {
@@ -2238,13 +2274,18 @@ export interface components {
             /** @description Size of the tools' names, descriptions and schemas as JSON, in bytes; `tools_tokens` is the same in tokens. */
             tools_bytes: number;
             tools_tokens: number;
-            /** @description Size of the whole request body in bytes; `total_tokens` is the same in tokens, plus an estimate for pictures. */
+            /** @description Size of the whole request body in bytes. */
             total_bytes: number;
+            /** @description Tokens of the request; the same number as in `GET /api/tokens/session/{id}`. */
             total_tokens: number;
+            /** @description Of them, those of the messages, with an estimate for pictures. */
+            message_tokens: number;
+            /** @description Of them, those reserved for passages of memory, which are retrieved when the question is sent. An estimate. */
+            retrieved_tokens: number;
             /** @description Number of messages, without the system prompt. */
             messages: number;
-            /** @description Number of oldest messages that were left out because they do not fit the context window. */
-            dropped: number;
+            /** @description Number of the session's messages, counted from the first, that are left out because they do not fit. */
+            left_out: number;
             /**
              * @description The body of the next request, without the new question. In RAG mode, retrieved text is added when the question
              *     is sent.
@@ -2544,8 +2585,8 @@ export interface components {
             model: string;
             /** @description Size of the whole body in bytes. */
             bytes: number;
-            /** @description Number of oldest messages that were left out because they did not fit the context window. */
-            dropped: number;
+            /** @description Number of the session's messages, counted from the first, that were left out because they did not fit. */
+            left_out: number;
             usage?: components["schemas"]["Usage"] | null;
         };
         SessionList: {
@@ -2582,15 +2623,38 @@ export interface components {
             tokens: number;
             state: components["schemas"]["SessionState"];
         };
+        /** @description The size of a session's next request in tokens. */
         SessionTokens: {
             system_tokens: number;
+            tools_tokens: number;
+            /** @description The conversation, with its summary, earlier attachments and the draft. */
             message_tokens: number;
+            /** @description Files attached to the draft. */
+            attachment_tokens: number;
+            /**
+             * @description Passages of memory, which are retrieved when the question is sent: about the most that they can have. 0 if memory
+             *     is not searched.
+             */
+            retrieved_tokens: number;
+            /** @description The sum; the same number as in the prompt X-ray. */
             total_tokens: number;
             /**
+             * @description Most tokens that a request may have: the context window without the space for the answer. Messages beyond it are
+             *     left out, the oldest first. 0 if the context window is not known.
+             */
+            limit_tokens: number;
+            /**
              * Format: int32
-             * @description Context window, in tokens, of the model that would answer; 0 if there is none.
+             * @description Context window, in tokens, of the model that would answer; 0 if there is none or it is not known.
              */
             context_window: number;
+            /** @description Number of the session's messages, counted from the first, that do not fit and will be left out. */
+            left_out: number;
+            /**
+             * @description Id of the first message that fits; null if all fit. A message without an id is called `m` and its number, counted
+             *     from 0.
+             */
+            first_sent?: string | null;
         };
         /**
          * @description How a file reaches the model.
@@ -2977,6 +3041,11 @@ export interface components {
             model: string;
             /** @description The model that did not answer, if `model` was asked instead of it; otherwise absent. */
             instead_of?: string | null;
+            /**
+             * @description Number of the session's messages, counted from the first, that a request of this work did not contain because they
+             *     did not fit.
+             */
+            left_out: number;
         };
     };
     responses: never;
@@ -5348,6 +5417,45 @@ export interface operations {
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tokens_request_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DraftMessage"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionTokens"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

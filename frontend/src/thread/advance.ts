@@ -126,6 +126,7 @@ export const openAssistant = (workId: string, model: string | null = null): Assi
   outcome: { kind: 'running' },
   model,
   insteadOf: null,
+  leftOut: 0,
   messageIds: [],
   fresh: false,
 })
@@ -275,7 +276,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
       }
     case 'usage':
       return {
-        ...thread,
+        ...editLast(thread, entry => ({ ...entry, leftOut: Math.max(entry.leftOut, frame.left_out) })),
         usage: {
           inputTokens: frame.input_tokens,
           outputTokens: frame.output_tokens,

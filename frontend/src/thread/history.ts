@@ -1,7 +1,7 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
 import type { Failure, History, Message, ToolCall } from '@/api/types'
 import { attachmentsOf, isKnownDecision, openAssistant, outcomeOf, putStep } from './advance'
-import type { AssistantEntry, Entry, Outcome, Segment, Step, Thread, Verdict } from './model'
+import type { AnswerSource, AssistantEntry, Entry, Outcome, Segment, Step, Thread, Verdict } from './model'
 import { emptyThread, statusOf } from './model'
 
 /** While a call is pending, `approval` is the question; afterwards it is the answer. */
@@ -47,18 +47,18 @@ function outcomeOfMessage(message: Message, failures: Failures): Outcome {
   return outcomeOf({ reason: message.stop_reason ?? 'done', detail: null, by: message.stopped_by })
 }
 
-/** The model that was asked, by work. */
-type Asked = ReadonlyMap<string, Pick<AssistantEntry, 'model' | 'insteadOf'>>
+/** By work. */
+type Sources = ReadonlyMap<string, AnswerSource>
 /** Why works failed, by work. */
 type Failures = ReadonlyMap<string, Failure>
 
 /** What a history says about works, in addition to their messages. */
 interface Works {
-  models: Asked
+  sources: Sources
   failures: Failures
 }
 
-function addAssistant(entries: Entry[], message: Message, id: string, { models, failures }: Works): void {
+function addAssistant(entries: Entry[], message: Message, id: string, { sources, failures }: Works): void {
   const last = entries.at(-1)
   const workId = message.work_id ?? (last && last.kind !== 'summary' ? last.workId : id)
   const continues = last?.kind === 'assistant' && last.workId === workId
@@ -66,7 +66,7 @@ function addAssistant(entries: Entry[], message: Message, id: string, { models, 
     ? last
     : {
         ...openAssistant(workId),
-        ...models.get(workId),
+        ...sources.get(workId),
         outcome: { kind: 'done' },
       }
   const entry = {
@@ -80,19 +80,19 @@ function addAssistant(entries: Entry[], message: Message, id: string, { models, 
 }
 
 /** Marks the running work as open, so that the frames that follow continue it. */
-function reopen(entries: Entry[], workId: string, models: Asked): void {
+function reopen(entries: Entry[], workId: string, sources: Sources): void {
   const last = entries.at(-1)
   if (last?.kind === 'assistant' && last.workId === workId) {
     entries[entries.length - 1] = { ...last, outcome: { kind: 'running' } }
-  } else entries.push({ ...openAssistant(workId), ...models.get(workId) })
+  } else entries.push({ ...openAssistant(workId), ...sources.get(workId) })
 }
 
 export function fromHistory(history: History): Thread {
   const entries: Entry[] = []
-  const models: Asked = new Map(
-    (history.works ?? []).map(({ work_id, model, instead_of }) => [
+  const sources: Sources = new Map(
+    (history.works ?? []).map(({ work_id, model, instead_of, left_out }) => [
       work_id,
-      { model, insteadOf: instead_of ?? null },
+      { model, insteadOf: instead_of ?? null, leftOut: left_out },
     ]),
   )
   const failures: Failures = new Map((history.failures ?? []).map(failure => [failure.work_id, failure]))
@@ -111,9 +111,9 @@ export function fromHistory(history: History): Thread {
         attachments: attachmentsOf(message, history.session_id),
         createdAt: message.created_at ?? null,
       })
-    } else if (message.role === 'assistant') addAssistant(entries, message, id, { models, failures })
+    } else if (message.role === 'assistant') addAssistant(entries, message, id, { sources, failures })
   }
-  if (history.running) reopen(entries, history.running.work_id, models)
+  if (history.running) reopen(entries, history.running.work_id, sources)
   addRetrieved(entries, history)
   return {
     ...emptyThread(history.session_id),

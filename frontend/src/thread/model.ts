@@ -87,16 +87,22 @@ export interface UserEntry {
   createdAt: number | null
 }
 
-export interface AssistantEntry {
+/** What an answer was made with. */
+export interface AnswerSource {
+  /** The model that was asked, as the provider names it; null if unknown. */
+  model: string | null
+  /** The model that did not answer, if `model` was asked instead. */
+  insteadOf: string | null
+  /** Number of the session's messages that were not sent for it, because they did not fit. */
+  leftOut: number
+}
+
+export interface AssistantEntry extends AnswerSource {
   kind: 'assistant'
   id: string
   workId: string
   segments: Segment[]
   outcome: Outcome
-  /** The model that was asked, as the provider names it; null if unknown. */
-  model: string | null
-  /** The model that did not answer, if `model` was asked instead. */
-  insteadOf: string | null
   /** Ids of its messages, as far as a history has reported them. */
   messageIds: readonly string[]
   /** The next delta opens a new segment even if the last one is of the same kind. */

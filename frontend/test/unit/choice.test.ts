@@ -65,7 +65,7 @@ it('an answer names the model that was asked, from the history and from the stre
   expect(changed.entries[1]).toMatchObject({ model: 'spare', insteadOf: 'two' })
   const history = {
     ...historyAt(0),
-    works: [{ work_id: 'w', model: 'two', instead_of: 'one' }],
+    works: [{ work_id: 'w', model: 'two', instead_of: 'one', left_out: 4 }],
     chosen: { model: 'b/two' },
     messages: [
       { role: 'user' as const, content: 'hi', id: 'm', work_id: 'w' },
@@ -73,7 +73,7 @@ it('an answer names the model that was asked, from the history and from the stre
     ],
   }
   const read = fromHistory(history)
-  expect(read.entries[1]).toMatchObject({ kind: 'assistant', model: 'two', insteadOf: 'one' })
+  expect(read.entries[1]).toMatchObject({ kind: 'assistant', model: 'two', insteadOf: 'one', leftOut: 4 })
   expect(read.chosen).toEqual({ model: 'b/two' })
   expect(advance(read, { type: 'chosen', chosen: { thinking: true } }).chosen).toEqual({ thinking: true })
 })

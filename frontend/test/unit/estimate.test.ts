@@ -18,6 +18,7 @@ const answer = (...segments: Segment[]): AssistantEntry => ({
   outcome: { kind: 'done' },
   model: null,
   insteadOf: null,
+  leftOut: 0,
   messageIds: [],
   fresh: false,
 })

@@ -12,7 +12,8 @@ it('each piece of a request has its origin, its text by bytes, and its share', (
       { ...part, label: 'Soul', file: 'workspace/SOUL.md', bytes: cut, tokens: 8, start: 0, end: cut },
       { ...part, label: 'Memory', file: null, bytes: 9, tokens: 4, start: cut, end: bytes(system) },
     ],
-    ...{ tools_bytes: 20, tools_tokens: 5, total_bytes: 90, total_tokens: 27, messages: 1, dropped: 2 },
+    ...{ tools_bytes: 20, tools_tokens: 5, total_bytes: 90, total_tokens: 37, messages: 1, left_out: 2 },
+    ...{ message_tokens: 10, retrieved_tokens: 10 },
     request: {
       messages: [
         { role: 'system', content: system },
@@ -26,6 +27,7 @@ it('each piece of a request has its origin, its text by bytes, and its share', (
     ['text', 4, false],
     ['tools', 5, false],
     ['history', 10, true],
+    ['retrieval', 10, false],
   ])
   expect(origins[0]?.text).toBe('# 灵魂\nBe kind.\n')
   expect(origins[1]?.text).toBe('# 记忆\nTea.')
@@ -48,7 +50,8 @@ it('an unreadable part is distinguished from an omitted one', () => {
       { ...part, label: 'Soul', absent: 'it is a folder', unreadable: true },
       { ...part, label: 'User Profile', absent: 'File not found', unreadable: false },
     ],
-    ...{ tools_bytes: 0, tools_tokens: 0, total_bytes: 0, total_tokens: 0, messages: 0, dropped: 0 },
+    ...{ tools_bytes: 0, tools_tokens: 0, total_bytes: 0, total_tokens: 0, messages: 0, left_out: 0 },
+    ...{ message_tokens: 0, retrieved_tokens: 0 },
     request: {},
   })
   expect(origins.map(o => [o.absent, o.unreadable])).toEqual([

@@ -109,6 +109,9 @@ pub enum Frame {
         output_tokens: u64,
         cached_tokens: u64,
         context_window: u32,
+        /// Number of the session's messages, counted from the first, that the request did not contain because they did not
+        /// fit.
+        left_out: usize,
     },
     /// The work ended. `content` is its whole text.
     Done {
@@ -268,11 +271,12 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
         }
         Event::Branched { from, .. } => Frame::Branched { message_id: from.clone() },
-        Event::DialogueFinished { usage, context_window, .. } => Frame::Usage {
+        Event::DialogueFinished { usage, context_window, left_out, .. } => Frame::Usage {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,
             context_window: *context_window,
+            left_out: *left_out,
         },
         Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable, params }, .. } => {
             Frame::Error {

@@ -9,7 +9,6 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
 use crate::engine::{Tenant, blocking};
-use crate::prompt::budget::pictures;
 use crate::prompt::request::NextRequest;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -46,13 +45,18 @@ pub struct Prompt {
     /// Size of the tools' names, descriptions and schemas as JSON, in bytes; `tools_tokens` is the same in tokens.
     tools_bytes: usize,
     tools_tokens: usize,
-    /// Size of the whole request body in bytes; `total_tokens` is the same in tokens, plus an estimate for pictures.
+    /// Size of the whole request body in bytes.
     total_bytes: usize,
+    /// Tokens of the request; the same number as in `GET /api/tokens/session/{id}`.
     total_tokens: usize,
+    /// Of them, those of the messages, with an estimate for pictures.
+    message_tokens: usize,
+    /// Of them, those reserved for passages of memory, which are retrieved when the question is sent. An estimate.
+    retrieved_tokens: usize,
     /// Number of messages, without the system prompt.
     messages: usize,
-    /// Number of oldest messages that were left out because they do not fit the context window.
-    dropped: usize,
+    /// Number of the session's messages, counted from the first, that are left out because they do not fit.
+    left_out: usize,
     /// The body of the next request, without the new question. In RAG mode, retrieved text is added when the question
     /// is sent.
     request: Value,
@@ -72,7 +76,10 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
 }
 
 fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Prompt {
-    let NextRequest { system, request, left_out } = next;
+    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
+    let body = tenant.models.body(&chosen, &next.request);
+    let tokens = next.tokens(body.clone(), &tenant.runtime.tokens);
+    let NextRequest { system, request, left_out, .. } = next;
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),
@@ -87,19 +94,17 @@ fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Pro
         end: part.end,
     });
     let parts = parts.collect();
-    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-    let body = tenant.models.body(&chosen, &request);
     let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
-    let text = body.to_string();
-    let pictures: usize = request.messages.iter().map(pictures).sum();
     Prompt {
         parts,
         tools_bytes: tools.len(),
-        tools_tokens: count(&tools),
-        total_bytes: text.len(),
-        total_tokens: count(&text) + pictures,
+        tools_tokens: tokens.tools,
+        total_bytes: body.to_string().len(),
+        total_tokens: tokens.total(),
+        message_tokens: tokens.messages,
+        retrieved_tokens: tokens.retrieved,
         messages: request.messages.len() - usize::from(!system.text.is_empty()),
-        dropped: left_out,
+        left_out,
         request: body,
         system: system.text,
     }

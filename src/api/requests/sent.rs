@@ -12,8 +12,9 @@ use crate::api::security::caller::Caller;
 use crate::domain::knowledge::Search;
 use crate::domain::{SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::engine::{Tenant, blocking};
-use crate::prompt::pictures;
+use crate::prompt::budget::MESSAGE_OVERHEAD;
 use crate::prompt::sent::{content, put_together};
+use crate::prompt::tokens::of_message;
 use crate::store::{Home, StoreError};
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -44,8 +45,8 @@ pub struct SentSummary {
     model: String,
     /// Size of the whole body in bytes.
     bytes: usize,
-    /// Number of oldest messages that were left out because they did not fit the context window.
-    dropped: usize,
+    /// Number of the session's messages, counted from the first, that were left out because they did not fit.
+    left_out: usize,
     /// Tokens as counted by the provider; null until it has answered.
     usage: Option<Usage>,
 }
@@ -175,7 +176,7 @@ fn summary(name: &str, request: &SentRequest) -> SentSummary {
         provider: request.provider.clone(),
         model: request.model.clone(),
         bytes: request.bytes,
-        dropped: request.dropped,
+        left_out: request.left_out,
         usage: request.usage,
     }
 }
@@ -213,16 +214,20 @@ impl Opened<'_> {
             };
             match self.request.retrieved.filter(|retrieved| retrieved.message == at) {
                 None => {
-                    let piece = self.piece(origin, role, text);
-                    pieces.push(Piece { tokens: piece.tokens + pictures::tokens(message), ..piece });
+                    let tokens = of_message(message, &|text| self.count(text));
+                    pieces.push(Piece { tokens, ..self.piece(origin, role, text) });
                 }
                 Some(found) => {
                     let words = content(message);
-                    if let Some(before) = words.get(..found.start).filter(|before| !before.is_empty()) {
-                        pieces.push(self.piece(origin, role, Some(before.to_owned())));
-                    }
-                    let found = words.get(found.start..).map(str::to_owned);
-                    pieces.push(self.piece(Origin::Retrieval, role, found));
+                    let own = words.get(..found.start).filter(|own| !own.is_empty()).map(str::to_owned);
+                    let passages = self.piece(Origin::Retrieval, role, words.get(found.start..).map(str::to_owned));
+                    // The message is that of its own text, if it has any.
+                    let overhead = if own.is_some() { 0 } else { MESSAGE_OVERHEAD };
+                    pieces.extend(own.map(|own| {
+                        let piece = self.piece(origin, role, Some(own));
+                        Piece { tokens: piece.tokens + MESSAGE_OVERHEAD, ..piece }
+                    }));
+                    pieces.push(Piece { tokens: passages.tokens + overhead, ..passages });
                 }
             }
         }

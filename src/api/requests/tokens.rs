@@ -1,7 +1,6 @@
 //! Token counts (cl100k_base, exact).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::Path;
@@ -10,19 +9,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Place, Session, SessionId};
-use crate::engine::{EngineError, Tenant, blocking};
-use crate::prompt::budget::pictures;
+use crate::domain::{Place, SessionId};
+use crate::engine::{Draft, RequestSize, blocking};
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
-use crate::provider::ChatMessage;
 
+/// The size of a session's next request in tokens.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SessionTokens {
     system_tokens: usize,
+    tools_tokens: usize,
+    /// The conversation, with its summary, earlier attachments and the draft.
     message_tokens: usize,
+    /// Files attached to the draft.
+    attachment_tokens: usize,
+    /// Passages of memory, which are retrieved when the question is sent: about the most that they can have. 0 if memory
+    /// is not searched.
+    retrieved_tokens: usize,
+    /// The sum; the same number as in the prompt X-ray.
     total_tokens: usize,
-    /// Context window, in tokens, of the model that would answer; 0 if there is none.
+    /// Most tokens that a request may have: the context window without the space for the answer. Messages beyond it are
+    /// left out, the oldest first. 0 if the context window is not known.
+    limit_tokens: usize,
+    /// Context window, in tokens, of the model that would answer; 0 if there is none or it is not known.
     context_window: u32,
+    /// Number of the session's messages, counted from the first, that do not fit and will be left out.
+    left_out: usize,
+    /// Id of the first message that fits; null if all fit. A message without an id is called `m` and its number, counted
+    /// from 0.
+    first_sent: Option<String>,
+}
+
+impl From<RequestSize> for SessionTokens {
+    fn from(RequestSize { tokens, limit, context_window, left_out, first_sent }: RequestSize) -> Self {
+        Self {
+            system_tokens: tokens.system,
+            tools_tokens: tokens.tools,
+            message_tokens: tokens.messages,
+            attachment_tokens: tokens.attachments,
+            retrieved_tokens: tokens.retrieved,
+            total_tokens: tokens.total(),
+            limit_tokens: limit.unwrap_or(0),
+            context_window,
+            left_out,
+            first_sent,
+        }
+    }
+}
+
+/// A message that is not sent yet.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct DraftMessage {
+    /// The session; absent for the first message of a new one.
+    session_id: Option<String>,
+    message: String,
+    /// Tokens of its files, as `POST /api/tokens/attachment` counts them.
+    #[serde(default)]
+    attachment_tokens: u32,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -91,51 +133,30 @@ pub async fn text_tokens(
     Ok(Json(counted))
 }
 
-/// Counts the tokens of the session's next request: system prompt and messages.
+/// Counts the tokens of the session's next request, by origin.
 #[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),
     responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody)))]
 pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
     let session = caller.engine.view(&SessionId::parse(&id)?).await?.session;
-    let tenant = caller.tenant().clone();
-    let context_window = tenant.models.status_of(&session.chosen).context_window;
-    let counted = counted(&tenant, session).await?;
-    Ok(Json(SessionTokens {
-        system_tokens: counted.system,
-        message_tokens: counted.messages,
-        total_tokens: counted.total(),
-        context_window,
-    }))
+    Ok(Json(caller.tenant().request_size(Some(session), Draft::default()).await?.into()))
 }
 
-/// Tokens of a session's next request.
-pub(in crate::api) struct Counted {
-    system: usize,
-    messages: usize,
-}
-
-impl Counted {
-    pub(in crate::api) fn total(&self) -> usize {
-        self.system + self.messages
-    }
-}
-
-/// Counts the tokens of the next request of this session.
-pub(in crate::api) async fn counted(tenant: &Arc<Tenant>, session: Arc<Session>) -> Result<Counted, EngineError> {
-    let (next, tokens) = (tenant.next_request(Some(session)).await?, tenant.runtime.tokens.clone());
-    blocking(move || {
-        let count = |text: &str| tokens.count_cached(text);
-        let of = |message: &ChatMessage| match message {
-            ChatMessage::System(_) => 0,
-            ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
-            ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
-            ChatMessage::Assistant { content, calls, .. } => {
-                count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
-            }
-        };
-        let messages = next.request.messages.iter().map(of).sum();
-        Ok(Counted { system: count(&next.system.text), messages })
-    })
-    .await
+/// Counts the tokens of the next request if this message were sent now.
+///
+/// Nothing is stored or sent.
+#[utoipa::path(post, path = "/api/tokens/request", tag = "tokens", request_body = DraftMessage,
+    responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody), (status = 413, body = ErrorBody)))]
+pub async fn request_tokens(
+    caller: Caller,
+    request: Result<Json<DraftMessage>, JsonRejection>,
+) -> Result<Json<SessionTokens>, ApiError> {
+    let Json(DraftMessage { session_id, message, attachment_tokens }) = request?;
+    let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
+        Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
+        None => None,
+    };
+    let draft = Draft { text: message, attachments: attachment_tokens as usize };
+    Ok(Json(caller.tenant().request_size(session, draft).await?.into()))
 }
 
 /// Counts the tokens of files.

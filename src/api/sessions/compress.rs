@@ -9,10 +9,9 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::requests::tokens::counted;
 use crate::api::security::caller::Caller;
-use crate::domain::{Event, Mention, Message, SessionId, mentions};
-use crate::engine::{Plan, Proposal, blocking};
+use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
+use crate::engine::{Draft, EngineError, Plan, Proposal, Tenant, blocking};
 
 /// Maximum length of an accepted summary, in characters. The model's own have at most 500.
 const LONGEST: usize = 8000;
@@ -96,8 +95,8 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     let mut without = (*plan.session).clone();
     without.messages.drain(..plan.count);
     let remaining_count = without.messages.len();
-    let tokens_before = counted(&tenant, plan.session.clone()).await?.total();
-    let tokens_without = counted(&tenant, Arc::new(without)).await?.total();
+    let tokens_before = size(&tenant, plan.session.clone()).await?;
+    let tokens_without = size(&tenant, Arc::new(without)).await?;
     let told = blocking(move || {
         let messages = plan.session.messages[..plan.count].to_vec();
         let mut found = mentions(&messages);
@@ -115,6 +114,11 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
         })
     });
     Ok(Json(told.await?))
+}
+
+/// Returns the tokens of a session's next request.
+async fn size(tenant: &Arc<Tenant>, session: Arc<Session>) -> Result<usize, EngineError> {
+    Ok(tenant.request_size(Some(session), Draft::default()).await?.tokens.total())
 }
 
 /// Has the model propose a summary.
@@ -140,8 +144,8 @@ pub async fn preview(
     Ok(Json(ProposedSummary {
         session_id: id.to_string(),
         hash,
-        tokens_before: counted(&tenant, session).await?.total(),
-        tokens_after: counted(&tenant, Arc::new(after)).await?.total(),
+        tokens_before: size(&tenant, session).await?,
+        tokens_after: size(&tenant, Arc::new(after)).await?,
         summary,
     }))
 }

@@ -13,6 +13,9 @@ pub struct WorkModel {
     /// The model that did not answer, if `model` was asked instead of it; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
+    /// Number of the session's messages, counted from the first, that a request of this work did not contain because they
+    /// did not fit.
+    left_out: usize,
 }
 
 /// Why a work failed, with a code so that a page can show the error in another language.
@@ -33,6 +36,7 @@ pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {
         work_id: work.work_id.to_string(),
         model: work.model.clone(),
         instead_of: work.instead_of.clone(),
+        left_out: work.left_out,
     })
     .collect()
 }

@@ -4,8 +4,9 @@
  */
 
 import type { ReactNode, RefObject } from 'react'
-import { useStatus, useTokens } from '@/api/queries'
+import { useStatus } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
+import { useRequestSize } from '@/features/context/useRequestSize'
 import { setDraftFiles, useAttachments, useDraftFiles } from '@/stores/attachments'
 import { NEW, readDraft, setDraft } from '@/stores/drafts'
 import { fits, isBigPaste, overflow } from './limits'
@@ -32,12 +33,12 @@ export function useAttaching(
   const session = sessionId ?? NEW
   const drafted = useDraftFiles(session)
   const unkept = useAttachments(s => s.unkept[session]) ?? false
-  const used = useTokens(sessionId).data
+  const size = useRequestSize(sessionId)
   const model = useStatus().data?.model
   const tooMuch = overflow(
     drafted,
-    used?.total_tokens ?? 0,
-    used?.context_window || model?.context_window || 0,
+    size ? size.total_tokens - size.attachment_tokens : 0,
+    size?.context_window || model?.context_window || 0,
   )
   const without = (id: string) => {
     setDraftFiles(

@@ -102,11 +102,20 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
               </IconButton>
             )}
           </div>
-          {entry.model && (
-            <span className="ms-auto truncate text-fg-3 text-meta" title={t('answeredBy')}>
-              {entry.insteadOf ? t('insteadOf', { model: entry.model, other: entry.insteadOf }) : entry.model}
-            </span>
-          )}
+          <span className="ms-auto flex min-w-0 flex-wrap justify-end gap-x-2 text-meta">
+            {entry.leftOut > 0 && (
+              <span className="text-warn" title={t('leftOutAnswerHint')}>
+                {t('leftOutAnswer', { n: entry.leftOut })}
+              </span>
+            )}
+            {entry.model && (
+              <span className="truncate text-fg-3" title={t('answeredBy')}>
+                {entry.insteadOf
+                  ? t('insteadOf', { model: entry.model, other: entry.insteadOf })
+                  : entry.model}
+              </span>
+            )}
+          </span>
         </div>
       )}
     </>

@@ -1,8 +1,11 @@
 import { type ReactNode, type RefObject, useMemo } from 'react'
+import type { TokenCount } from '@/api/endpoints'
 import { DropZone } from '@/components/DropZone'
+import { onDemand } from '@/components/onDemand'
 import { Skeleton } from '@/components/ui/Skeleton'
 import type { Attaching } from '@/features/attach/useAttaching'
-import { useT } from '@/lib/i18n'
+import { useRequestSize } from '@/features/context/useRequestSize'
+import { type Translate, useT } from '@/lib/i18n'
 import { type Outgoing, waiting } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { type Loaded, shownThread } from '@/thread/loaded'
@@ -10,7 +13,10 @@ import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { type RowActions, rowsOf } from './rows'
 import { TaintNote } from './TaintNote'
-import { Transcript } from './Transcript'
+import { type Row, Transcript } from './Transcript'
+
+const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
+const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
 
 interface Props {
   /** Null for a chat that has no session yet. */
@@ -59,15 +65,19 @@ export function Chat(props: Props) {
   const thread = shownThread(loaded)
   const running = thread?.running != null
   const last = thread?.entries.findLast(entry => entry.kind === 'user')
+  const size = useRequestSize(sessionId)
+  // An answer that was made so is marked; the note is for the first time.
+  const marked = thread?.entries.some(entry => entry.kind === 'assistant' && entry.leftOut > 0)
   return (
     <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
-        {...{ sessionId, loaded, outbox, actions, target, sought, first }}
+        {...{ sessionId, loaded, outbox, actions, target, sought, first, size }}
         onPick={blocked === null ? onSend : onDraft}
       />
       {thread && thread.taint.length > 0 && (
         <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
+      {size && size.left_out > 0 && !marked && <LeftOutNote count={size.left_out} />}
       <Composer
         input={input}
         text={draft}
@@ -84,19 +94,30 @@ export function Chat(props: Props) {
   )
 }
 
+/** Marks the place above which nothing is sent. */
+function withLeftOut(rows: Row[], size: TokenCount | null, t: Translate): Row[] {
+  const at = rows.findIndex(row => row.key === size?.first_sent)
+  if (!size || at < 0) return rows
+  const { left_out: count } = size
+  const line = { key: 'left-out', label: t('context'), estimate: 44, body: <LeftOutLine count={count} /> }
+  return [...rows.slice(0, at), line, ...rows.slice(at)]
+}
+
 type ConversationProps = Pick<
   Props,
   'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'sought' | 'first'
 > & {
   onPick: (text: string) => void
+  size: TokenCount | null
 }
 
 function Conversation(props: ConversationProps) {
-  const { sessionId, loaded, outbox, actions, target, sought, first, onPick } = props
+  const { sessionId, loaded, outbox, actions, target, sought, first, size, onPick } = props
   const t = useT()
   const thread = shownThread(loaded)
   const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
-  const rows = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
+  const all = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
+  const rows = useMemo(() => withLeftOut(all, size, t), [all, size, t])
   if (rows.length > 0)
     return <Transcript key={sessionId} rows={rows} sent={outbox.length} target={target} sought={sought} />
   if (loaded?.phase === 'failed') {

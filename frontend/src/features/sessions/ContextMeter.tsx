@@ -2,43 +2,43 @@ import { Wrench } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { Meter } from '@/components/ui/Meter'
+import { fullness } from '@/features/context/useRequestSize'
 import { cn } from '@/lib/cn'
 import { compactCount } from '@/lib/format'
-import { useT } from '@/lib/i18n'
+import { type Translate, useT } from '@/lib/i18n'
 
-interface Props {
-  /** Null if there is no session yet. */
-  count: TokenCount | null
-  window: number
-}
+/** From this percentage on, the meter suggests to compact the conversation. */
+const SUGGESTED = 75
 
-/** How full the context window is; from 75 % on it says what to do about it. */
-export function ContextMeter({ count, window }: Props) {
+/** How full the context window is with the next request; when it is getting full, what to do about it. */
+export function ContextMeter({ size }: { size: TokenCount | null }) {
   const t = useT()
-  const used = count?.total_tokens ?? 0
-  const size = count?.context_window || window
-  const percent = size > 0 ? Math.round((100 * used) / size) : 0
-  const text = t('contextMeter', { used, window: size })
-  const parts = count && t('contextParts', { system: count.system_tokens, messages: count.message_tokens })
+  const used = size?.total_tokens ?? 0
+  const limit = size?.limit_tokens ?? 0
+  const leftOut = size?.left_out ?? 0
+  const full = size ? fullness(size) : 0
+  const percent = Math.round(100 * full)
+  const text =
+    leftOut > 0 ? t('leftOutFull', { n: leftOut }) : t('contextMeter', { used, limit: limit || '–' })
   return (
     <div>
       <div className="flex items-center gap-2">
-        <div className="min-w-0 flex-1" title={parts ? `${text}\n${parts}` : text}>
+        <div className="min-w-0 flex-1" title={size ? [text, ...parts(size, t)].join('\n') : text}>
           <div className="mb-1 flex justify-between text-fg-2 text-meta tabular-nums">
             <span>{t('context')}</span>
             <span>
-              {compactCount(used)} / {size > 0 ? compactCount(size) : '–'}
+              {compactCount(used)} / {limit > 0 ? compactCount(limit) : '–'}
             </span>
           </div>
-          <Meter value={used} max={size} label={t('context')} text={text} />
+          <Meter value={full} max={1} label={t('context')} text={text} />
         </div>
         <CommandIconButton command="compress" look="soft">
           <Wrench size={15} aria-hidden />
         </CommandIconButton>
       </div>
-      {percent >= 75 && (
+      {percent >= SUGGESTED && (
         <div className={cn('mt-1 text-meta', percent >= 90 ? 'text-bad' : 'text-warn')}>
-          <p>{t('contextFull', { n: percent })}</p>
+          <p>{leftOut > 0 ? text : t('contextFull', { n: percent })}</p>
           <CommandButton command="compress" size="small">
             {t('compress')}
           </CommandButton>
@@ -46,4 +46,17 @@ export function ContextMeter({ count, window }: Props) {
       )}
     </div>
   )
+}
+
+/** What the request consists of. */
+function parts(size: TokenCount, t: Translate): string[] {
+  const { system_tokens: system, tools_tokens: tools, message_tokens: messages } = size
+  const { attachment_tokens: attached, retrieved_tokens: retrieved } = size
+  const { context_window: window, limit_tokens: limit } = size
+  return [
+    t('contextParts', { system, tools, messages }),
+    ...(attached > 0 ? [t('contextAttachments', { n: attached })] : []),
+    ...(retrieved > 0 ? [t('contextRetrieved', { n: retrieved })] : []),
+    ...(limit > 0 ? [t('contextReserved', { n: window - limit, window })] : []),
+  ]
 }

@@ -1,9 +1,10 @@
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, useArchived, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useApprovals, useArchived, usePinned, useSessions, useStatus } from '@/api/queries'
 import { archive, pin, remove, rename, stop } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
+import { useRequestSize } from '@/features/context/useRequestSize'
 import { useT } from '@/lib/i18n'
 import { useAsked } from '@/lib/useAsked'
 import { useConnection } from '@/stores/live'
@@ -35,7 +36,7 @@ export default function Sidebar({ sessionId }: Props) {
   const [choosing, setChoosing] = useState<readonly string[] | null>(null)
   const [asked] = useAsked(query, composing)
   const status = useStatus().data
-  const tokens = useTokens(sessionId).data ?? null
+  const size = useRequestSize(sessionId)
   const approvals = useApprovals().data
   const waiting = useMemo(() => new Set(approvals?.map(approval => approval.session_id)), [approvals])
   const connection = useConnection()
@@ -81,7 +82,7 @@ export default function Sidebar({ sessionId }: Props) {
       </div>
       <SidebarFooter
         status={status}
-        tokens={tokens}
+        size={size}
         connection={connection}
         raw={
           sessionId

@@ -20,13 +20,14 @@ const LINK: Record<ShownConnection, { word: Key; dot: string }> = {
 
 interface Props {
   status: Status | undefined
-  tokens: TokenCount | null
+  /** Of the next request; null until it is counted. */
+  size: TokenCount | null
   connection: ShownConnection
   /** Null if there is no session whose messages could be shown. */
   raw: { shown: boolean; toggle: () => void } | null
 }
 
-export function SidebarFooter({ status, tokens, connection, raw }: Props) {
+export function SidebarFooter({ status, size, connection, raw }: Props) {
   const t = useT()
   const run = useRun()
   const { word, dot } = LINK[connection]
@@ -68,7 +69,7 @@ export function SidebarFooter({ status, tokens, connection, raw }: Props) {
           {t('xrayShort')}
         </CommandButton>
       </div>
-      <ContextMeter count={tokens} window={status?.model.context_window ?? 0} />
+      <ContextMeter size={size} />
       <ModelLine model={status?.model} />
       <div className="flex items-center gap-2 px-1 text-fg-3 text-meta">
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />

@@ -25,8 +25,8 @@ export function NextRequest({ sessionId, onLeave }: Props) {
         <>
           <p className="mb-1 text-small tabular-nums">
             {t('xrayTotal', { tokens: prompt.data.total_tokens, bytes: prompt.data.total_bytes })}
-            {prompt.data.dropped > 0 && (
-              <span className="text-warn"> · {t('xrayDropped', { n: prompt.data.dropped })}</span>
+            {prompt.data.left_out > 0 && (
+              <span className="text-warn"> · {t('xrayDropped', { n: prompt.data.left_out })}</span>
             )}
           </p>
           <Origins origins={origins} total={prompt.data.total_tokens} onLeave={onLeave} />

@@ -37,12 +37,12 @@ export function SentView({ sessionId, name, onLeave }: Props) {
 function Totals({ detail }: { detail: SentDetail }) {
   const t = useT()
   const lang = useLang()
-  const { usage, dropped } = detail
+  const { usage, left_out } = detail
   return (
     <div className="mb-1 flex items-start gap-2">
       <p className="min-w-0 flex-1 text-small tabular-nums">
         {t('xrayTotal', { tokens: detail.total_tokens, bytes: detail.bytes })}
-        {dropped > 0 && <span className="text-warn"> · {t('xrayDropped', { n: dropped })}</span>}
+        {left_out > 0 && <span className="text-warn"> · {t('xrayDropped', { n: left_out })}</span>}
         <span className="block text-fg-3 text-meta">
           {[
             detail.model,

@@ -45,14 +45,13 @@ export function originsOf(prompt: Prompt): Origin[] {
   const { messages = [], tools = [] } = prompt.request as { messages?: { role: string }[]; tools?: unknown[] }
   const said = messages.filter(message => message.role !== 'system')
   const history = JSON.stringify(said, null, 2)
-  const known = parts.reduce((sum, part) => sum + part.tokens, 0) + prompt.tools_tokens
   const rest = {
     kind: 'history' as const,
     label: '',
     file: null,
-    tokens: Math.max(0, prompt.total_tokens - known),
+    tokens: prompt.message_tokens,
     bytes: said.length === 0 ? 0 : sizeOf(JSON.stringify(said)),
-    truncated: prompt.dropped > 0,
+    truncated: prompt.left_out > 0,
     absent: null,
     unreadable: false,
     text: said.length === 0 ? '' : history,
@@ -72,5 +71,18 @@ export function originsOf(prompt: Prompt): Origin[] {
     lines: null,
     count: 1,
   }
-  return [...parts, offered, rest]
+  const expected = {
+    kind: 'retrieval' as const,
+    label: '',
+    file: null,
+    tokens: prompt.retrieved_tokens,
+    bytes: 0,
+    truncated: false,
+    absent: null,
+    unreadable: false,
+    text: '',
+    lines: null,
+    count: 1,
+  }
+  return [...parts, offered, rest, ...(expected.tokens > 0 ? [expected] : [])]
 }

@@ -10,6 +10,7 @@ export const model = {
   modelSmall: 'Small demo model: slow and often wrong. Connect a better one.',
   modelSmallShort: 'Demo model. Connect a better one.',
   modelConnect: 'Connect a model',
+  modelChange: 'Change model',
   modelHelpIntro: 'To set up a model by hand, edit .env and restart:',
   modelHelpEnv: 'Copy the example settings file',
   modelHelpDeepseek: 'DeepSeek: set the API key in .env',

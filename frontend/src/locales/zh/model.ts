@@ -11,6 +11,7 @@ export const model: Record<keyof typeof en, string> = {
   modelSmall: '小型演示模型：速度慢且容易出错，建议连接更好的模型。',
   modelSmallShort: '演示模型，建议更换',
   modelConnect: '连接模型',
+  modelChange: '更换模型',
   modelHelpIntro: '如需手动设置模型，请编辑 .env 并重启：',
   modelHelpEnv: '复制示例设置文件',
   modelHelpDeepseek: 'DeepSeek：在 .env 中设置 API 密钥',

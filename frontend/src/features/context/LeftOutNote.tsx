@@ -1,0 +1,23 @@
+import { useT } from '@/lib/i18n'
+import { Remedies } from './Remedies'
+
+interface Props {
+  /** Number of messages that are not sent, counted from the first. */
+  count: number
+}
+
+/** Says before the first such message that a part of the conversation will not be sent. */
+export default function LeftOutNote({ count }: Props) {
+  const t = useT()
+  return (
+    <section
+      aria-label={t('context')}
+      className="mx-auto flex w-full max-w-[760px] flex-wrap items-center gap-x-2 gap-y-1 px-4 pt-1 pb-1.5 text-small text-warn max-md:px-2"
+    >
+      <p role="status" className="me-auto">
+        {t('leftOutNote', { n: count })}
+      </p>
+      <Remedies />
+    </section>
+  )
+}
