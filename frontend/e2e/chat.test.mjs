@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withMiniclaw } from './fixtures.mjs'
-import { answers, composer, say, settled, shot, until } from './harness.mjs'
+import { answers, ask, composer, say, settled, shot, until } from './harness.mjs'
 
 const LONG_FILE = { path: 'knowledge/long.md', content: 'A line of a long file.\n'.repeat(200) }
 
@@ -274,7 +274,7 @@ test('a draft survives a reload, and is cleared when it is sent', async ({ open 
   assert.equal(await composer(page).inputValue(), '')
 })
 
-test('a conversation can be renamed, deleted and restored', async ({ open }) => {
+test('a conversation can be renamed, deleted and restored', async ({ app, open }) => {
   const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
@@ -286,6 +286,12 @@ test('a conversation can be renamed, deleted and restored', async ({ open }) => 
   await page.getByRole('textbox', { name: 'New name' }).fill('Greetings')
   await page.getByRole('textbox', { name: 'New name' }).press('Enter')
   await sessions.getByRole('link', { name: 'Greetings' }).waitFor()
+  // The list shows the new name before the server has it.
+  await until(
+    () => ask(app, '/api/sessions'),
+    list => list.sessions.some(session => session.title === 'Greetings'),
+    'the new name on the server',
+  )
   await page.reload()
   await sessions.getByRole('link', { name: 'Greetings' }).hover()
 
