@@ -1,5 +1,6 @@
 //! Packs the relocations of the program: it is 2 MB smaller on disk and in memory. The dynamic loader has to understand
 //! the packed form, as glibc does since 2.36 (2022); elsewhere the program is linked as usual.
+//! A program that is linked so says on a system with an older glibc that it needs `GLIBC_ABI_DT_RELR`.
 
 use std::process::Command;
 

@@ -62,7 +62,7 @@ impl Tenant {
         let first_sent = first.map(|first| first.id.clone().unwrap_or_else(|| format!("m{left_out}")));
         let tenant = self.clone();
         blocking(move || {
-            let tokens = next.tokens(tenant.models.body(&chosen, &next.request), &tenant.runtime.tokens);
+            let tokens = next.tokens(&tenant.models.body(&chosen, &next.request), &tenant.runtime.tokens);
             let context_window = tenant.models.status_of(&chosen).context_window;
             Ok(RequestSize { tokens, limit: next.limit, context_window, left_out, first_sent })
         })

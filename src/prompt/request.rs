@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
-use super::sent::OutgoingRequest;
 use super::system::{MemoryMode, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
 use crate::domain::{Hit, Session, ToolSpec};
@@ -126,10 +125,8 @@ impl NextRequest {
     }
 
     /// Counts the tokens of the body, which is that of this request.
-    pub fn tokens(&self, body: Value, counter: &Counter) -> RequestTokens {
-        let (system, retrieved) = (&self.system, self.retrieved.as_str());
-        let sending = OutgoingRequest { body, system, retrieved, pictures: &[] };
-        let tokens = RequestTokens::of(&sending, &|text| counter.count_cached(text));
+    pub fn tokens(&self, body: &Value, counter: &Counter) -> RequestTokens {
+        let tokens = RequestTokens::of(body, &self.system, &self.retrieved, &|text| counter.count_cached(text));
         RequestTokens {
             retrieved: tokens.retrieved + self.reserved.retrieved,
             attachments: self.reserved.attachments,

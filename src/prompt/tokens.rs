@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::budget::MESSAGE_OVERHEAD;
-use super::pictures;
-use super::sent::{OutgoingRequest, content, find_retrieved};
+use super::sent::{content, find_retrieved};
+use super::{SystemPrompt, pictures};
 
 /// The tokens of a request by origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct RequestTokens {
 }
 
 impl RequestTokens {
-    pub fn of(sending: &OutgoingRequest<'_>, count: &dyn Fn(&str) -> usize) -> Self {
-        let OutgoingRequest { body, system, retrieved, .. } = sending;
+    /// Counts a body whose messages begin with `system` and contain the `retrieved` text, if there is any.
+    pub fn of(body: &Value, system: &SystemPrompt, retrieved: &str, count: &dyn Fn(&str) -> usize) -> Self {
         let parts = system.parts.iter().map(|part| count(&system.text[part.start..part.end]));
         let tools = body.get("tools").map(|tools| count(&tools.to_string()));
         let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -65,12 +65,10 @@ pub fn of_message(message: &Value, count: &dyn Fn(&str) -> usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::SystemPrompt;
     use serde_json::json;
 
     fn tokens(body: Value, retrieved: &str) -> RequestTokens {
-        let sending = OutgoingRequest { body, system: &SystemPrompt::default(), retrieved, pictures: &[] };
-        RequestTokens::of(&sending, &str::len)
+        RequestTokens::of(&body, &SystemPrompt::default(), retrieved, &str::len)
     }
 
     #[test]

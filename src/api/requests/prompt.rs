@@ -78,7 +78,7 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
 fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Prompt {
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
     let body = tenant.models.body(&chosen, &next.request);
-    let tokens = next.tokens(body.clone(), &tenant.runtime.tokens);
+    let tokens = next.tokens(&body, &tenant.runtime.tokens);
     let NextRequest { system, request, left_out, .. } = next;
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {

@@ -96,8 +96,9 @@ export function Chat(props: Props) {
 
 /** Marks the place above which nothing is sent. */
 function withLeftOut(rows: Row[], size: TokenCount | null, t: Translate): Row[] {
-  const at = rows.findIndex(row => row.key === size?.first_sent)
-  if (!size || at < 0) return rows
+  if (!size?.first_sent) return rows
+  const at = rows.findIndex(row => row.key === size.first_sent)
+  if (at < 0) return rows
   const { left_out: count } = size
   const line = { key: 'left-out', label: t('context'), estimate: 44, body: <LeftOutLine count={count} /> }
   return [...rows.slice(0, at), line, ...rows.slice(at)]
