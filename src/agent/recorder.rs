@@ -111,6 +111,20 @@ impl Recorder {
         Self { segment: segments.checked_sub(1), segment_has_calls: true, dialogue: dialogues.saturating_sub(1), ..new }
     }
 
+    /// Creates a recorder for a work that had ended before its answer was complete. More text extends its last segment.
+    pub fn continued(work_id: WorkId, session: Session, ends: OwnerChannels) -> Self {
+        let last = session.messages.last().filter(|message| message.role == Role::Assistant);
+        let lengths = last.filter(|message| message.tool_calls.is_empty()).map(|message| {
+            let length = |text: &str| SegmentText { length: text.len(), ..SegmentText::default() };
+            (length(&message.content), length(message.thinking.as_deref().unwrap_or_default()))
+        });
+        let resumed = Self::resumed(work_id, session, ends);
+        match lengths {
+            Some((text, thinking)) => Self { segment_has_calls: false, text, thinking, ..resumed },
+            None => resumed,
+        }
+    }
+
     pub fn work_id(&self) -> &WorkId {
         &self.work_id
     }

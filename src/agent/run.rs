@@ -1,6 +1,7 @@
 //! The loop: asks the model and runs the calls that it requests, until there are none, a limit is reached, or a person
 //! stops it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,14 +92,14 @@ impl From<NotRecorded> for TurnEnd {
     }
 }
 
-/// Runs one work from the exchange `first` to its outcome. Records everything except the terminal event.
+/// Runs the exchanges `numbers` of one work to its outcome. Records everything except the terminal event.
 ///
 /// # Errors
 /// Returns an error if facts cannot be stored; nothing further is then done.
-pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<RunEnd, NotRecorded> {
+pub async fn run(run: &Run, recorder: &mut Recorder, numbers: Range<u32>) -> Result<RunEnd, NotRecorded> {
     let deadline = Deadline::new(run.tasks.limits.deadline);
     let ended = tokio::select! {
-        ended = run.dialogues(recorder, &deadline, first) => ended,
+        ended = run.dialogues(recorder, &deadline, numbers) => ended,
         () = deadline.over() => Err(too_long(run.tasks.limits)),
     };
     end(recorder, ended, &run.tasks.stop_signal).await
@@ -191,13 +192,18 @@ impl Tasks {
 }
 
 impl Run {
-    async fn dialogues(&self, recorder: &mut Recorder, deadline: &Deadline, first: u32) -> Result<(), TurnEnd> {
+    async fn dialogues(
+        &self,
+        recorder: &mut Recorder,
+        deadline: &Deadline,
+        numbers: Range<u32>,
+    ) -> Result<(), TurnEnd> {
         let hits = self.retrieve(recorder).await?;
         let mut repeats = RepeatCounter::default();
         let mut output_tokens = 0;
         let mut client = self.client.clone();
         let limits = self.tasks.limits;
-        for dialogue in first..limits.max_iterations {
+        for dialogue in numbers {
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
             let tools = (self.tasks.tools)(recorder.session()).await;
@@ -303,7 +309,9 @@ impl Run {
 
     fn sources<'a>(&'a self, recorder: &'a Recorder, hits: Option<&'a [Hit]>) -> RequestSources<'a> {
         let retrieval = hits.map_or(Retrieval::Off, Retrieval::Found);
-        RequestSources { home: &self.tasks.home, session: Some(recorder.session()), retrieval, attachments: 0 }
+        let session = recorder.session();
+        let continues = session.messages.last().is_some_and(|last| last.is_text_of_answer());
+        RequestSources { home: &self.tasks.home, session: Some(session), retrieval, attachments: 0, continues }
     }
 
     /// Loads the bytes of the request's pictures in a blocking task, because they are large.

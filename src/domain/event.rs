@@ -14,6 +14,7 @@ use super::chosen::Chosen;
 use super::ids::WorkId;
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
+use super::queued::QueuedMessage;
 use super::taint::Taint;
 use super::work::{Outcome, Usage};
 
@@ -34,6 +35,12 @@ pub enum Event {
         attachments: Vec<Arc<Attachment>>,
         model: String,
     },
+    /// A person sent a message that runs after the run under way, or edited such a message.
+    Queued { message: QueuedMessage },
+    /// A person removed a message from the queue.
+    Unqueued { message_id: String, work_id: WorkId },
+    /// A person had a work continued that had ended before its answer was complete.
+    WorkContinued { work_id: WorkId },
     /// Another exchange with the model began; `dialogue` counts from 0 inside the work.
     DialogueStarted { work_id: WorkId, dialogue: u32 },
     /// The model did not answer, and another model was asked instead.
@@ -84,7 +91,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "super::is_zero")]
         left_out: usize,
     },
-    /// The only terminal event of a work. `content` is all its text, for views; it is not stored, because the messages
+    /// The terminal event of a work, unless a person has it continued. `content` is all its text, for views; it is not stored, because the messages
     /// hold it.
     WorkFinished {
         work_id: WorkId,
@@ -159,8 +166,11 @@ impl Event {
             | Event::Restored { .. }
             | Event::Undone { .. }
             | Event::TaintCleared {}
+            | Event::Queued { .. }
             | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
+            | Event::Unqueued { work_id, .. }
+            | Event::WorkContinued { work_id }
             | Event::DialogueStarted { work_id, .. }
             | Event::ModelChanged { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

@@ -61,6 +61,11 @@ pub struct Message {
 }
 
 impl Message {
+    /// Whether this is text of an answer, with no call after it.
+    pub fn is_text_of_answer(&self) -> bool {
+        self.role == Role::Assistant && !self.content.trim().is_empty() && self.tool_calls.is_empty()
+    }
+
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Self {
             role,

@@ -13,6 +13,7 @@ use super::compacted::CompactedPart;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
+use super::queued::QueuedMessage;
 use super::taint::Taint;
 use super::work::{Outcome, Work};
 
@@ -40,6 +41,9 @@ pub struct Session {
     /// Earlier branches of the conversation, which were put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
+    /// Messages that run after the run under way, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::queued::lenient")]
+    pub queue: Vec<QueuedMessage>,
     /// What a person chose for the session.
     #[serde(default, skip_serializing_if = "Chosen::is_nothing")]
     pub chosen: Chosen,
@@ -60,7 +64,8 @@ pub struct Session {
 impl Session {
     /// Returns the hashes of the pictures in its messages.
     pub fn pictures(&self) -> BTreeSet<String> {
-        let files = self.messages.iter().flat_map(|message| &message.attachments);
+        let queued = self.queue.iter().flat_map(|message| &message.attachments);
+        let files = self.messages.iter().flat_map(|message| &message.attachments).chain(queued);
         files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone())).collect()
     }
 
@@ -73,6 +78,7 @@ impl Session {
             messages: Vec::new(),
             works: Vec::new(),
             branches: Vec::new(),
+            queue: Vec::new(),
             chosen: Chosen::default(),
             compacted: Vec::new(),
             taint: Vec::new(),
@@ -126,7 +132,11 @@ impl Session {
                 message.work_id = Some(work_id.clone());
                 message.created_at = Some(at);
                 self.messages.push(Arc::new(message));
+                self.dequeue(message_id);
             }
+            Event::Queued { message } => self.enqueue(message),
+            Event::Unqueued { message_id, .. } => self.dequeue(message_id),
+            Event::WorkContinued { work_id } => self.reopen(work_id),
             Event::DialogueStarted { work_id, dialogue } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.dialogues = work.dialogues.max(dialogue.saturating_add(1));

@@ -49,7 +49,7 @@ pub enum StoppedBy {
 /// Names and numbers in an error's sentence, by kind: `provider`, `status` … Never a key.
 pub type ErrorParams = BTreeMap<String, String>;
 
-/// How a work ended. Every work ends exactly once.
+/// How a work ended. A work ends once, and once more each time that a person has it continued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stop_reason", rename_all = "snake_case")]
 pub enum Outcome {

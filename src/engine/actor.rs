@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-pub use command::{Closing, Command, Compression, Reply, View, WorkStarted};
+pub use command::{Closing, Command, Compression, MessageState, Reply, View, WorkStarted};
 
 use super::approvals::ApprovalTimers;
 use super::hub::PublishedItem;
@@ -40,8 +40,12 @@ pub struct Actor {
     keys: VecDeque<(String, WorkStarted)>,
     /// The work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
-    /// Prompts that arrived while a run was under way, in the order in which they run next.
+    /// Prompts that interrupt the run under way, in the order in which they run next.
     said: VecDeque<QueuedPrompt>,
+    /// The queue waits for a person: the last run was stopped or failed, or the session was just loaded.
+    queue_paused: bool,
+    /// The queued message that runs next, whatever its place and even if the queue is paused.
+    send_now: Option<String>,
     timers: ApprovalTimers,
     /// The server is stopping or the session leaves memory: questions that wait for a person stay open.
     suspending: bool,
@@ -102,6 +106,8 @@ impl Actor {
             keys: VecDeque::new(),
             untitled: None,
             said: VecDeque::new(),
+            queue_paused: true,
+            send_now: None,
             timers: ApprovalTimers::default(),
             suspending: false,
             compressing: false,
@@ -154,6 +160,7 @@ impl Actor {
                 ActorWakeup::SideRequest(SideRequest::Summary { count, made, reply }) => {
                     // The requester may have disconnected; the compression is kept.
                     let _ = reply.send(self.compressed(count, made).await);
+                    self.go_on().await;
                 }
                 ActorWakeup::Command(Some(Command::Close { closing, reply })) => {
                     self.suspending = closing == Closing::Server;
@@ -203,7 +210,13 @@ impl Actor {
     async fn command(&mut self, command: Command) {
         // A requester that has disconnected does not undo the command, so failed replies are ignored.
         match command {
-            Command::Say { prompt, key, reply } => self.say(QueuedPrompt { prompt, key, replies: vec![reply] }).await,
+            Command::Say { prompt, key, when, reply } => {
+                self.say(QueuedPrompt { prompt, key, replies: vec![reply] }, when).await
+            }
+            Command::Continue { reply } => drop(reply.send(self.continue_work().await)),
+            Command::EditQueued { id, content, reply } => drop(reply.send(self.edit_queued(&id, content).await)),
+            Command::RemoveQueued { id, reply } => drop(reply.send(self.remove_queued(&id).await)),
+            Command::SendQueued { id, reply } => drop(reply.send(self.send_queued(&id).await)),
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
@@ -229,6 +242,7 @@ impl Actor {
         let recorder = match begin {
             RunStart::Question => Recorder::new(work_id.clone(), session, (to, answered)),
             RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
+            RunStart::Continued => Recorder::continued(work_id.clone(), session, (to, answered)),
         };
         let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen.clone() };
         let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, task));
@@ -276,6 +290,7 @@ impl Actor {
             Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
         };
         let work_id = running.work_id;
+        self.queue_paused = matches!(outcome, Outcome::Error { .. } | Outcome::Interrupted { .. });
         let ended = match outcome {
             Outcome::Done => Ended::Answered,
             Outcome::Error { .. } => Ended::Failed,

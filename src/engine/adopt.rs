@@ -96,6 +96,7 @@ fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session>
     // Compacted messages stay with the session they belong to.
     branch.compacted.clear();
     branch.branches.clear();
+    branch.queue.clear();
     let kept = match cut {
         BranchEnd::Before => at,
         BranchEnd::After => at + 1,

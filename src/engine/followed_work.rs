@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
-use super::{Engine, EngineError, Publication, PublishedItem, Subscription};
-use crate::domain::{Event, Message, Outcome, SessionId, UserPrompt, WorkId};
+use super::{Engine, EngineError, NewMessage, Publication, PublishedItem, Subscription};
+use crate::domain::{Event, Message, Outcome, SessionId, WorkId};
 
 /// A work that was just started.
 pub struct FollowedWork {
     pub work_id: WorkId,
     /// Everything that is published from the start of the work until it is settled: its end, and its title if one had to be
-    /// made.
+    /// made; or that its message was removed from the queue.
     pub publications: BoxStream<'static, Arc<Publication>>,
 }
 
@@ -30,12 +30,12 @@ impl Engine {
     pub async fn say_and_follow(
         &self,
         id: &SessionId,
-        prompt: UserPrompt,
+        message: NewMessage,
         over: impl Future<Output = ()> + Send + 'static,
     ) -> Result<FollowedWork, EngineError> {
         // Before the message, so that nothing is missed.
         let subscription = self.tenant.hub.follow(id, None);
-        let work_id = self.say(id, prompt, None).await?.work_id;
+        let work_id = self.say(id, message).await?.work_id;
         let (begun, settled) = (work_id.clone(), work_id.clone());
         let is_before = move |item: &PublishedItem| match item {
             PublishedItem::Event(event) => event.work_id() != Some(&begun),
@@ -45,7 +45,11 @@ impl Engine {
             .publications(over)
             .skip_while(move |published| std::future::ready(is_before(&published.what)))
             .take_while(move |published| {
-                let is_end = matches!(&published.what, PublishedItem::Settled(work) if *work == settled);
+                let is_end = match &published.what {
+                    PublishedItem::Settled(work) => *work == settled,
+                    PublishedItem::Event(Event::Unqueued { work_id, .. }) => *work_id == settled,
+                    PublishedItem::Event(_) | PublishedItem::Notice(_) => false,
+                };
                 std::future::ready(!is_end)
             });
         Ok(FollowedWork { work_id, publications: publications.boxed() })
@@ -66,7 +70,8 @@ impl Engine {
                 return Ok(FinishedWork { outcome, content, messages: messages.cloned().collect() });
             }
         }
-        Err(EngineError::ShuttingDown)
+        let removed = self.view(id).await?.session.works.iter().all(|known| known.work_id != work.work_id);
+        Err(if removed { EngineError::Unqueued } else { EngineError::ShuttingDown })
     }
 }
 

@@ -141,7 +141,11 @@ impl Log {
     fn push(&mut self, published: &Arc<Publication>) -> usize {
         match &published.what {
             // After a restart, a work that waited for a person continues with its question.
-            PublishedItem::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
+            PublishedItem::Event(
+                Event::WorkStarted { work_id, .. }
+                | Event::WorkContinued { work_id }
+                | Event::ApprovalAsked { work_id, .. },
+            ) => {
                 self.unsettled = Some(work_id.clone());
             }
             PublishedItem::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,

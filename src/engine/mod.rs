@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 use actor::{Closing, Command, Reply};
-pub use actor::{Compression, View, WorkStarted};
+pub use actor::{Compression, MessageState, View, WorkStarted};
 pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
@@ -54,7 +54,8 @@ pub use tenant::Tenant;
 
 use crate::clock;
 use crate::domain::{
-    ApprovalAnswer, CallStatus, Chosen, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, WorkId,
+    ApprovalAnswer, CallStatus, Chosen, MOST_QUEUED, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, When,
+    WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -102,6 +103,14 @@ pub enum EngineError {
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS, and restart miniclaw"
     )]
     CannotSee(String),
+    #[error("{MOST_QUEUED} messages are waiting already; remove one, or wait until one has run")]
+    QueueFull,
+    #[error("there is no queued message {0}; it may have run already")]
+    NotQueued(String),
+    #[error("the message was removed from the queue")]
+    Unqueued,
+    #[error("the last response is complete; there is nothing to continue")]
+    NothingToContinue,
     #[error("this session is too short to compact: it needs at least 4 messages")]
     TooShort,
     #[error("the conversation has changed since this summary was generated; nothing was compacted, review it again")]
@@ -118,6 +127,15 @@ pub enum EngineError {
     Model(#[from] models::ModelError),
     #[error(transparent)]
     Provider(#[from] ProviderError),
+}
+
+/// A message that a person sends.
+#[derive(Default)]
+pub struct NewMessage {
+    pub prompt: UserPrompt,
+    /// Idempotency key; it becomes the message's id.
+    pub key: Option<String>,
+    pub when: When,
 }
 
 /// The sessions of a tenant that are in memory, each owned by its task.
@@ -168,19 +186,44 @@ impl Engine {
         Ok(SessionSummary::of(&id, &session))
     }
 
-    /// Starts a work. An unknown session is created. A repeated idempotency key returns the first result.
+    /// Starts a work, or queues the message. An unknown session is created. A repeated idempotency key returns the first
+    /// result.
     pub async fn say(
         &self,
         id: &SessionId,
-        prompt: UserPrompt,
-        key: Option<String>,
+        NewMessage { prompt, key, when }: NewMessage,
     ) -> Result<WorkStarted, EngineError> {
-        let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply };
+        let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), when, reply };
         let started = self.ask(id, IfMissing::Create, say).await?;
         if let Err(error) = self.unarchive(id).await {
             tracing::warn!(session = %id, %error, "a session that goes on could not be put back into the list");
         }
         Ok(started)
+    }
+
+    /// Continues the last work, which ended before its answer was complete: a cut answer goes on, and a failed one is
+    /// requested again.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NothingToContinue`] if its answer is complete.
+    pub async fn continue_work(&self, id: &SessionId) -> Result<WorkStarted, EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::Continue { reply }).await
+    }
+
+    /// Replaces the text of a queued message.
+    pub async fn edit_queued(&self, id: &SessionId, message: &str, content: &str) -> Result<(), EngineError> {
+        let (message, content) = (message.to_owned(), content.to_owned());
+        let edit = |reply| Command::EditQueued { id: message.clone(), content: content.clone(), reply };
+        self.ask(id, IfMissing::Fail, edit).await
+    }
+
+    pub async fn remove_queued(&self, id: &SessionId, message: &str) -> Result<(), EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::RemoveQueued { id: message.to_owned(), reply }).await
+    }
+
+    /// Interrupts the run under way and runs a queued message.
+    pub async fn send_queued(&self, id: &SessionId, message: &str) -> Result<(), EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::SendQueued { id: message.to_owned(), reply }).await
     }
 
     /// Clears the session's taint, on a person's request. Returns `false` if it had none.

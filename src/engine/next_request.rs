@@ -116,5 +116,5 @@ pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSour
 fn sources<'a>(home: &'a Home, session: Option<&'a Session>) -> RequestSources<'a> {
     let expected = Retrieval::Expected { passages: DEFAULT_HITS };
     let retrieval = if home.settings().rag_mode { expected } else { Retrieval::Off };
-    RequestSources { home, session, retrieval, attachments: 0 }
+    RequestSources { home, session, retrieval, attachments: 0, continues: false }
 }

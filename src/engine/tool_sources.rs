@@ -182,7 +182,10 @@ mod tests {
         })));
         let id = SessionId::parse(&engine.create("").await.unwrap().id).unwrap();
         let mut events = engine.tenant().hub.follow(&id, None).live;
-        engine.say(&id, UserPrompt::from("go".to_owned()), None).await.unwrap();
+        engine
+            .say(&id, crate::engine::NewMessage { prompt: UserPrompt::from("go".to_owned()), ..Default::default() })
+            .await
+            .unwrap();
         let is_end = |item: &PublishedItem| matches!(item, PublishedItem::Event(Event::WorkFinished { .. }));
         while !is_end(&events.recv().await.unwrap().what) {}
 

@@ -17,6 +17,8 @@ pub enum RunStart {
     Question,
     /// At calls that waited for a person when the server stopped.
     Calls,
+    /// After an answer that ended before it was complete.
+    Continued,
 }
 
 /// How a work is run.
@@ -52,13 +54,19 @@ pub async fn work(
             Arc::new(move || refresh_before_request(&tenant))
         },
     };
-    let mut first = 0;
+    let most = tenant.runtime.config.limits.max_iterations;
+    let mut numbers = 0..most;
+    if begin == RunStart::Continued {
+        // The person grants it as many exchanges as a new work has.
+        let first = recorder.session().works.last().map_or(0, |work| work.dialogues);
+        numbers = first..first.saturating_add(most);
+    }
     if begin == RunStart::Calls {
         // Until a person has answered, no model is needed, and none may be available.
         if let Some(ending) = finish_calls(&tasks, &mut recorder).await.map_err(|error| error.0)? {
             return Ok(ending);
         }
-        first = recorder.dialogues();
+        numbers = recorder.dialogues()..most;
     }
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
@@ -86,7 +94,7 @@ pub async fn work(
         tokens: tenant.runtime.tokens.clone(),
         writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
-    run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
+    run(&run_now, &mut recorder, numbers).await.map_err(|error| error.0)
 }
 
 /// Sends the progress of the model's start to the session's subscribers.

@@ -21,6 +21,9 @@ const ANSWER_SHARE: usize = 4;
 const ANSWER_MOST: usize = 4096;
 /// Stands for a context window that is not known.
 const UNLIMITED: u32 = u32::MAX;
+/// Asks the model to continue its last message. Part of that one request only, never of the conversation.
+const CONTINUE: &str = "[Your last message was cut off. Continue it exactly where it stopped: begin with the next \
+character, repeat nothing, and do not mention the interruption.]";
 /// About the most tokens that a retrieved passage has, with its number, source and lines.
 const PASSAGE_TOKENS: usize = 256 + 30;
 
@@ -48,6 +51,8 @@ pub struct RequestSources<'a> {
     pub retrieval: Retrieval<'a>,
     /// Tokens of the files that are attached to a question that is not sent yet.
     pub attachments: usize,
+    /// The session ends with a part of an answer, which the model is asked to continue.
+    pub continues: bool,
 }
 
 /// What memory contributes to a request.
@@ -100,10 +105,14 @@ impl NextRequest {
         let reserved =
             RequestTokens { retrieved: expected, attachments: sources.attachments, ..RequestTokens::default() };
         let tools = tools(&limits.tools).to_string();
+        let ending = if sources.continues { CONTINUE } else { "" };
         // Everything but the history comes first: its space is reserved before the history is fitted in.
         let fixed = |count: &dyn Fn(&str) -> usize| {
             reserved.total()
-                + [&system.text, &tools, &retrieved].map(|text| count(text) + MESSAGE_OVERHEAD).iter().sum::<usize>()
+                + [&*system.text, &tools, &retrieved, ending]
+                    .map(|text| count(text) + MESSAGE_OVERHEAD)
+                    .iter()
+                    .sum::<usize>()
         };
         let count = |text: &str| limits.tokens.count_cached(text);
         let room = Room {
@@ -119,6 +128,9 @@ impl NextRequest {
             messages.push(ChatMessage::System(system.text.clone()));
         }
         messages.extend(history);
+        if !ending.is_empty() {
+            messages.push(ChatMessage::User(ending.to_owned()));
+        }
         let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
         let limit = Some(limits.limit()).filter(|_| limits.context_window != UNLIMITED);
         Self { request, system, retrieved, left_out, limit, reserved }

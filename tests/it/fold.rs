@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use miniclaw::domain::{
     Approval, ApprovalAnswer, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
-    RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
+    QueuedMessage, RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
 use miniclaw::prompt::budget::Room;
 use miniclaw::prompt::history::{History, VisionSupport};
@@ -162,6 +162,12 @@ fn said() -> impl Strategy<Value = Event> {
             tool: "terminal".to_owned(), result: json!({}), duration_ms: 1,
         }),
         1 => Just(Event::TaintCleared {}),
+        1 => (0..3u8, work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(id, work_id, content, attachments)| {
+            let id = if id == 0 { "m".to_owned() } else { format!("q{id}") };
+            Event::Queued { message: QueuedMessage { id, work_id, content, attachments, created_at: 1.0 } }
+        }),
+        1 => (0..3u8, work_id()).prop_map(|(id, work_id)| Event::Unqueued { message_id: format!("q{id}"), work_id }),
+        2 => work_id().prop_map(|work_id| Event::WorkContinued { work_id }),
         1 => (work_id(), 0..3u32).prop_map(|(work_id, dialogue)| Event::DialogueFinished {
             work_id, dialogue, usage: Usage::default(), context_window: 8, left_out: 0,
         }),

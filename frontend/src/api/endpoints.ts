@@ -93,6 +93,19 @@ export const listModels = () => dataOf(api.GET('/api/models'))
 /** Chooses the model from the next message on. */
 export const chooseModel = (id: string, chosen: Chosen) =>
   dataOf(api.PUT('/api/sessions/{id}/model', { params: of(id), body: chosen }))
+export const continueAnswer = (id: string) =>
+  dataOf(api.POST('/api/sessions/{id}/continue', { params: of(id) }))
+
+const queued = (id: string, message_id: string) => ({ params: { path: { id, message_id } } })
+export const editQueued = (id: string, message: string, text: string) =>
+  dataOf(
+    api.PUT('/api/sessions/{id}/queue/{message_id}', { ...queued(id, message), body: { message: text } }),
+  )
+export const removeQueued = (id: string, message: string) =>
+  dataOf(api.DELETE('/api/sessions/{id}/queue/{message_id}', queued(id, message)))
+export const sendQueued = (id: string, message: string) =>
+  dataOf(api.POST('/api/sessions/{id}/queue/{message_id}/send', queued(id, message)))
+
 export const interrupt = (id: string) => dataOf(api.POST('/api/sessions/{id}/interrupt', { params: of(id) }))
 export const getCompressionPlan = (id: string, signal: AbortSignal) =>
   dataOf(api.GET('/api/sessions/{id}/compress', { params: of(id), signal }))

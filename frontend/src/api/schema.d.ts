@@ -679,6 +679,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continues the last work, which ended before its answer was complete, without a new message.
+         * @description An answer that was cut off goes on where it stopped; one that failed is requested again.
+         */
+        post: operations["chat_continue_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/events": {
         parameters: {
             query?: never;
@@ -759,7 +779,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops the work under way. The text so far is kept. */
+        /** Stops the work under way. The text so far is kept, and queued messages wait. */
         post: operations["chat_interrupt"];
         delete?: never;
         options?: never;
@@ -858,6 +878,41 @@ export interface paths {
         post?: never;
         /** Unpins a session. */
         delete: operations["sessions_unpin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/queue/{message_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Replaces the text of a queued message. Its files and its place stay. */
+        put: operations["chat_edit"];
+        post?: never;
+        /** Removes a message from the queue. */
+        delete: operations["chat_remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/queue/{message_id}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Interrupts the work under way and sends a queued message. */
+        post: operations["chat_send"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1347,6 +1402,8 @@ export interface components {
             attachments?: components["schemas"]["Attached"][];
             /** @description The session. If absent, a new session is created; an unknown id creates a session with that id. */
             session_id?: string | null;
+            /** @description Whether to interrupt a run under way. Default: `now`. With `next`, the stream begins when the message runs. */
+            when?: components["schemas"]["When"];
             /** @description `false`: returns one JSON object at the end instead of a stream. Default: `true`. */
             stream?: boolean;
         };
@@ -1734,6 +1791,18 @@ export interface components {
             /** @enum {string} */
             type: "user_message";
         } | {
+            message: components["schemas"]["QueuedMessage"];
+            /** @enum {string} */
+            type: "queued";
+        } | {
+            message_id: string;
+            /** @enum {string} */
+            type: "unqueued";
+        } | {
+            work_id: string;
+            /** @enum {string} */
+            type: "work_continued";
+        } | {
             query: string;
             results: components["schemas"]["Hit"][];
             /** @description Details of the search; its hits are in `results`. */
@@ -1906,6 +1975,8 @@ export interface components {
             parent?: components["schemas"]["Parent"] | null;
             /** @description The sources of untrusted text that the conversation has read. */
             taint?: components["schemas"]["Taint"][];
+            /** @description Messages that run after the work under way, in this order. */
+            queue?: components["schemas"]["QueuedMessage"][];
         };
         /** @description One passage found in memory or knowledge. */
         Hit: {
@@ -2049,9 +2120,11 @@ export interface components {
         };
         MessageReceipt: {
             session_id: string;
+            /** @description The work that the message begins. With `state: denied`, the work under way. */
             work_id: string;
             /** @description The events of the work come after this id. */
             after: string;
+            state: components["schemas"]["MessageState"];
         };
         MessageRequest: {
             /** @description The text of the message. May be empty if there are attachments. */
@@ -2063,7 +2136,14 @@ export interface components {
              *     restart. It becomes the message's id. 1 to 64 letters, digits, `-`, `_` or `.`.
              */
             idempotency_key?: string | null;
+            /** @description Whether to interrupt a run under way. Default: `now`. */
+            when?: components["schemas"]["When"];
         };
+        /**
+         * @description What became of a message.
+         * @enum {string}
+         */
+        MessageState: "started" | "queued" | "denied";
         Messages: {
             session_id: string;
             title: string;
@@ -2347,6 +2427,28 @@ export interface components {
              * @description Unix seconds.
              */
             at: number;
+        };
+        Queue: {
+            session_id: string;
+            /** @description In the order in which they run. */
+            queue: components["schemas"]["QueuedMessage"][];
+        };
+        QueueEdit: {
+            /** @description The new text of the message. */
+            message: string;
+        };
+        /** @description A message that a person sent while a run was under way. It runs as the work `work_id`. */
+        QueuedMessage: {
+            /** @description The id that the message will have in the conversation. */
+            id: string;
+            work_id: string;
+            content: string;
+            attachments?: components["schemas"]["Attachment"][];
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            created_at?: number;
         };
         RagMode: {
             enabled: boolean;
@@ -3034,6 +3136,11 @@ export interface components {
             late?: number | null;
             reason: components["schemas"]["WeightReason"];
         };
+        /**
+         * @description When a message runs.
+         * @enum {string}
+         */
+        When: "now" | "next";
         /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
@@ -4575,6 +4682,44 @@ export interface operations {
             };
         };
     };
+    chat_continue_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageReceipt"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy, nothing_to_continue */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     events_session_events: {
         parameters: {
             query?: {
@@ -4985,6 +5130,116 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pinned"];
+                };
+            };
+        };
+    };
+    chat_edit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueEdit"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    chat_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    chat_send: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -23,7 +23,7 @@ import { useUi } from '@/stores/ui'
 import { type Envelope, isDelta, isKnown } from '@/thread/advance'
 import { onFileChanged, onFolderChanged } from './diskChanges'
 import { paced } from './pace'
-import { changed, loadThread, sendQueued } from './threads'
+import { changed, loadThread, sendHeld } from './threads'
 
 let stream: Stream | null = null
 let bootId: string | null = null
@@ -200,7 +200,7 @@ function handle(notice: Notice, id: string | null): void {
 
 function onState(state: Connection, retryAt: number | null): void {
   setConnection(state, retryAt)
-  if (state === 'open') sendQueued()
+  if (state === 'open') sendHeld()
   // The server does not replay notices, so everything they would have reported in the meantime is read again.
   if (state === 'open' && lost) {
     for (const key of [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval]) refresh(key)

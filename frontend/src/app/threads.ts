@@ -3,14 +3,14 @@ import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
 import { signedIn } from '@/api/signedOut'
-import type { Chosen } from '@/api/types'
+import type { Chosen, When } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { reasonOf } from '@/lib/reason'
 import { announce } from '@/stores/announcer'
 import { setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
-import { editOutbox, isQueued, type Outgoing, updateThread, useLive } from '@/stores/live'
+import { editOutbox, isHeld, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
 import type { Attachment } from '@/thread/model'
@@ -71,13 +71,14 @@ const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile
   return { name, content: kept?.hash ?? content, encoding: kept ? 'kept' : 'base64' }
 }
 
-async function post(session: string, { key, content, attachments }: Outgoing): Promise<void> {
+async function post(session: string, { key, content, attachments, when }: Outgoing): Promise<void> {
   try {
     await choosing.get(session)
     const accepted = await api.sendMessage(session, {
       message: content,
       attachments: attachments.map(onWire),
       idempotency_key: key,
+      when,
     })
     mark(session, key, { kind: 'accepted', workId: accepted.work_id })
   } catch (error) {
@@ -85,11 +86,12 @@ async function post(session: string, { key, content, attachments }: Outgoing): P
   }
 }
 
-export function send(session: string, content: string, attachments: readonly Attachment[]): void {
+/** Sends a message: after the run under way, or `now`, which interrupts it. */
+export function send(session: string, { content, attachments }: NewMessage, when: When = 'next'): void {
   const { connection, outbox } = useLive.getState()
   const lost = connection === 'lost'
-  // One message is queued while offline; a second one that retries or continues would only interrupt it.
-  if (lost && outbox[session]?.some(isQueued)) {
+  // One message is kept while offline.
+  if (lost && outbox[session]?.some(isHeld)) {
     toast(t('cannotSendOffline'), { tone: 'bad' })
     return
   }
@@ -97,18 +99,19 @@ export function send(session: string, content: string, attachments: readonly Att
     key: randomId(),
     content,
     attachments,
-    state: { kind: lost ? 'queued' : 'sending' },
+    when,
+    state: { kind: lost ? 'held' : 'sending' },
   }
-  editOutbox(session, list => [...list.filter(x => x.state.kind === 'failed' || isQueued(x)), item])
+  editOutbox(session, list => [...list.filter(other => other.state.kind !== 'accepted'), item])
   ensureThread(session)
-  if (lost) announce(t('queued'))
+  if (lost) announce(t('held'))
   else void post(session, item)
 }
 
-/** Sends the messages that were queued while the server was unreachable. */
-export function sendQueued(): void {
+/** Sends the messages that were held while the server was unreachable. */
+export function sendHeld(): void {
   for (const [session, list] of Object.entries(useLive.getState().outbox))
-    for (const item of list.filter(isQueued)) resend(session, item)
+    for (const item of list.filter(isHeld)) resend(session, item)
 }
 
 /**
@@ -134,7 +137,7 @@ export async function startSession(
     const { chosen } = useNewChoice.getState()
     useNewChoice.setState({ chosen: {} })
     if (chosen.model || chosen.thinking != null) void choose(session.id, chosen)
-    send(session.id, content, attachments)
+    send(session.id, { content, attachments })
     return session.id
   } catch (error) {
     toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
@@ -159,6 +162,11 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
 /** Clears the taint of a conversation: text from outside that it has read so far does not count. */
 export async function clearTaint(session: string): Promise<void> {
   if (await attempt(() => api.clearTaint(session))) announce(t('taintCleared'))
+}
+
+/** Continues the last answer, which is not complete, or requests it again if it failed. */
+export async function continueAnswer(session: string): Promise<void> {
+  await attempt(() => api.continueAnswer(session))
 }
 
 export async function stop(session: string): Promise<void> {
@@ -252,17 +260,17 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
-/** The content that replaces a message. */
-export interface EditedMessage {
+/** What a person sends. */
+export interface NewMessage {
   content: string
   attachments: readonly Attachment[]
 }
 
 /** Asks again from a message on, or asks something else there. What followed is moved to a branch. */
-export async function resendFrom(session: string, message: string, said: EditedMessage): Promise<void> {
+export async function resendFrom(session: string, message: string, said: NewMessage): Promise<void> {
   if (!(await attempt(() => api.rewind(session, message, null)))) return
   await loadThread(session)
-  send(session, said.content, said.attachments)
+  send(session, said, 'now')
 }
 
 /** Switches to another branch of the conversation at a message. */
@@ -322,7 +330,8 @@ export async function signIn(token: string): Promise<string | null> {
   return null
 }
 
-async function attempt(run: () => Promise<unknown>): Promise<boolean> {
+/** Returns false, and says why, if the action fails. */
+export async function attempt(run: () => Promise<unknown>): Promise<boolean> {
   try {
     await run()
     return true

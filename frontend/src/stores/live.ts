@@ -1,6 +1,7 @@
 /** The current state of every open conversation. Written at most once per frame of the screen. */
 import { create } from 'zustand'
 import { useSignedOut } from '@/api/signedOut'
+import type { When } from '@/api/types'
 import type { Envelope } from '@/thread/advance'
 import { type Loaded, take } from '@/thread/loaded'
 import type { Attachment, Thread } from '@/thread/model'
@@ -14,8 +15,9 @@ export interface Outgoing {
   key: string
   content: string
   attachments: readonly Attachment[]
+  when: When
   state: /** Waits until the server is reachable. */
-    | { kind: 'queued' }
+    | { kind: 'held' }
     | { kind: 'sending' }
     | { kind: 'accepted'; workId: string }
     | { kind: 'failed'; reason: string }
@@ -67,7 +69,7 @@ export function deliver(batch: ReadonlyMap<string, Envelope[]>): void {
   })
 }
 
-export const isQueued = ({ state }: Outgoing): boolean => state.kind === 'queued'
+export const isHeld = ({ state }: Outgoing): boolean => state.kind === 'held'
 
 export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[]): void {
   useLive.setState(s => ({ outbox: { ...s.outbox, [id]: change(s.outbox[id] ?? []) } }))
@@ -78,11 +80,12 @@ export const forgetSent = (id: string): void =>
   editOutbox(id, list => list.filter(item => item.state.kind !== 'accepted'))
 
 /**
- * The messages that are not part of the thread yet. The frame can arrive before the response to the POST; a message
+ * The messages that are neither part of the thread nor in its queue yet. The frame can arrive before the response to the POST; a message
  * keeps its key.
  */
 export function waiting(outbox: readonly Outgoing[], thread: Thread | null): Outgoing[] {
-  const arrived = new Set(thread?.entries.flatMap(e => (e.kind === 'user' ? [e.id, e.workId] : [])))
+  const asked = thread?.entries.flatMap(e => (e.kind === 'user' ? [e.id, e.workId] : [])) ?? []
+  const arrived = new Set([...asked, ...(thread?.queue.map(message => message.id) ?? [])])
   return outbox.filter(
     ({ key, state }) => !arrived.has(key) && !(state.kind === 'accepted' && arrived.has(state.workId)),
   )

@@ -5,6 +5,7 @@ import {
   type AssistantEntry,
   type Attachment,
   type Outcome,
+  type QueuedMessage,
   type Segment,
   type Step,
   type StepStatus,
@@ -87,6 +88,26 @@ export const attachmentsOf = (
       picture: { type: media_type, kept: { hash, url }, bytes, width, height },
     }
   }) ?? NOTHING
+
+export const queuedOf = (message: FrameOf<'queued'>['message'], sessionId: string): QueuedMessage => ({
+  id: message.id,
+  content: message.content,
+  attachments: attachmentsOf(message, sessionId),
+})
+
+/** Adds a message to the queue, or replaces the one with the same id. */
+function enqueue(thread: Thread, message: QueuedMessage): Thread {
+  const known = thread.queue.some(({ id }) => id === message.id)
+  const queue = known
+    ? thread.queue.map(other => (other.id === message.id ? message : other))
+    : [...thread.queue, message]
+  return { ...thread, queue }
+}
+
+const dequeue = (thread: Thread, id: string): Thread =>
+  thread.queue.some(message => message.id === id)
+    ? { ...thread, queue: thread.queue.filter(message => message.id !== id) }
+    : thread
 
 const isSame = (a: Taint, b: Taint): boolean =>
   a.from === b.from && ('name' in a ? a.name : null) === ('name' in b ? b.name : null)
@@ -218,7 +239,16 @@ function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): Assis
 export function advance(thread: Thread, frame: Frame): Thread {
   switch (frame.type) {
     case 'user_message':
-      return begin(thread, frame)
+      return begin(dequeue(thread, frame.message_id), frame)
+    case 'queued':
+      return enqueue(thread, queuedOf(frame.message, thread.sessionId))
+    case 'unqueued':
+      return dequeue(thread, frame.message_id)
+    case 'work_continued':
+      return {
+        ...editLast(thread, entry => ({ ...entry, outcome: { kind: 'running' } })),
+        running: { workId: frame.work_id },
+      }
     case 'retrieval':
       return editLast(thread, e => ({
         ...e,
@@ -318,6 +348,9 @@ export function advance(thread: Thread, frame: Frame): Thread {
 
 const KNOWN: Record<Frame['type'], true> = {
   user_message: true,
+  queued: true,
+  unqueued: true,
+  work_continued: true,
   retrieval: true,
   thinking: true,
   token: true,

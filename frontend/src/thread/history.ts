@@ -1,6 +1,6 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
 import type { Failure, History, Message, ToolCall } from '@/api/types'
-import { attachmentsOf, isKnownDecision, openAssistant, outcomeOf, putStep } from './advance'
+import { attachmentsOf, isKnownDecision, openAssistant, outcomeOf, putStep, queuedOf } from './advance'
 import type { AnswerSource, AssistantEntry, Entry, Outcome, Segment, Step, Thread, Verdict } from './model'
 import { emptyThread, statusOf } from './model'
 
@@ -129,6 +129,7 @@ export function fromHistory(history: History): Thread {
     })),
     chosen: history.chosen ?? {},
     taint: history.taint ?? [],
+    queue: (history.queue ?? []).map(message => queuedOf(message, history.session_id)),
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
   }

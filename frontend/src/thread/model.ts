@@ -164,6 +164,15 @@ export interface Thread {
   chosen: Chosen
   /** The sources of its text that strangers may have written. */
   taint: readonly Taint[]
+  /** In the order in which they are sent. */
+  queue: readonly QueuedMessage[]
+}
+
+/** A message that is sent after the run under way. */
+export interface QueuedMessage {
+  id: string
+  content: string
+  attachments: readonly Attachment[]
 }
 
 export const emptyThread = (sessionId: string): Thread => ({
@@ -178,4 +187,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   branches: [],
   chosen: {},
   taint: [],
+  queue: [],
 })

@@ -30,6 +30,7 @@ function Host({
       onText={setText}
       onSend={onSend}
       attaching={attaching}
+      asked={false}
       onEditLast={onEditLast}
       onStop={null}
       blocked={blocked === null ? null : { reason: blocked }}

@@ -24,6 +24,7 @@ function show(coarse: boolean) {
       onText={() => {}}
       onSend={onSend}
       attaching={NONE}
+      asked={false}
       onEditLast={null}
       onStop={null}
       blocked={null}

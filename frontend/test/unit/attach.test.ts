@@ -135,10 +135,15 @@ it('a sent picture loads from its session, and is sent again by its hash alone',
     width: 3,
   })
   vi.spyOn(api, 'getHistory').mockReturnValue(new Promise(() => {}))
-  const sent = vi.spyOn(api, 'sendMessage').mockResolvedValue({ session_id: 's', work_id: 'w', after: '' })
+  const sent = vi
+    .spyOn(api, 'sendMessage')
+    .mockResolvedValue({ session_id: 's', work_id: 'w', after: '', state: 'started' })
   const drawn = { type: 'image/png', kept: null, bytes: 9, width: 3, height: 2 }
   const draft = { name: 'b.png', extension: 'png', content: 'AAAA', picture: drawn }
-  send('s', 'look', [...(seen ? [seen] : []), draft, { name: 'c.md', extension: 'md', content: 'x' }])
+  send('s', {
+    content: 'look',
+    attachments: [...(seen ? [seen] : []), draft, { name: 'c.md', extension: 'md', content: 'x' }],
+  })
   await vi.waitFor(() => expect(sent).toHaveBeenCalled())
   expect(sent.mock.calls[0]?.[1].attachments).toEqual([
     { name: 'a.png', content: 'ab', encoding: 'kept' },

@@ -13,6 +13,7 @@ const item = (state: Outgoing['state'], content = 'Hi'): Outgoing => ({
   key: 'k',
   content,
   attachments: [],
+  when: 'next',
   state,
 })
 

@@ -198,6 +198,7 @@ function errorCodes(source: string) {
 /** Codes without a translation, with the reason. */
 const EXCUSED: Record<string, string> = {
   disk_full: 'the page has a text for it in every language',
+  unqueued: 'only an answer that is not streamed has it, and the page streams',
   work_failed: 'only an answer that is not streamed has it, and the page streams',
   bad_folder: 'the page names folders from its table',
   bad_host: 'the page comes from the host that it calls',

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, Attachment, CallStatus, Chosen, Decision, ErrorParams, Event, Hit, InputProgress, Outcome, Scope,
-    SessionId, StatusKind, StoppedBy, Taint, message,
+    Approval, Attachment, CallStatus, Chosen, Decision, ErrorParams, Event, Hit, InputProgress, Outcome, QueuedMessage,
+    Scope, SessionId, StatusKind, StoppedBy, Taint, message,
 };
 use crate::engine::{Publication, PublishedItem};
 
@@ -28,6 +28,19 @@ pub enum Frame {
         /// The model that answers. Absent if it was not recorded.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+    },
+    /// A message waits for the work under way to end, or a waiting one was edited. It leaves the queue with `unqueued`, or
+    /// with the `user_message` of the same id.
+    Queued {
+        message: QueuedMessage,
+    },
+    /// A person removed a message from the queue.
+    Unqueued {
+        message_id: String,
+    },
+    /// The last work continues: its answer is not complete yet.
+    WorkContinued {
+        work_id: String,
     },
     /// RAG mode: what was found in memory for the question.
     Retrieval {
@@ -189,6 +202,9 @@ impl Frame {
             Frame::Chosen { .. } => "chosen",
             Frame::Compressed { .. } => "compressed",
             Frame::Restored { .. } => "restored",
+            Frame::Queued { .. } => "queued",
+            Frame::Unqueued { .. } => "unqueued",
+            Frame::WorkContinued { .. } => "work_continued",
             Frame::Gap {} => "gap",
         }
     }
@@ -227,6 +243,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             attachments: attachments.clone(),
             model: Some(model.clone()).filter(|model| !model.is_empty()),
         },
+        Event::Queued { message } => Frame::Queued { message: message.clone() },
+        Event::Unqueued { message_id, .. } => Frame::Unqueued { message_id: message_id.clone() },
+        Event::WorkContinued { work_id } => Frame::WorkContinued { work_id: work_id.to_string() },
         Event::ModelChanged { work_id, model, instead_of } => {
             Frame::Model { work_id: work_id.to_string(), model: model.clone(), instead_of: instead_of.clone() }
         }

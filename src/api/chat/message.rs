@@ -14,8 +14,8 @@ use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::clock;
-use crate::domain::{Message, Outcome, SessionId};
-use crate::engine::FinishedWork;
+use crate::domain::{Message, Outcome, SessionId, When};
+use crate::engine::{FinishedWork, NewMessage};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
@@ -28,6 +28,9 @@ pub struct ChatRequest {
     attachments: Vec<Attached>,
     /// The session. If absent, a new session is created; an unknown id creates a session with that id.
     session_id: Option<String>,
+    /// Whether to interrupt a run under way. Default: `now`. With `next`, the stream begins when the message runs.
+    #[serde(default)]
+    when: When,
     /// `false`: returns one JSON object at the end instead of a stream. Default: `true`.
     #[serde(default = "yes")]
     stream: bool,
@@ -60,8 +63,9 @@ pub async fn chat(caller: Caller, request: Result<Json<ChatRequest>, JsonRejecti
         Some(id) => SessionId::parse(id)?,
         None => SessionId::parse(&clock::new_id())?,
     };
-    let said = prompt(&caller, &id, request.message, request.attachments).await?;
-    let work = caller.engine.say_and_follow(&id, said, caller.until_over()).await?;
+    let prompt = prompt(&caller, &id, request.message, request.attachments).await?;
+    let message = NewMessage { prompt, key: None, when: request.when };
+    let work = caller.engine.say_and_follow(&id, message, caller.until_over()).await?;
     let header = [(SESSION_HEADER, id.to_string())];
     if request.stream {
         let hub = caller.tenant().hub.clone();

@@ -5,4 +5,6 @@ pub mod attachments;
 pub mod events;
 pub mod frame;
 pub mod message;
+pub mod queue;
+pub mod sending;
 pub mod sse;

@@ -1,4 +1,4 @@
-//! Sessions: list, create, rename, delete, restore, read, send a message, stop, title.
+//! Sessions: list, create, rename, delete, restore, read, title.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,17 +6,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::sent::{RetrievedWork, retrieved_works};
 use crate::api::security::caller::Caller;
 use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
-use crate::domain::{Chosen, Message, Role, SessionId, Taint};
+use crate::domain::{Chosen, Message, QueuedMessage, Role, SessionId, Taint};
 use crate::engine::{View, blocking};
 use crate::store;
 
@@ -121,45 +119,14 @@ pub struct History {
     /// The sources of untrusted text that the conversation has read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     taint: Vec<Taint>,
+    /// Messages that run after the work under way, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queue: Vec<QueuedMessage>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RunningWork {
     work_id: String,
-}
-
-#[derive(Deserialize, utoipa::ToSchema)]
-pub struct MessageRequest {
-    /// The text of the message. May be empty if there are attachments.
-    message: String,
-    /// Text files and pictures sent with the message.
-    #[serde(default)]
-    attachments: Vec<Attached>,
-    /// Idempotency key: a repeated request with the same key returns the first result and sends nothing, also after a
-    /// restart. It becomes the message's id. 1 to 64 letters, digits, `-`, `_` or `.`.
-    idempotency_key: Option<String>,
-}
-
-/// Checks that an idempotency key can be used in a file and in a URL.
-fn usable(key: String) -> Result<String, ApiError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if (1..=64).contains(&key.len()) && key.chars().all(fits) {
-        return Ok(key);
-    }
-    Err(ApiError::bad_request("bad_key", "an idempotency_key has 1 to 64 letters, digits, '-', '_' or '.'"))
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct MessageReceipt {
-    session_id: String,
-    work_id: String,
-    /// The events of the work come after this id.
-    after: String,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Interrupted {
-    interrupted: bool,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -261,40 +228,9 @@ pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<Hist
         branches: points(&session),
         parent: parent(&session),
         taint: session.taint.clone(),
+        queue: session.queue.clone(),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
-}
-
-/// Sends a message and returns at once.
-///
-/// Follow the work through the event streams.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = MessageRequest, params(("id" = String, Path)),
-    responses((status = 202, body = MessageReceipt), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
-              (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
-pub async fn say(
-    caller: Caller,
-    Path(id): Path<String>,
-    request: Result<Json<MessageRequest>, JsonRejection>,
-) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
-    let id = SessionId::parse(&id)?;
-    let Json(request) = request?;
-    let key = request.idempotency_key.map(usable).transpose()?;
-    let said = prompt(&caller, &id, request.message, request.attachments).await?;
-    let started = caller.engine.say(&id, said, key).await?;
-    let said = MessageReceipt {
-        session_id: id.to_string(),
-        work_id: started.work_id.to_string(),
-        after: caller.tenant().hub.id(started.after).to_string(),
-    };
-    Ok((StatusCode::ACCEPTED, Json(said)))
-}
-
-/// Stops the work under way. The text so far is kept.
-#[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path)),
-    responses((status = 200, body = Interrupted), (status = 404, body = ErrorBody)))]
-pub async fn interrupt(caller: Caller, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
-    let interrupted = caller.engine.interrupt(&SessionId::parse(&id)?).await?;
-    Ok(Json(Interrupted { interrupted }))
 }
 
 /// Has the model generate a title.

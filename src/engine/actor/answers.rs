@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Actor;
 use crate::clock;
 use crate::domain::approval::hash;
-use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, Scope};
+use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, Scope, WorkId};
 use crate::engine::EngineError;
 use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
 use crate::engine::tool_sources::ExchangeScope;
@@ -116,11 +116,25 @@ impl Actor {
         }
     }
 
+    /// Denies the run's open questions for this reason. Returns the run's work, or `None` if it asks nothing.
+    pub(super) async fn deny_questions(&mut self, reason: &str) -> Result<Option<WorkId>, EngineError> {
+        let waiting = self.open_questions();
+        let Some(work_id) = waiting.first().map(|approval| approval.work_id.clone()) else { return Ok(None) };
+        for approval in waiting {
+            let answer = ApprovalAnswer::no(Decision::Denied, Some(reason.to_owned()), &approval.hash);
+            self.decide(&approval, answer).await?;
+        }
+        Ok(Some(work_id))
+    }
+
+    fn open_questions(&self) -> Vec<Approval> {
+        let Some(running) = &self.running else { return Vec::new() };
+        self.ledger.session.unanswered(&running.work_id).into_iter().cloned().collect()
+    }
+
     /// Cancels the run's open questions, because the run is being stopped.
     pub(super) async fn cancel_questions(&mut self) {
-        let Some(work_id) = self.running.as_ref().map(|running| running.work_id.clone()) else { return };
-        let waiting: Vec<Approval> = self.ledger.session.unanswered(&work_id).into_iter().cloned().collect();
-        for approval in waiting {
+        for approval in self.open_questions() {
             if let Err(error) =
                 self.decide(&approval, ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash)).await
             {
@@ -154,6 +168,9 @@ impl Actor {
             | Event::ToolStarted { .. }
             | Event::ToolFinished { .. }
             | Event::TaintCleared {}
+            | Event::Queued { .. }
+            | Event::Unqueued { .. }
+            | Event::WorkContinued { .. }
             | Event::Undone { .. }
             | Event::Branched { .. }
             | Event::DialogueFinished { .. }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::domain::{ApprovalAnswer, Chosen, Session, UserPrompt, WorkId};
+use crate::domain::{ApprovalAnswer, Chosen, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
 use crate::engine::{EngineError, Undone};
@@ -14,7 +15,26 @@ pub enum Command {
     Say {
         prompt: UserPrompt,
         key: Option<String>,
+        when: When,
         reply: Reply<WorkStarted>,
+    },
+    /// Continues the last work, which ended before its answer was complete.
+    Continue {
+        reply: Reply<WorkStarted>,
+    },
+    EditQueued {
+        id: String,
+        content: String,
+        reply: Reply<()>,
+    },
+    RemoveQueued {
+        id: String,
+        reply: Reply<()>,
+    },
+    /// Interrupts the run under way and runs a queued message.
+    SendQueued {
+        id: String,
+        reply: Reply<()>,
     },
     Interrupt {
         reply: Reply<bool>,
@@ -83,11 +103,24 @@ pub enum Closing {
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// A work has begun. Its events have numbers greater than `after`.
+/// The work of a message. Its events have numbers greater than `after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkStarted {
     pub work_id: WorkId,
     pub after: u64,
+    pub state: MessageState,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MessageState {
+    /// Its work has begun.
+    Started,
+    /// Its work begins after those before it.
+    Queued,
+    /// It was the reason for denying what the work under way asked, and is no message of its own.
+    Denied,
 }
 
 /// What a compression did.

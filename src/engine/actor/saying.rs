@@ -1,20 +1,26 @@
-//! Prompts: each runs at once, or after the run that it interrupts.
+//! Prompts: each runs at once, after the run that it interrupts, or after the queue.
 
-use super::{Actor, KEYS, QueuedPrompt, Reply, WorkStarted};
+use super::{Actor, KEYS, MessageState, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;
-use crate::domain::{Event, UserPrompt, WorkId};
+use crate::domain::{Event, MOST_QUEUED, QueuedMessage, UserPrompt, When, WorkId};
 use crate::engine::model_status::ModelState;
 use crate::engine::work::RunStart;
 use crate::engine::{EngineError, Tenant};
 
 impl Actor {
-    /// Starts a work. A run under way is interrupted first, and the work starts after it.
-    pub(super) async fn say(&mut self, mut said: QueuedPrompt) {
+    /// Starts a work, or queues the prompt.
+    pub(super) async fn say(&mut self, mut said: QueuedPrompt, when: When) {
         if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
             return tell(said.replies, Ok(started));
         }
         if let Some(twin) = self.said.iter_mut().find(|twin| twin.key.is_some() && twin.key == said.key) {
             return twin.replies.append(&mut said.replies);
+        }
+        let waits = self.running.is_some() || self.compressing || !self.ledger.session.queue.is_empty();
+        if when == When::Next && waits {
+            let QueuedPrompt { prompt, key, replies } = said;
+            tell(replies, self.say_next(prompt, key).await);
+            return self.go_on().await;
         }
         if self.compressing {
             return tell(said.replies, Err(EngineError::Busy));
@@ -27,8 +33,32 @@ impl Actor {
         }
     }
 
-    /// Starts the next queued prompt. If more are queued behind it, its run is interrupted at once, as a later prompt
-    /// always does.
+    /// Denies what the run asks, with the prompt as the reason. If it asks nothing, queues the prompt.
+    async fn say_next(&mut self, prompt: UserPrompt, key: Option<String>) -> Result<WorkStarted, EngineError> {
+        if prompt.attachments.is_empty()
+            && let Some(work_id) = self.deny_questions(&prompt.text).await?
+        {
+            let after = self.tenant.hub.last();
+            return Ok(self.remember_key(key, WorkStarted { work_id, after, state: MessageState::Denied }));
+        }
+        if self.ledger.session.queue.len() >= MOST_QUEUED {
+            return Err(EngineError::QueueFull);
+        }
+        self.keep_pictures(&prompt).await?;
+        let message = self.message(prompt, key);
+        let started = WorkStarted {
+            work_id: message.work_id.clone(),
+            after: self.tenant.hub.last(),
+            state: MessageState::Queued,
+        };
+        self.queue_fact(Event::Queued { message }).await?;
+        // A person who sends a message wants the conversation to go on.
+        self.queue_paused = false;
+        Ok(started)
+    }
+
+    /// Starts the next prompt: one that interrupted a run, else the first of the queue. If more interrupting ones are
+    /// behind it, its run is interrupted at once, as a later prompt always does.
     pub(super) async fn go_on(&mut self) {
         while let Some(QueuedPrompt { prompt, key, replies }) = self.said.pop_front() {
             tell(replies, self.begin(prompt, key).await);
@@ -40,29 +70,109 @@ impl Actor {
             }
             return;
         }
+        if self.running.is_some() || self.compressing {
+            return;
+        }
+        if let Some(message) = self.next_queued() {
+            if let Err(error) = self.start(message).await {
+                tracing::error!(session = %self.ledger.id, %error, "could not start a queued message");
+                self.queue_paused = true;
+            }
+        }
+    }
+
+    fn next_queued(&mut self) -> Option<QueuedMessage> {
+        let session = &self.ledger.session;
+        let wanted = self.send_now.take().and_then(|id| session.queued(&id));
+        wanted.or_else(|| session.queue.first().filter(|_| !self.queue_paused)).cloned()
     }
 
     async fn begin(&mut self, prompt: UserPrompt, key: Option<String>) -> Result<WorkStarted, EngineError> {
         self.keep_pictures(&prompt).await?;
-        let work_id = WorkId::new(clock::new_id());
-        let event = Event::WorkStarted {
-            work_id: work_id.clone(),
-            // The key becomes the message's id in the session's file, so it is known after a restart too.
-            message_id: key.clone().unwrap_or_else(clock::new_id),
+        let message = self.message(prompt, key.clone());
+        let started = self.start(message).await?;
+        Ok(self.remember_key(key, started))
+    }
+
+    /// The key becomes the message's id in the session's file, so it is known after a restart too.
+    fn message(&self, prompt: UserPrompt, key: Option<String>) -> QueuedMessage {
+        QueuedMessage {
+            id: key.unwrap_or_else(clock::new_id),
+            work_id: WorkId::new(clock::new_id()),
             content: prompt.text,
             attachments: prompt.attachments,
-            model: self.tenant.models.status_of(&self.ledger.session.chosen).model,
-        };
+            created_at: clock::now(),
+        }
+    }
+
+    async fn start(&mut self, message: QueuedMessage) -> Result<WorkStarted, EngineError> {
+        let work_id = message.work_id.clone();
         let after = self.tenant.hub.last();
-        self.ledger.fact(event).await?;
+        let model = self.tenant.models.status_of(&self.ledger.session.chosen).model;
+        self.ledger.fact(message.begins(model)).await?;
         self.start_run(work_id.clone(), RunStart::Question);
         self.changed();
-        let started = WorkStarted { work_id, after };
+        Ok(WorkStarted { work_id, after, state: MessageState::Started })
+    }
+
+    fn remember_key(&mut self, key: Option<String>, started: WorkStarted) -> WorkStarted {
         if let Some(key) = key {
             self.keys.truncate(KEYS - 1);
             self.keys.push_front((key, started.clone()));
         }
-        Ok(started)
+        started
+    }
+
+    /// Continues the last work, which ended before its answer was complete.
+    pub(super) async fn continue_work(&mut self) -> Result<WorkStarted, EngineError> {
+        if self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        let Some(work) = self.ledger.session.continuable() else { return Err(EngineError::NothingToContinue) };
+        let work_id = work.work_id.clone();
+        let after = self.tenant.hub.last();
+        self.ledger.fact(Event::WorkContinued { work_id: work_id.clone() }).await?;
+        self.start_run(work_id.clone(), RunStart::Continued);
+        self.changed();
+        Ok(WorkStarted { work_id, after, state: MessageState::Started })
+    }
+
+    /// Replaces the text of a queued message.
+    pub(super) async fn edit_queued(&mut self, id: &str, content: String) -> Result<(), EngineError> {
+        let message = QueuedMessage { content, ..self.queued(id)? };
+        self.queue_fact(Event::Queued { message }).await
+    }
+
+    pub(super) async fn remove_queued(&mut self, id: &str) -> Result<(), EngineError> {
+        let QueuedMessage { id: message_id, work_id, .. } = self.queued(id)?;
+        self.queue_fact(Event::Unqueued { message_id, work_id }).await
+    }
+
+    /// Runs a queued message next, and interrupts the run under way.
+    pub(super) async fn send_queued(&mut self, id: &str) -> Result<(), EngineError> {
+        if self.compressing {
+            return Err(EngineError::Busy);
+        }
+        self.send_now = Some(self.queued(id)?.id);
+        if self.running.is_some() {
+            self.interrupt().await;
+        } else {
+            self.go_on().await;
+        }
+        Ok(())
+    }
+
+    fn queued(&self, id: &str) -> Result<QueuedMessage, EngineError> {
+        self.ledger.session.queued(id).cloned().ok_or_else(|| EngineError::NotQueued(id.to_owned()))
+    }
+
+    async fn queue_fact(&mut self, event: Event) -> Result<(), EngineError> {
+        self.ledger.fact(event).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        self.changed();
+        Ok(())
     }
 
     /// Stores a prompt's pictures before a message refers to them. Refuses them if the model cannot see pictures.
@@ -79,13 +189,16 @@ impl Actor {
         Ok(log.keep_pictures(*claim, &self.ledger.id, prompt.pictures.clone()).await?)
     }
 
-    /// Returns the work that began with this idempotency key.
+    /// Returns what the message with this idempotency key has become.
     fn said_before(&self, key: &str) -> Option<WorkStarted> {
         if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
             return Some(started.clone());
         }
-        let work_id = self.ledger.session.asked_as(key)?.clone();
-        Some(WorkStarted { work_id, after: self.tenant.hub.last() })
+        let session = &self.ledger.session;
+        let started = session.asked_as(key).map(|work_id| (work_id, MessageState::Started));
+        let queued = || session.queued(key).map(|message| (&message.work_id, MessageState::Queued));
+        let (work_id, state) = started.or_else(queued)?;
+        Some(WorkStarted { work_id: work_id.clone(), after: self.tenant.hub.last(), state })
     }
 }
 

@@ -18,8 +18,6 @@ interface Props {
   entry: AssistantEntry
   activity: Activity | null
   since: number | null
-  /** Asks the same question again; null where that makes no sense. */
-  onRetry: ((workId: string) => void) | null
   /** Null unless this is the last answer of an idle session. */
   onContinue: (() => void) | null
   onUndo: (change: Change) => void
@@ -40,7 +38,7 @@ function isQuiet(entry: AssistantEntry): boolean {
 }
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
-  const { entry, activity, since, onRetry, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
+  const { entry, activity, since, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
   const t = useT()
   const copyMessageHint = useHint('copyMessage')
   const regenerateHint = useHint('regenerate')
@@ -74,11 +72,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
           <StatusLine activity={activity} since={since} />
         )}
         <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} onUndoAll={running ? null : onUndoAll} />
-        <OutcomeLine
-          outcome={entry.outcome}
-          onContinue={onContinue}
-          onRetry={onRetry && entry.outcome.kind === 'error' ? () => onRetry(entry.workId) : null}
-        />
+        <OutcomeLine outcome={entry.outcome} onContinue={onContinue} />
       </div>
       {!running && (
         <div className="mt-1 flex items-center gap-2">

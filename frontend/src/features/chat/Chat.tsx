@@ -1,5 +1,6 @@
 import { type ReactNode, type RefObject, useMemo } from 'react'
 import type { TokenCount } from '@/api/endpoints'
+import type { When } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { onDemand } from '@/components/onDemand'
 import { Skeleton } from '@/components/ui/Skeleton'
@@ -16,6 +17,7 @@ import { TaintNote } from './TaintNote'
 import { type Row, Transcript } from './Transcript'
 
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
+const Queue = onDemand(() => import('@/features/queue/Queue'))
 const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
 
 interface Props {
@@ -32,7 +34,9 @@ interface Props {
   draft: string
   attaching: Attaching
   onDraft: (text: string) => void
-  onSend: (text: string) => void
+  onSend: (text: string, when?: When) => void
+  /** Calls wait for approval. */
+  asked: boolean
   onStop: () => void
   onClearTaint: () => void
   blocked: Blocked | null
@@ -55,6 +59,7 @@ export function Chat(props: Props) {
     attaching,
     onDraft,
     onSend,
+    asked,
     onStop,
     onClearTaint,
     blocked,
@@ -78,12 +83,21 @@ export function Chat(props: Props) {
         <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
       {size && size.left_out > 0 && !marked && <LeftOutNote count={size.left_out} />}
+      {sessionId && thread && thread.queue.length > 0 && (
+        <Queue
+          sessionId={sessionId}
+          queue={thread.queue}
+          running={running}
+          onLeave={() => input.current?.focus()}
+        />
+      )}
       <Composer
         input={input}
         text={draft}
         attaching={attaching}
         onText={onDraft}
-        onSend={() => onSend(draft.trim())}
+        onSend={when => onSend(draft.trim(), when)}
+        asked={asked}
         onEditLast={last && !running ? () => useUi.setState({ editing: last.id }) : null}
         onStop={running ? onStop : null}
         blocked={blocked}

@@ -1,6 +1,6 @@
 import { useLocation } from 'wouter'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
-import type { Chosen } from '@/api/types'
+import type { Chosen, When } from '@/api/types'
 import type { PageProps } from '@/app/pages'
 import { choose, clearTaint, send, startSession, stop } from '@/app/threads'
 import { useRun } from '@/app/useCommand'
@@ -14,7 +14,7 @@ import { useT } from '@/lib/i18n'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
-import { isQueued, useConnection, useLive } from '@/stores/live'
+import { isHeld, useConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { blockedBy } from './blocked'
@@ -57,14 +57,14 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const target = useTarget(sessionId, message, loaded)
   const find = useFind(thread)
   const attaching = useAttaching(sessionId, input)
-  const onSend = async (text: string) => {
+  const onSend = async (text: string, when: When = 'next') => {
     const files = draftFiles(draftKey).map(({ name, extension, content, picture }) => ({
       ...{ name, extension, content },
       ...(picture ? { picture } : {}),
     }))
     if (sessionId) {
       clearDraft(draftKey)
-      return send(sessionId, text, files)
+      return send(sessionId, { content: text, attachments: files }, when)
     }
     const id = await startSession(text, files)
     if (id) {
@@ -81,7 +81,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const openModel = () => run('model')
   const blocked = blockedBy(
     {
-      offline: connection === 'lost' && (sessionId === null || outbox.some(isQueued)),
+      offline: connection === 'lost' && (sessionId === null || outbox.some(isHeld)),
       noModel,
       answers,
       pictures: attaching.pictures,
@@ -124,6 +124,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
           attaching={attaching}
           onDraft={text => setDraft(draftKey, text)}
           onSend={onSend}
+          asked={asked ?? false}
           onStop={() => sessionId && void stop(sessionId)}
           onClearTaint={() => {
             if (sessionId) void clearTaint(sessionId)

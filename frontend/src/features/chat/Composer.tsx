@@ -1,5 +1,7 @@
 import { ArrowUp, Paperclip, Square } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect } from 'react'
+import type { When } from '@/api/types'
+import { keysOf } from '@/app/chords'
 import { FilesButton } from '@/components/FilesButton'
 import { Button } from '@/components/ui/Button'
 import type { Attaching } from '@/features/attach/useAttaching'
@@ -20,7 +22,10 @@ interface Props {
   text: string
   onText: (text: string) => void
   attaching: Attaching
-  onSend: () => void
+  /** `now` interrupts the run under way. */
+  onSend: (when: When) => void
+  /** Calls wait for approval, and a message would deny them. */
+  asked: boolean
   /** Edits the last message; null if there is none, or while something runs. */
   onEditLast: (() => void) | null
   /** Null while nothing runs. */
@@ -32,7 +37,7 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { input, text, onText, attaching, onSend, onEditLast, onStop, blocked, children } = props
+  const { input, text, onText, attaching, onSend, asked, onEditLast, onStop, blocked, children } = props
   const t = useT()
   const composition = useComposition()
   const touch = useMedia('(pointer: coarse), (max-width: 767px)')
@@ -66,15 +71,20 @@ export function Composer(props: Props) {
     if (event.key !== 'Enter' || event.shiftKey || event.altKey || composition.owns(event)) return
     if (bare && screenKeys) return
     event.preventDefault()
-    if (ready) onSend()
+    if (ready) onSend(onStop && (event.ctrlKey || event.metaKey) ? 'now' : 'next')
   }
+  const sendTitle = asked
+    ? t('sendDenies')
+    : onStop
+      ? t('sendQueues', { keys: keysOf({ code: 'Enter', mod: true }).join(' ') })
+      : t('send')
   const placeholder = `placeholder${onStop ? 'Busy' : ''}${touch ? 'Short' : ''}` as const
   return (
     <form
       className="mx-auto w-full max-w-[784px] px-3 pb-3 max-md:px-2"
       onSubmit={event => {
         event.preventDefault()
-        if (ready) onSend()
+        if (ready) onSend('next')
       }}
     >
       <div className="rounded-[18px] border bg-card p-2 shadow-(--shadow) transition-colors focus-within:border-accent">
@@ -116,7 +126,7 @@ export function Composer(props: Props) {
               size="icon"
               round
               aria-label={t('send')}
-              title={t(onStop ? 'sendInterrupts' : 'send')}
+              title={sendTitle}
               disabled={!ready}
             >
               <ArrowUp size={17} aria-hidden />

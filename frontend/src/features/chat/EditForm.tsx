@@ -1,5 +1,5 @@
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react'
-import type { EditedMessage } from '@/app/threads'
+import type { NewMessage } from '@/app/threads'
 import { Button } from '@/components/ui/Button'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
@@ -11,7 +11,7 @@ interface Props {
   text: string
   /** The attachments of the message; the person can remove some. */
   attachments: readonly Attachment[]
-  onSend: (said: EditedMessage) => void
+  onSend: (said: NewMessage) => void
   onCancel: () => void
 }
 

@@ -13,13 +13,12 @@ const UNFINISHED: readonly string[] = ['limit', 'length']
 
 interface Props {
   outcome: Outcome
-  onRetry: (() => void) | null
-  /** Asks the model to continue; null unless this is the last answer. */
+  /** Continues the answer, or requests a failed one again; null unless this is the last answer. */
   onContinue: (() => void) | null
 }
 
 /** How a work ended, if it did not simply finish. */
-export function OutcomeLine({ outcome, onRetry, onContinue }: Props) {
+export function OutcomeLine({ outcome, onContinue }: Props) {
   const t = useT()
   const say = useSay()
   switch (outcome.kind) {
@@ -61,8 +60,8 @@ export function OutcomeLine({ outcome, onRetry, onContinue }: Props) {
             {failureIn(say, outcome.code, { ...outcome.about, message: outcome.message }) ?? outcome.message}
           </p>
           <div className="mt-2 flex flex-wrap gap-2">
-            {onRetry && (
-              <Button size="small" onClick={onRetry}>
+            {onContinue && (
+              <Button size="small" onClick={onContinue}>
                 <RotateCcw size={13} aria-hidden />
                 {t('retry')}
               </Button>

@@ -34,10 +34,10 @@ export function OutgoingBubble({ item, onResend, onDiscard }: Props) {
             {t('cancel')}
           </Button>
         </div>
-      ) : item.state.kind === 'queued' ? (
+      ) : item.state.kind === 'held' ? (
         <div className="mt-1.5 flex items-center justify-end gap-1.5 text-small text-warn">
           <Clock size={13} aria-hidden />
-          <span>{t('queued')}</span>
+          <span>{t('held')}</span>
           <Button size="small" look="ghost" onClick={() => onDiscard(item.key)}>
             <X size={13} aria-hidden />
             {t('cancel')}

@@ -1,7 +1,7 @@
 import { Pencil } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
-import type { EditedMessage } from '@/app/threads'
+import type { NewMessage } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
@@ -21,7 +21,7 @@ interface Props {
   branches: readonly string[]
   id: string
   /** Null while the session runs. */
-  onEdit: ((said: EditedMessage) => void) | null
+  onEdit: ((said: NewMessage) => void) | null
   onSwitchBranch: ((to: string) => void) | null
 }
 

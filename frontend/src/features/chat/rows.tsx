@@ -1,4 +1,4 @@
-import type { EditedMessage } from '@/app/threads'
+import type { NewMessage } from '@/app/threads'
 import { Markdown } from '@/components/markdown/Markdown'
 import { Disclosure } from '@/components/ui/Disclosure'
 import type { Translate } from '@/lib/i18n'
@@ -16,10 +16,9 @@ import type { Row } from './Transcript'
 import { UserBubble } from './UserBubble'
 
 export interface RowActions {
-  onRetry: (workId: string) => void
   onContinue: () => void
   /** Continues the conversation from a message, with its own text or another. */
-  onResendFrom: (message: string, said: EditedMessage) => void
+  onResendFrom: (message: string, said: NewMessage) => void
   onSwitchBranch: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
@@ -112,7 +111,6 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             entry={entry}
             activity={running ? thread.activity : null}
             since={before?.kind === 'user' ? before.createdAt : null}
-            onRetry={idle ? actions.onRetry : null}
             onContinue={idle && at === thread.entries.length - 1 ? actions.onContinue : null}
             onRegenerate={
               idle && before?.kind === 'user' ? () => actions.onResendFrom(before.id, before) : null

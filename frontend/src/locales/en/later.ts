@@ -2,6 +2,7 @@ import { choose } from './choose'
 import { compress } from './compress'
 import { editor } from './editor'
 import { playground } from './playground'
+import { queue } from './queue'
 import { recovery } from './recovery'
 import { undo } from './undo'
 import { usage } from './usage'
@@ -14,6 +15,7 @@ export const later = {
   ...compress,
   ...editor,
   ...playground,
+  ...queue,
   ...undo,
   ...usage,
   ...xray,

@@ -11,6 +11,7 @@ import { general } from './general'
 import { keyboard } from './keyboard'
 import { model } from './model'
 import { playground } from './playground'
+import { queue } from './queue'
 import { recovery } from './recovery'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
@@ -39,6 +40,7 @@ export const zh: Record<keyof Words, string> = {
   ...xray,
   ...retrieval,
   ...playground,
+  ...queue,
   ...editor,
   ...files,
   ...keyboard,

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from 'vitest'
 import * as api from '@/api/endpoints'
-import { send, sendQueued } from '@/app/threads'
+import { send, sendHeld } from '@/app/threads'
 import { setConnection, useLive } from '@/stores/live'
 import { useToasts } from '@/stores/toasts'
 
@@ -12,22 +12,22 @@ vi.mock('@/api/endpoints', async actual => ({
 
 beforeEach(() => useLive.setState({ outbox: {}, threads: {} }))
 
-it('only one message is queued', () => {
+it('only one message is held while offline', () => {
   setConnection('lost')
-  send('s', 'Hi', [])
-  send('s', 'Again', [])
+  send('s', { content: 'Hi', attachments: [] })
+  send('s', { content: 'Again', attachments: [] })
   expect(useLive.getState().outbox.s?.map(({ content }) => content)).toEqual(['Hi'])
   expect(useToasts.getState().list.at(-1)?.text).toContain('Can’t reach the server')
 })
 
-it('a queued message is sent with its own key once the connection is back', async () => {
+it('a held message is sent with its own key once the connection is back', async () => {
   setConnection('lost')
-  send('s', 'Hi', [])
+  send('s', { content: 'Hi', attachments: [] })
   expect(api.sendMessage).not.toHaveBeenCalled()
   const [waits] = useLive.getState().outbox.s ?? []
-  expect(waits?.state).toEqual({ kind: 'queued' })
+  expect(waits?.state).toEqual({ kind: 'held' })
   setConnection('open')
-  sendQueued()
+  sendHeld()
   await vi.waitFor(() =>
     expect(useLive.getState().outbox.s?.[0]?.state).toEqual({ kind: 'accepted', workId: 'w1' }),
   )
@@ -36,6 +36,6 @@ it('a queued message is sent with its own key once the connection is back', asyn
     message: 'Hi',
     idempotency_key: waits?.key,
   })
-  sendQueued()
+  sendHeld()
   expect(api.sendMessage).toHaveBeenCalledTimes(1)
 })
