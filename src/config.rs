@@ -13,6 +13,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::agent::RunLimits;
+use crate::domain::AutoCompact;
 use crate::provider::{Endpoint, Profile, ProfileKind};
 use crate::retrieval;
 use crate::sandbox::Level;
@@ -35,6 +36,7 @@ struct File {
     models: Vec<ModelEntry>,
     default_model: Option<String>,
     fallback_model: Option<String>,
+    auto_compact: AutoCompact,
     find_local_models: Option<bool>,
     vision_models: Vec<String>,
     embedded_model: EmbeddedModel,
@@ -101,6 +103,8 @@ pub struct Config {
     pub wanted: Option<String>,
     /// The model to ask when another does not answer: its name as sent to the server, or `local`.
     pub fallback: Option<String>,
+    /// What happens when a conversation nearly fills the context window, unless its person chose otherwise.
+    pub auto_compact: AutoCompact,
     /// Models that see pictures, including discovered ones.
     pub seeing: VisionModels,
     /// Whether to look for Ollama and LM Studio on this machine.
@@ -216,6 +220,7 @@ impl Config {
             endpoints,
             wanted,
             fallback,
+            auto_compact: file.auto_compact,
             seeing,
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),

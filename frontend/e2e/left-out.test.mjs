@@ -123,3 +123,46 @@ for (const { look, given } of LOOKS)
     await shot(page, `left-out-${look}`)
     assert.deepEqual(await faults(page), [])
   })
+
+const proposal = page => page.getByText(/This conversation fills \d+ % of the context/)
+
+test('a conversation that nearly fills the context is proposed for compaction, and can be left alone', async ({
+  open,
+}) => {
+  const page = await open({ path: '/s/full-75' })
+  await until(
+    async () => Number(await meter(page).getAttribute('aria-valuenow')),
+    now => now > 0,
+    'the meter',
+  )
+  assert.equal(await proposal(page).count(), 0)
+  await page.goto(page.url().replace('full-75', 'full-90'))
+  await proposal(page).waitFor()
+  await shot(page, 'nearly-full')
+  assert.deepEqual(await faults(page), [])
+  await page.getByRole('button', { name: 'Not now' }).click()
+  await until(
+    () => proposal(page).count(),
+    count => count === 0,
+    'the proposal is gone',
+  )
+})
+
+test('a conversation that is compacted automatically says so, and undo brings the messages back', async ({
+  app,
+  open,
+}) => {
+  const page = await open({ path: '/s/full-90' })
+  await page.getByRole('button', { name: 'Always compact automatically' }).click()
+  await until(
+    () => proposal(page).count(),
+    count => count === 0,
+    'the proposal is gone',
+  )
+  await say(page, 'And now?')
+  await page.getByText('62 messages compacted').first().waitFor()
+  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  await page.getByText('62 messages restored').first().waitFor()
+  const { auto_compact, nearly_full } = await ask(app, '/api/tokens/session/full-90')
+  assert.deepEqual([auto_compact, nearly_full], ['on', true])
+})

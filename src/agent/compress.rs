@@ -14,6 +14,9 @@ const MAX_SUMMARY: usize = 500;
 const EXCERPT: usize = 1500;
 const MATERIAL: usize = 12_000;
 
+/// Percentage of the tokens that a request may have, from which compaction is proposed, or done.
+pub const FULL_PERCENT: usize = 80;
+
 /// Returns how many messages to compact: the first half, at least [`FEWEST`]. `None` if there are too few.
 pub fn share(messages: usize) -> Option<usize> {
     (messages >= FEWEST).then(|| (messages / 2).max(FEWEST))
@@ -25,7 +28,7 @@ pub async fn summarise(client: &Client, messages: &[Arc<Message>]) -> Result<Str
         messages: vec![ChatMessage::User(format!(
             "{}\n\nSummarise the conversation above for whoever continues it, in its own language and in at most \
              {MAX_SUMMARY} characters: what the person wants, decisions, facts, names, file paths, open questions. \
-             用对话本身的语言总结。 ApprovalAnswer with the summary only.",
+             用对话本身的语言总结。 Answer with the summary only.",
             material(messages)
         ))],
         temperature: Some(0.3),

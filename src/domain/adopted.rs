@@ -238,8 +238,16 @@ mod tests {
         };
         let mut session = Session::new("t", 1.0);
         session.messages = vec![said(None, "a"), said(Some("b"), "b"), said(None, "c"), said(Some("b"), "d")];
-        session
-            .apply(&Event::Compressed { count: 2, summary: "s".into(), archive: "s_1.json".into(), sha256: None }, 2.0);
+        session.apply(
+            &Event::Compressed {
+                count: 2,
+                summary: "s".into(),
+                archive: "s_1.json".into(),
+                sha256: None,
+                automatic: false,
+            },
+            2.0,
+        );
         let long = "x".repeat(LONGEST_ID + 1);
         session.branches.push(Branch { after: Some(long.clone()), messages: vec![said(None, "e")], works: Vec::new() });
         session.messages.push(said(Some(&long), "f"));

@@ -1,6 +1,19 @@
-//! The model that a session uses, and whether that model thinks.
+//! What a person chose for a session: its model, whether that model thinks, and how it is compacted.
 
 use serde::{Deserialize, Serialize};
+
+/// What happens when a conversation nearly fills the context window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AutoCompact {
+    /// The page proposes to compact it.
+    #[default]
+    Ask,
+    /// It is compacted after the response. The page says so, and it can be undone.
+    On,
+    /// Nothing; messages that do not fit are left out, which the page shows.
+    Off,
+}
 
 /// A session's own choice, which applies from its next message on. Absent fields leave the choice to the server and the
 /// model.
@@ -12,6 +25,9 @@ pub struct Chosen {
     /// Whether the model thinks before it writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
+    /// Whether it is compacted automatically; absent for the server's `auto_compact`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_compact: Option<AutoCompact>,
 }
 
 impl Chosen {

@@ -165,7 +165,7 @@ mod tests {
     fn compress(session: &mut Session, count: usize, name: &str) -> Vec<Arc<Message>> {
         let gone = session.messages[..count].to_vec();
         let (summary, archive) = (format!("of {name}"), name.to_owned());
-        session.apply(&Event::Compressed { count, summary, archive, sha256: None }, 2.0);
+        session.apply(&Event::Compressed { count, summary, archive, sha256: None, automatic: false }, 2.0);
         gone
     }
 
@@ -262,7 +262,7 @@ mod tests {
                 let count = (*count).min(session.messages.len());
                 let gone = session.messages[..count].to_vec();
                 let archive = format!("p{n}");
-                session.apply(&Event::Compressed { count, summary: summary.clone(), archive: archive.clone(), sha256: None }, 2.0);
+                session.apply(&Event::Compressed { count, summary: summary.clone(), archive: archive.clone(), sha256: None, automatic: false }, 2.0);
                 parts.push((archive, gone));
             }
             for (archive, gone) in parts.iter().rev() {

@@ -107,6 +107,9 @@ pub enum Event {
         /// SHA-256 of the archive's file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
+        /// Nobody accepted the summary: `auto_compact` is on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        automatic: bool,
     },
     /// The messages of an archive were restored to where they stood, and their summary was removed.
     Restored {

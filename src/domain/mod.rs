@@ -38,7 +38,7 @@ pub use approval::{
 };
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;
-pub use chosen::Chosen;
+pub use chosen::{AutoCompact, Chosen};
 pub use compacted::{CompactedPart, RestoreRefused};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};

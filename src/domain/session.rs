@@ -220,7 +220,9 @@ impl Session {
                 }
             }
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
-            Event::Compressed { count, summary, archive, sha256 } => self.compact(*count, summary, (archive, sha256)),
+            Event::Compressed { count, summary, archive, sha256, .. } => {
+                self.compact(*count, summary, (archive, sha256))
+            }
             Event::Restored { archive, messages, foreign } => {
                 self.restore_compacted(archive, messages, at);
                 if *foreign && !self.taint.contains(&Taint::Imported) {

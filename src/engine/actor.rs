@@ -50,7 +50,7 @@ pub struct Actor {
     /// The server is stopping or the session leaves memory: questions that wait for a person stay open.
     suspending: bool,
     /// A summary is being made: the messages must not change.
-    compressing: bool,
+    compressing: Option<CompactedBy>,
     /// Channel for the results of model requests outside the run.
     errands: (mpsc::Sender<SideRequest>, mpsc::Receiver<SideRequest>),
 }
@@ -72,8 +72,26 @@ struct QueuedPrompt {
 
 /// The result of a model request outside a run.
 enum SideRequest {
-    Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
-    Summary { count: usize, made: Result<(String, CompactedFile), EngineError>, reply: Reply<Compression> },
+    Title {
+        title: String,
+        settles: Option<WorkId>,
+        reply: Option<Reply<String>>,
+    },
+    Summary {
+        count: usize,
+        made: Result<(String, CompactedFile), EngineError>,
+        reply: Option<Reply<Compression>>,
+    },
+    /// The next request nearly fills the context window.
+    NearlyFull,
+}
+
+/// Who has a session compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CompactedBy {
+    Person,
+    /// `auto_compact` is on. Prompts wait until it is done.
+    Setting,
 }
 
 /// How a work ended, as far as the session's title is concerned.
@@ -110,7 +128,7 @@ impl Actor {
             send_now: None,
             timers: ApprovalTimers::default(),
             suspending: false,
-            compressing: false,
+            compressing: None,
             errands: mpsc::channel(4),
         }
     }
@@ -145,7 +163,7 @@ impl Actor {
                 entry = next_entry(&mut self.running) => ActorWakeup::RecordedEvent(entry),
                 Some(errand) = self.errands.1.recv() => ActorWakeup::SideRequest(errand),
                 id = self.timers.expired() => ActorWakeup::Expired(id),
-                () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => ActorWakeup::Idle,
+                () = tokio::time::sleep(IDLE), if self.running.is_none() && self.compressing.is_none() => ActorWakeup::Idle,
             };
             match wake {
                 ActorWakeup::RecordedEvent(Some(entry)) => self.record(entry).await,
@@ -158,10 +176,15 @@ impl Actor {
                     self.titled(title, settles, reply).await
                 }
                 ActorWakeup::SideRequest(SideRequest::Summary { count, made, reply }) => {
-                    // The requester may have disconnected; the compression is kept.
-                    let _ = reply.send(self.compressed(count, made).await);
+                    let made = self.compressed(count, made).await;
+                    match reply {
+                        // The requester may have disconnected; the compression is kept.
+                        Some(reply) => drop(reply.send(made)),
+                        None => self.log_failed_compaction(made),
+                    }
                     self.go_on().await;
                 }
+                ActorWakeup::SideRequest(SideRequest::NearlyFull) => self.compact_automatically(),
                 ActorWakeup::Command(Some(Command::Close { closing, reply })) => {
                     self.suspending = closing == Closing::Server;
                     self.stop().await;
@@ -190,7 +213,7 @@ impl Actor {
     /// Checks whether the session's file was deleted, and reloads a changed one. While nothing runs, a person may edit
     /// or delete the file, and their version counts.
     async fn file_is_gone(&mut self) -> bool {
-        if self.running.is_some() || self.compressing {
+        if self.running.is_some() || self.compressing.is_some() {
             return false;
         }
         match self.ledger.refresh().await {
@@ -312,6 +335,7 @@ impl Actor {
         self.tenant.runs.ended(&self.ledger.id);
         self.ledger.settle().await;
         self.changed();
+        self.check_fullness();
         if self.ledger.session.title.is_empty() {
             match ended {
                 Ended::Answered => return self.retitle(Some(work_id), None),

@@ -10,7 +10,8 @@ use super::runtime::Runtime;
 use super::skills::refresh_before_request;
 use super::tool_sources::{ExchangeScope, ToolSources};
 use super::{EngineError, Tenant, blocking};
-use crate::domain::{Message, Role, Session};
+use crate::agent::compress::FULL_PERCENT;
+use crate::domain::{AutoCompact, Chosen, Message, Role, Session};
 use crate::library::DEFAULT_HITS;
 use crate::prompt::RequestTokens;
 use crate::prompt::history::VisionSupport;
@@ -39,9 +40,24 @@ pub struct RequestSize {
     /// Id of the first message that fits; `None` if all fit. A message of an imported session has the id `m` and its
     /// number.
     pub first_sent: Option<String>,
+    /// What happens when the session nearly fills the context window.
+    pub auto_compact: AutoCompact,
+}
+
+impl RequestSize {
+    /// Whether it is time to compact the session.
+    pub fn is_nearly_full(&self) -> bool {
+        let full = self.limit.is_some_and(|limit| self.tokens.total() * 100 >= limit * FULL_PERCENT);
+        full || self.left_out > 0
+    }
 }
 
 impl Tenant {
+    /// Returns what happens when a session with these choices nearly fills the context window.
+    pub fn auto_compact(&self, chosen: &Chosen) -> AutoCompact {
+        chosen.auto_compact.unwrap_or(self.runtime.config.auto_compact)
+    }
+
     /// Returns the request that a run of this session would send next, without retrieved text; without a session, that of a
     /// new one.
     pub async fn next_request(self: &Arc<Self>, session: Option<Arc<Session>>) -> Result<NextRequest, EngineError> {
@@ -56,6 +72,7 @@ impl Tenant {
     ) -> Result<RequestSize, EngineError> {
         let session = if draft.text.trim().is_empty() { session } else { Some(with_question(session, draft.text)) };
         let chosen = session.as_ref().map(|session| session.chosen.clone()).unwrap_or_default();
+        let auto_compact = self.auto_compact(&chosen);
         let next = self.request_with(session.clone(), draft.attachments).await?;
         let left_out = next.left_out;
         let first = session.as_ref().and_then(|session| session.messages.get(left_out)).filter(|_| left_out > 0);
@@ -64,7 +81,7 @@ impl Tenant {
         blocking(move || {
             let tokens = next.tokens(&tenant.models.body(&chosen, &next.request), &tenant.runtime.tokens);
             let context_window = tenant.models.status_of(&chosen).context_window;
-            Ok(RequestSize { tokens, limit: next.limit, context_window, left_out, first_sent })
+            Ok(RequestSize { tokens, limit: next.limit, context_window, left_out, first_sent, auto_compact })
         })
         .await
     }

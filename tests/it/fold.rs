@@ -174,9 +174,8 @@ fn said() -> impl Strategy<Value = Event> {
         2 => (work_id(), outcome())
             .prop_map(|(work_id, outcome)| Event::WorkFinished { work_id, outcome, content: "".into() }),
         1 => (0..6usize, "[a-z]{0,4}").prop_map(|(count, summary)| Event::Compressed {
-            count, summary, archive: "a.json".to_owned(), sha256: None,
-        }),
-        1 => proptest::option::of(text()).prop_map(|model| Event::Chosen { chosen: Chosen { model, thinking: None } }),
+            count, summary, archive: "a.json".to_owned(), sha256: None, automatic: false }),
+        1 => proptest::option::of(text()).prop_map(|model| Event::Chosen { chosen: Chosen { model, ..Chosen::default() } }),
         1 => vec("[a-z]{1,8}", 0..4).prop_map(|texts| Event::Restored {
             foreign: false,
             archive: "a.json".to_owned(),

@@ -18,6 +18,7 @@ mod approvals_bound;
 mod approvals_files;
 mod approvals_restart;
 mod attachments;
+mod auto_compact;
 mod chat;
 mod command_line;
 mod compress;

@@ -1339,6 +1339,11 @@ export interface components {
             /** @description Tokens in the request, including the file's name and delimiters. For a picture, an estimate from its dimensions. */
             tokens: number;
         };
+        /**
+         * @description What happens when a conversation nearly fills the context window.
+         * @enum {string}
+         */
+        AutoCompact: "ask" | "on" | "off";
         BTreeMap: {
             [key: string]: string;
         };
@@ -1416,6 +1421,7 @@ export interface components {
             model?: string | null;
             /** @description Whether the model thinks before it writes. */
             thinking?: boolean | null;
+            auto_compact?: components["schemas"]["AutoCompact"] | null;
         };
         CompactedContent: {
             name: string;
@@ -1935,6 +1941,10 @@ export interface components {
             type: "chosen";
         } | {
             archived_count: number;
+            /** @description Name with which the messages can be restored. */
+            archive: string;
+            /** @description Nobody accepted the summary: `auto_compact` is on. */
+            automatic: boolean;
             /** @enum {string} */
             type: "compressed";
         } | {
@@ -2757,6 +2767,10 @@ export interface components {
              *     from 0.
              */
             first_sent?: string | null;
+            /** @description What happens when it nearly fills the context window. */
+            auto_compact: components["schemas"]["AutoCompact"];
+            /** @description Whether it nearly does: 80 % of `limit_tokens`, or a message is left out. */
+            nearly_full: boolean;
         };
         /**
          * @description How a file reaches the model.

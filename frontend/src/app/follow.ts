@@ -19,11 +19,12 @@ import { t } from '@/lib/i18n'
 import { createsSkills, FileRef, ROOTS } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
+import { toast } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import { type Envelope, isDelta, isKnown } from '@/thread/advance'
 import { onFileChanged, onFolderChanged } from './diskChanges'
 import { paced } from './pace'
-import { changed, loadThread, sendHeld } from './threads'
+import { bringBack, changed, loadThread, sendHeld } from './threads'
 
 let stream: Stream | null = null
 let bootId: string | null = null
@@ -132,6 +133,14 @@ function sideEffects(sessionId: string, frame: Frame): void {
       void changed(sessionId)
       break
     case 'compressed':
+      if (frame.automatic) {
+        const { archived_count: n, archive } = frame
+        toast(t('compacted', { n }), {
+          action: { label: t('undo'), run: () => void bringBack(sessionId, archive) },
+        })
+      }
+      void changed(sessionId)
+      break
     case 'restored':
       void changed(sessionId)
       break

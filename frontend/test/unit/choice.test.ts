@@ -77,3 +77,10 @@ it('an answer names the model that was asked, from the history and from the stre
   expect(read.chosen).toEqual({ model: 'b/two' })
   expect(advance(read, { type: 'chosen', chosen: { thinking: true } }).chosen).toEqual({ thinking: true })
 })
+
+it('a new model keeps what does not concern it', () => {
+  expect(withModel(models, { thinking: true, auto_compact: 'on' }, 'a/one')).toEqual({
+    model: 'a/one',
+    auto_compact: 'on',
+  })
+})

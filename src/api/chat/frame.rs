@@ -167,6 +167,10 @@ pub enum Frame {
     /// The older half of the conversation was summarised.
     Compressed {
         archived_count: usize,
+        /// Name with which the messages can be restored.
+        archive: String,
+        /// Nobody accepted the summary: `auto_compact` is on.
+        automatic: bool,
     },
     /// Compacted messages were restored to the conversation.
     Restored {
@@ -316,7 +320,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             stopped_by: outcome.stopped_by(),
         },
         Event::Chosen { chosen } => Frame::Chosen { chosen: chosen.clone() },
-        Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
+        Event::Compressed { count, archive, automatic, .. } => {
+            Frame::Compressed { archived_count: *count, archive: archive.clone(), automatic: *automatic }
+        }
         Event::Restored { archive, messages, .. } => {
             Frame::Restored { archive: archive.clone(), restored_count: messages.len() }
         }

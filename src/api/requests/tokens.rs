@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Place, SessionId};
+use crate::domain::{AutoCompact, Place, SessionId};
 use crate::engine::{Draft, RequestSize, blocking};
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 
@@ -37,11 +37,19 @@ pub struct SessionTokens {
     /// Id of the first message that fits; null if all fit. A message without an id is called `m` and its number, counted
     /// from 0.
     first_sent: Option<String>,
+    /// What happens when it nearly fills the context window.
+    auto_compact: AutoCompact,
+    /// Whether it nearly does: 80 % of `limit_tokens`, or a message is left out.
+    nearly_full: bool,
 }
 
 impl From<RequestSize> for SessionTokens {
-    fn from(RequestSize { tokens, limit, context_window, left_out, first_sent }: RequestSize) -> Self {
+    fn from(size: RequestSize) -> Self {
+        let nearly_full = size.is_nearly_full();
+        let RequestSize { tokens, limit, context_window, left_out, first_sent, auto_compact } = size;
         Self {
+            auto_compact,
+            nearly_full,
             system_tokens: tokens.system,
             tools_tokens: tokens.tools,
             message_tokens: tokens.messages,

@@ -139,7 +139,8 @@ pub async fn preview(
     let (Plan { session, count, hash }, summary) = caller.engine.propose(&id, &hash).await?;
     let tenant = caller.tenant().clone();
     let mut after = (*session).clone();
-    let compressed = Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None };
+    let compressed =
+        Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None, automatic: false };
     after.apply(&compressed, after.updated_at);
     Ok(Json(ProposedSummary {
         session_id: id.to_string(),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Compression, Reply, SideRequest};
+use super::{Actor, CompactedBy, Compression, Reply, SideRequest};
 use crate::agent::compress;
 use crate::clock;
-use crate::domain::{Event, Message, adopted_messages};
+use crate::domain::{AutoCompact, Event, Message, adopted_messages};
 use crate::engine::work::{store_compacted, summary_of};
-use crate::engine::{EngineError, Proposal, blocking};
+use crate::engine::{Draft, EngineError, Proposal, blocking};
 use crate::store::{CompactedContent, CompactedFile};
 
 impl Actor {
@@ -17,7 +17,13 @@ impl Actor {
             Ok(count) => count,
             Err(refused) => return drop(reply.send(Err(refused))),
         };
-        self.compressing = true;
+        self.summarize(count, accepted, Some(reply));
+    }
+
+    /// Has the first `count` messages compacted under a summary, an accepted one or the model's. Nobody waits for a reply if
+    /// a setting is the cause.
+    fn summarize(&mut self, count: usize, accepted: Option<Proposal>, reply: Option<Reply<Compression>>) {
+        self.compressing = Some(if reply.is_some() { CompactedBy::Person } else { CompactedBy::Setting });
         let older = self.ledger.session.messages[..count].to_vec();
         let chosen = self.ledger.session.chosen.clone();
         let (tenant, id, to) = (self.tenant.clone(), self.ledger.id.clone(), self.errands.0.clone());
@@ -53,13 +59,46 @@ impl Actor {
         count: usize,
         made: Result<(String, CompactedFile), EngineError>,
     ) -> Result<Compression, EngineError> {
-        self.compressing = false;
+        let automatic = self.compressing.take() == Some(CompactedBy::Setting);
         let (summary, CompactedFile { name: archive, sha256 }) = made?;
         let (kept, sha256) = (archive.clone(), Some(sha256));
-        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive: kept, sha256 }).await?;
+        let event = Event::Compressed { count, summary: summary.clone(), archive: kept, sha256, automatic };
+        self.ledger.fact(event).await?;
         self.ledger.settle().await;
         self.changed();
         Ok(Compression { compacted: count, remaining: self.ledger.session.messages.len(), summary, archive })
+    }
+
+    /// Finds out in the background whether the session nearly fills the context window, if it is to be compacted then.
+    pub(super) fn check_fullness(&self) {
+        let session = self.ledger.session.clone();
+        if self.tenant.auto_compact(&session.chosen) != AutoCompact::On
+            || compress::share(session.messages.len()).is_none()
+        {
+            return;
+        }
+        let (tenant, to) = (self.tenant.clone(), self.errands.0.clone());
+        tokio::spawn(async move {
+            match tenant.request_size(Some(session), Draft::default()).await {
+                // If the session was closed in the meantime, it is checked after its next work.
+                Ok(size) if size.is_nearly_full() => drop(to.send(SideRequest::NearlyFull).await),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "could not measure the next request of a session"),
+            }
+        });
+    }
+
+    pub(super) fn compact_automatically(&mut self) {
+        // A prompt that came first is answered first; its work ends with another check.
+        if let Ok(count) = self.compressible(None) {
+            self.summarize(count, None, None);
+        }
+    }
+
+    pub(super) fn log_failed_compaction(&self, made: Result<Compression, EngineError>) {
+        if let Err(error) = made {
+            tracing::warn!(session = %self.ledger.id, %error, "could not compact a session automatically");
+        }
     }
 
     /// Restores compacted messages to their place. One fact holds all of them, so either all are restored or none.
@@ -93,6 +132,6 @@ impl Actor {
 
     /// Whether the messages must not change.
     pub(super) fn is_busy(&self) -> bool {
-        self.running.is_some() || self.compressing || !self.said.is_empty()
+        self.running.is_some() || self.compressing.is_some() || !self.said.is_empty()
     }
 }

@@ -1,6 +1,6 @@
 //! Prompts: each runs at once, after the run that it interrupts, or after the queue.
 
-use super::{Actor, KEYS, MessageState, QueuedPrompt, Reply, WorkStarted};
+use super::{Actor, CompactedBy, KEYS, MessageState, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;
 use crate::domain::{Event, MOST_QUEUED, QueuedMessage, UserPrompt, When, WorkId};
 use crate::engine::model_status::ModelState;
@@ -16,13 +16,13 @@ impl Actor {
         if let Some(twin) = self.said.iter_mut().find(|twin| twin.key.is_some() && twin.key == said.key) {
             return twin.replies.append(&mut said.replies);
         }
-        let waits = self.running.is_some() || self.compressing || !self.ledger.session.queue.is_empty();
+        let waits = self.running.is_some() || self.compressing.is_some() || !self.ledger.session.queue.is_empty();
         if when == When::Next && waits {
             let QueuedPrompt { prompt, key, replies } = said;
             tell(replies, self.say_next(prompt, key).await);
             return self.go_on().await;
         }
-        if self.compressing {
+        if self.compressing == Some(CompactedBy::Person) {
             return tell(said.replies, Err(EngineError::Busy));
         }
         self.said.push_back(said);
@@ -60,6 +60,9 @@ impl Actor {
     /// Starts the next prompt: one that interrupted a run, else the first of the queue. If more interrupting ones are
     /// behind it, its run is interrupted at once, as a later prompt always does.
     pub(super) async fn go_on(&mut self) {
+        if self.compressing.is_some() {
+            return;
+        }
         while let Some(QueuedPrompt { prompt, key, replies }) = self.said.pop_front() {
             tell(replies, self.begin(prompt, key).await);
             if self.running.is_none() {
@@ -70,7 +73,7 @@ impl Actor {
             }
             return;
         }
-        if self.running.is_some() || self.compressing {
+        if self.running.is_some() {
             return;
         }
         if let Some(message) = self.next_queued() {
@@ -150,7 +153,7 @@ impl Actor {
 
     /// Runs a queued message next, and interrupts the run under way.
     pub(super) async fn send_queued(&mut self, id: &str) -> Result<(), EngineError> {
-        if self.compressing {
+        if self.compressing.is_some() {
             return Err(EngineError::Busy);
         }
         self.send_now = Some(self.queued(id)?.id);

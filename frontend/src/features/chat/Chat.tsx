@@ -17,6 +17,7 @@ import { TaintNote } from './TaintNote'
 import { type Row, Transcript } from './Transcript'
 
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
+const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
 const Queue = onDemand(() => import('@/features/queue/Queue'))
 const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
 
@@ -83,6 +84,9 @@ export function Chat(props: Props) {
         <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
       {size && size.left_out > 0 && !marked && <LeftOutNote count={size.left_out} />}
+      {sessionId && size?.nearly_full && size.left_out === 0 && size.auto_compact === 'ask' && (
+        <NearlyFullNote sessionId={sessionId} size={size} />
+      )}
       {sessionId && thread && thread.queue.length > 0 && (
         <Queue
           sessionId={sessionId}

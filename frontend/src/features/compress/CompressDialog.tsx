@@ -4,6 +4,7 @@ import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { AutoCompactChoice } from './AutoCompactChoice'
 import { Planned } from './Planned'
 import { Review } from './Review'
 import { useProposal } from './useProposal'
@@ -73,6 +74,7 @@ export default function CompressDialog({ sessionId, open, onOpenChange, onAccept
           onClose={close}
         />
       )}
+      {state.phase === 'plan' && <AutoCompactChoice sessionId={sessionId} />}
       {state.phase === 'review' && (
         <Review
           plan={state.plan}

@@ -33,6 +33,7 @@ export function canThink(models: Models, chosen: Chosen): boolean {
 
 /** Chooses a model. The choice for thinking is kept only if the new model has that switch. */
 export function withModel(models: Models, chosen: Chosen, model: string | null): Chosen {
-  const next: Chosen = { ...chosen, model }
-  return canThink(models, next) ? next : { model }
+  const { thinking, ...rest } = { ...chosen, model }
+  const next: Chosen = thinking == null ? rest : { ...rest, thinking }
+  return canThink(models, next) ? next : rest
 }

@@ -5,6 +5,13 @@ export const compress = {
     'The first {n|message|{n} messages} will be replaced by a summary. The last {kept|message stays|{kept} messages stay} unchanged. You can restore the originals from “Trash and recovery”.',
   compressTokens:
     'Next request: {before} {before|token|tokens} now, {after} without these messages, plus the summary.',
+  autoCompact: 'When the context is 80 % full',
+  autoCompactAsk: 'Ask',
+  autoCompactOn: 'Compact automatically',
+  autoCompactOff: 'Do nothing',
+  nearlyFull: 'This conversation fills {n} % of the context.',
+  compactAlways: 'Always compact automatically',
+  notNow: 'Not now',
   compressAsk: 'Generate summary',
   compressWrite: 'Write it myself',
   compressing: 'Generating a summary. Nothing has changed yet.',
