@@ -2,33 +2,54 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withMiniclaw } from './fixtures.mjs'
-import { answers, say, shot } from './harness.mjs'
+import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, shot, until } from './harness.mjs'
 
 // Empty variables count as unset.
 const NO_MODEL = { OPENAI_API_KEY: '', OPENAI_BASE_URL: '', OPENAI_MODEL: '', MINICLAW_LLM: '/none' }
 const test = withMiniclaw({ env: NO_MODEL })
 
-test('without a model the page opens the form, checks the key and answers at once', async ({ app, open }) => {
+const card = page => page.getByRole('region', { name: 'Connect a model' })
+
+// Before a model is connected below.
+for (const { look, given } of LOOKS)
+  test(`the first run is calm: ${look}`, async ({ open }) => {
+    const page = await open(given)
+    await page.getByRole('region', { name: /^(Connect a model|连接模型)$/ }).waitFor()
+    await shot(page, `first-run-${look}`)
+    assert.deepEqual(await faults(page), [])
+    const red = await page.evaluate(() => document.querySelectorAll('.text-bad, .bg-bad').length)
+    assert.equal(red, 0, 'nothing is red before anything was tried')
+  })
+
+test('without a model one card checks the key, and the first answer follows', async ({ app, open }) => {
   const page = await open()
-  const first = page.getByRole('region', { name: 'No model connected' })
-  await first.getByRole('button', { name: 'Use demo model' }).click()
+  const first = card(page)
+  await first.getByText('Try the small built-in model').click()
   await first.getByText('make model').waitFor()
+  await first.getByText('Try the small built-in model').click()
   assert.equal(await page.locator('#pane-chat ul button').count(), 3, 'the three starters are there')
   await shot(page, 'first-run')
-  await first.getByRole('button', { name: 'Connect a provider' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Connect a model' })
-  await dialog.getByLabel('Base URL').fill('http://127.0.0.1:1/v1')
-  await dialog.getByLabel(/API key/).fill('sk-typed-here')
-  await dialog.getByRole('button', { name: 'Test connection' }).click()
-  await dialog.getByRole('alert').waitFor()
-  await dialog.getByLabel('Base URL').fill(app.provider)
-  await dialog.getByRole('button', { name: 'Test connection' }).click()
-  await dialog.getByText('Connected. 1 model available.').waitFor()
+  // A key with a form of its own chooses its provider.
+  await first.getByLabel(/API key/).fill('sk-ant-typed')
+  assert.equal(await first.getByRole('button', { name: 'Anthropic' }).getAttribute('aria-pressed'), 'true')
+  await first.getByRole('button', { name: 'Other…' }).click()
+  await first.getByLabel('Base URL').fill('http://127.0.0.1:1/v1')
+  await first.getByLabel(/API key/).fill('sk-typed-here')
+  await first.getByRole('button', { name: 'Connect' }).click()
+  await first.getByRole('alert').waitFor()
+  await first.getByLabel('Base URL').fill(app.provider)
+  assert.equal(await first.getByRole('alert').count(), 0, 'the error goes when the form changes')
+  await first.getByRole('button', { name: 'Connect' }).click()
+  await first.getByText('Connected. 1 model available.').waitFor()
   await shot(page, 'connect')
-  await dialog.getByRole('button', { name: 'Use this model' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await first.getByRole('button', { name: 'Start with this model' }).click()
   await first.waitFor({ state: 'detached' })
+  await until(
+    () => composer(page).evaluate(it => it === document.activeElement),
+    yes => yes,
+    'focus',
+  )
   await say(page, 'hello')
   await answers(page).getByText('All right.').waitFor()
   assert.match(await readFile(join(app.home, '.env'), 'utf8'), /OPENAI_API_KEY='sk-typed-here'/)

@@ -31,14 +31,14 @@ it('a key is checked before it is stored, and a refusal shows beside the field',
   const key = screen.getByLabelText(/API key/)
   expect(key.getAttribute('type')).toBe('password')
   await person.type(key, 'sk-1')
-  await person.click(screen.getByRole('button', { name: 'Test connection' }))
+  await person.click(screen.getByRole('button', { name: 'Connect' }))
   expect((await screen.findByRole('alert')).textContent).toBe('The key was refused.')
-  await person.click(screen.getByRole('button', { name: 'Test connection' }))
+  await person.click(screen.getByRole('button', { name: 'Connect' }))
   const model = await screen.findByLabelText('Model')
   expect((model as HTMLInputElement).value).toBe('small')
   await person.clear(model)
   await person.type(model, 'large')
-  await person.click(screen.getByRole('button', { name: 'Use this model' }))
+  await person.click(screen.getByRole('button', { name: 'Start with this model' }))
   await vi.waitFor(() => expect(onDone).toHaveBeenCalledOnce())
   const address = 'https://api.openai.com/v1'
   expect(asked).toEqual([

@@ -131,7 +131,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
             input.current?.focus()
           }}
           blocked={blocked}
-          first={noModel && <FirstModel onConnect={openModel} />}
+          first={noModel && <FirstModel onDone={() => input.current?.focus()} />}
           model={
             model && (
               <ModelChoice

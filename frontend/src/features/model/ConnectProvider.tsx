@@ -1,23 +1,28 @@
-import { CircleCheck, KeyRound } from 'lucide-react'
+import { CircleCheck } from 'lucide-react'
 import { type FormEvent, useId, useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { useT } from '@/lib/i18n'
+import '@/lib/later'
 import { Field } from './Field'
+import { ProviderChoice } from './ProviderChoice'
+import { conversing, firstChoice, PRESETS, type Preset, presetOfKey } from './presets'
 import { useConnecting } from './useConnecting'
 
-const PRESETS = [
-  { name: 'DeepSeek', address: 'https://api.deepseek.com' },
-  { name: 'OpenAI', address: 'https://api.openai.com/v1' },
-  { name: 'Ollama', address: 'http://127.0.0.1:11434/v1' },
-] as const
+interface Props {
+  /** Class of the form, for the layout of its parent. */
+  className?: string
+  onDone: () => void
+}
 
 /**
- * Address, key and model: checked with the provider first, then stored by the server. The key is never shown again.
+ * Provider, key and model: checked with the provider first, then stored by the server. The key is never shown again.
  */
-export function ConnectProvider({ onDone }: { onDone: () => void }) {
+export function ConnectProvider({ className, onDone }: Props) {
   const t = useT()
   const id = useId()
+  /** Null: a provider that is not in the list, by its address. */
+  const [preset, setPreset] = useState<Preset | null>(PRESETS[0] ?? null)
   const [address, setAddress] = useState('')
   const [key, setKey] = useState('')
   const [model, setModel] = useState('')
@@ -25,57 +30,67 @@ export function ConnectProvider({ onDone }: { onDone: () => void }) {
     setKey('')
     onDone()
   })
-  const edit = (set: (text: string) => void) => (text: string) => {
-    set(text)
+  const url = preset?.address ?? address.trim()
+  const found = models && conversing(models)
+  const choosePreset = (chosen: Preset | null) => {
+    setPreset(chosen)
+    reset()
+  }
+  const editKey = (text: string) => {
+    setKey(text)
+    const known = presetOfKey(text)
+    if (known && preset) setPreset(known)
     reset()
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (busy) return
-    if (models) return save({ address, key, model })
-    const choose = (found: string[]) =>
-      setModel(known => (found.includes(known) ? known : (found[0] ?? known)))
-    check({ address, key }, { onSuccess: choose })
+    if (models) return save({ address: url, key, model })
+    check({ address: url, key }, { onSuccess: listed => setModel(firstChoice(conversing(listed), url)) })
   }
+  const ready = url !== '' && (preset === null || key.trim() !== '') && (!models || model.trim() !== '')
   return (
-    <form onSubmit={submit} className="mb-4 space-y-3 rounded-lg border bg-card p-3 text-[13px]">
-      <div className="flex flex-wrap items-center gap-1.5">
-        <span className="me-1 flex items-center gap-1.5 font-medium">
-          <KeyRound size={14} aria-hidden />
-          {t('providerTitle')}
-        </span>
-        {PRESETS.map(preset => (
-          <Button key={preset.name} size="small" round onClick={() => edit(setAddress)(preset.address)}>
-            {preset.name}
+    <form onSubmit={submit} className={className}>
+      <div className="space-y-3 text-[13px]">
+        <ProviderChoice chosen={preset} onChoose={choosePreset} />
+        {preset === null && (
+          <Field
+            label={t('providerAddress')}
+            value={address}
+            onChange={text => {
+              setAddress(text)
+              reset()
+            }}
+            type="url"
+          />
+        )}
+        <Field
+          label={t(preset ? 'providerKey' : 'providerKeyOptional')}
+          value={key}
+          onChange={editKey}
+          type="password"
+        />
+        {found && (
+          <div className="space-y-3">
+            <p className="flex items-center gap-1.5 text-ok text-small" role="status">
+              <CircleCheck size={14} aria-hidden />
+              {t('providerWorks', { n: found.length })}
+            </p>
+            <Field label={t('providerModel')} value={model} onChange={setModel} type="text" list={id} />
+            <datalist id={id}>
+              {found.map(name => (
+                <option key={name} value={name} />
+              ))}
+            </datalist>
+          </div>
+        )}
+        {problem && <ErrorText>{problem}</ErrorText>}
+        <div className="flex flex-wrap items-center justify-between gap-3">
+          <p className="min-w-[20ch] flex-1 text-fg-3 text-meta">{t('providerKept')}</p>
+          <Button type="submit" look="solid" disabled={busy || !ready}>
+            {t(busy ? 'providerBusy' : models ? 'providerUse' : 'providerCheck')}
           </Button>
-        ))}
-      </div>
-      <Field label={t('providerAddress')} value={address} onChange={edit(setAddress)} type="url" />
-      <Field label={t('providerKey')} value={key} onChange={edit(setKey)} type="password" />
-      {models && (
-        <div className="space-y-3">
-          <p className="flex items-center gap-1.5 text-ok text-small" role="status">
-            <CircleCheck size={14} aria-hidden />
-            {t('providerWorks', { n: models.length })}
-          </p>
-          <Field label={t('providerModel')} value={model} onChange={setModel} type="text" list={id} />
-          <datalist id={id}>
-            {models.map(name => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
         </div>
-      )}
-      {problem && <ErrorText>{problem}</ErrorText>}
-      <div className="flex items-center justify-between gap-3">
-        <p className="text-fg-3 text-meta">{t('providerKept')}</p>
-        <Button
-          type="submit"
-          look="solid"
-          disabled={busy || address.trim() === '' || (models !== null && model.trim() === '')}
-        >
-          {t(busy ? 'providerBusy' : models ? 'providerUse' : 'providerCheck')}
-        </Button>
       </div>
     </form>
   )

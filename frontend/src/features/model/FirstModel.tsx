@@ -1,37 +1,57 @@
-import { useId, useState } from 'react'
-import { Button } from '@/components/ui/Button'
+import { type ReactNode, useId } from 'react'
+import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
+import '@/lib/later'
+import { useFold } from '@/stores/folds'
+import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
 import { Way } from './Way'
 
-/** The first run without a model: the two ways to get one. */
-export default function FirstModel({ onConnect }: { onConnect: () => void }) {
+/** The first run without a model: the ways to get one, in one card. */
+export default function FirstModel({ onDone }: { onDone: () => void }) {
   const t = useT()
-  const [demo, setDemo] = useState(false)
   const id = useId()
   return (
     <section
       aria-labelledby={id}
-      className="mt-6 rounded-lg border bg-card px-4 py-3 text-start text-[13.5px]"
+      className="mt-6 rounded-[18px] border bg-card p-4 text-start text-[13.5px] shadow-(--shadow)"
     >
-      <p id={id} className="font-semibold">
-        {t('firstModel')}
-      </p>
-      <p className="mt-0.5 text-fg-2">{t('firstModelBody')}</p>
-      <div className="mt-2.5 flex flex-wrap gap-2">
-        <Button look="solid" onClick={onConnect}>
-          {t('providerTitle')}
-        </Button>
-        <Button aria-expanded={demo} onClick={() => setDemo(!demo)}>
-          {t('firstDemo')}
-        </Button>
+      <h3 id={id} className="font-semibold">
+        {t('modelConnect')}
+      </h3>
+      <p className="mt-0.5 mb-3 text-fg-2">{t('firstModelBody')}</p>
+      <ConnectProvider onDone={onDone} />
+      <div className="mt-4 border-t pt-2">
+        <OtherWay name="local" title={t('firstLocal')}>
+          <p className="text-fg-2">{t('firstLocalHow')}</p>
+        </OtherWay>
+        <OtherWay name="demo" title={t('firstDemo')}>
+          <ol className="space-y-2 text-[13px]">
+            <Way title={t('firstDemoHow')} lines={DEMO} />
+            <li className="text-fg-2">{t('firstDemoThen')}</li>
+          </ol>
+        </OtherWay>
       </div>
-      {demo && (
-        <ol className="mt-3 space-y-2 text-[13px]">
-          <Way title={t('firstDemoHow')} lines={DEMO} />
-          <li className="text-fg-2">{t('firstDemoThen')}</li>
-        </ol>
-      )}
     </section>
+  )
+}
+
+interface OtherWayProps {
+  name: string
+  title: string
+  children: ReactNode
+}
+
+function OtherWay({ name, title, children }: OtherWayProps) {
+  const [open, setOpen] = useFold(`first-${name}`, false)
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="rounded-md py-1.5 text-fg-2 hover:text-fg"
+      summary={<span className="me-auto">{title}</span>}
+    >
+      <div className="pb-2">{children}</div>
+    </Disclosure>
   )
 }

@@ -1,6 +1,7 @@
 import type { ModelStatus } from '@/api/types'
 import { Dialog } from '@/components/ui/Dialog'
 import { type Key, useT } from '@/lib/i18n'
+import '@/lib/later'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
 import { Way } from './Way'
@@ -39,7 +40,7 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
           )}
         </div>
       )}
-      <ConnectProvider onDone={() => onOpenChange(false)} />
+      <ConnectProvider className="mb-4 rounded-lg border bg-card p-3" onDone={() => onOpenChange(false)} />
       <p className="mb-3 text-[13px] text-fg-2">{t('modelHelpIntro')}</p>
       <ol className="space-y-3 text-[13px]">
         <Way title={t('modelHelpEnv')} lines="cp .env.example .env" />

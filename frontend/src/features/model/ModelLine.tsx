@@ -4,7 +4,7 @@ import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { stateOf } from './words'
 
-const DOT = { ok: 'bg-ok', busy: 'bg-accent animate-pulse', warn: 'bg-warn', bad: 'bg-bad' }
+const DOT = { ok: 'bg-ok', idle: 'bg-fg-3', busy: 'bg-accent animate-pulse', warn: 'bg-warn', bad: 'bg-bad' }
 
 interface Props {
   /** Undefined until the server has reported it; the space of its two lines is reserved. */

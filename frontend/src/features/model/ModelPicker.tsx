@@ -20,10 +20,10 @@ interface Props {
 export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Props) {
   const t = useT()
   const choice = models ? effective(models, chosen) : null
-  const standard = model.label || t('model')
   const own = choice?.kind === 'chosen'
   const gone = choice?.kind === 'gone'
   const state = stateOf(model, t)
+  const standard = model.label || (state.tone === 'idle' ? state.words : t('model'))
   const small = model.small && model.state === 'ready'
   const note = gone
     ? t('modelGone')
@@ -31,7 +31,7 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
       ? null
       : small
         ? t('modelSmallShort')
-        : state.tone === 'ok'
+        : state.tone === 'ok' || state.tone === 'idle'
           ? null
           : state.words
   const bad = gone || (!own && state.tone === 'bad')

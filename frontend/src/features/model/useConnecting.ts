@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { checkProvider, connectProvider } from '@/api/endpoints'
 import { patchModel } from '@/api/queries'
 import { t } from '@/lib/i18n'
+import '@/lib/later'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 

@@ -1,13 +1,14 @@
 import type { ModelStatus } from '@/api/types'
 import type { Key, Translate } from '@/lib/i18n'
 
-export type Tone = 'ok' | 'busy' | 'warn' | 'bad'
+export type Tone = 'ok' | 'busy' | 'idle' | 'warn' | 'bad'
 
 /** The state of the model as text, with its severity. */
 export function stateOf(model: ModelStatus, t: Translate): { words: string; tone: Tone } {
   switch (model.state) {
     case 'none':
-      return { words: t('modelNone'), tone: 'bad' }
+      // Nothing was tried yet, so nothing is wrong.
+      return { words: t('modelNone'), tone: 'idle' }
     case 'missing':
       return { words: t('modelMissing'), tone: 'bad' }
     case 'failed':

@@ -1,5 +1,6 @@
 import { choose } from './choose'
 import { compress } from './compress'
+import { connect } from './connect'
 import { editor } from './editor'
 import { playground } from './playground'
 import { queue } from './queue'
@@ -13,6 +14,7 @@ export const later = {
   ...recovery,
   ...choose,
   ...compress,
+  ...connect,
   ...editor,
   ...playground,
   ...queue,

@@ -4,6 +4,7 @@ import { attach } from './attach'
 import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
+import { connect } from './connect'
 import { context } from './context'
 import { editor } from './editor'
 import { files } from './files'
@@ -29,6 +30,7 @@ export const zh: Record<keyof Words, string> = {
   ...recovery,
   ...choose,
   ...compress,
+  ...connect,
   ...context,
   ...model,
   ...chat,

@@ -1,0 +1,31 @@
+/** Connecting a provider, and the first run without a model. */
+export const connect = {
+  modelHelpIntro: 'To set up a model by hand, edit .env and restart:',
+  modelHelpEnv: 'Copy the example settings file',
+  modelHelpDeepseek: 'DeepSeek: set the API key in .env',
+  modelHelpOpenai: 'OpenAI or any OpenAI-compatible provider: set the API key and base URL in .env',
+  modelHelpOllama: 'Ollama on this machine: start it and pull a model. miniclaw detects it automatically.',
+  modelHelpRestart: 'Restart miniclaw',
+  modelWindow: 'Context window: {n} {n|token|tokens}',
+  providerAddress: 'Base URL',
+  providerKey: 'API key',
+  providerModel: 'Model',
+  providerCheck: 'Connect',
+  providerWorks: 'Connected. {n} {n|model|models} available.',
+  providerUse: 'Start with this model',
+  providerBusy: 'Please wait…',
+  providerKept: 'Your key is stored in .env on this server. It’s never shown again.',
+  providerDone: '{model} is now the default model.',
+  modelHelpDemo: 'No provider: try the small built-in model (1.1 GB)',
+  firstModelBody: 'Choose your provider and paste an API key. No restart needed.',
+  firstDemo: 'Try the small built-in model',
+  firstDemoHow: 'It isn’t installed yet (1.1 GB). In the miniclaw source folder, run',
+  firstDemoThen:
+    'Then restart miniclaw. It’s slow and often wrong: fine for a first look, not for real work.',
+  provider: 'Provider',
+  providerOther: 'Other…',
+  providerKeyOptional: 'API key (optional for local servers)',
+  firstLocal: 'Use a model on this computer',
+  firstLocalHow:
+    'Start Ollama or LM Studio and load a model, then restart miniclaw: it finds them by itself. For any other local server, choose “Other…” and enter its base URL.',
+}

@@ -1,0 +1,31 @@
+import type { connect as en } from '../en/connect'
+
+export const connect: Record<keyof typeof en, string> = {
+  modelHelpIntro: '如需手动设置模型，请编辑 .env 并重启：',
+  modelHelpEnv: '复制示例设置文件',
+  modelHelpDeepseek: 'DeepSeek：在 .env 中设置 API 密钥',
+  modelHelpOpenai: 'OpenAI 或任何兼容 OpenAI 的服务商：在 .env 中设置 API 密钥和基础 URL',
+  modelHelpOllama: '本机 Ollama：启动并拉取模型，miniclaw 会自动检测。',
+  modelHelpRestart: '重启 miniclaw',
+  modelWindow: '上下文窗口：{n} 词元',
+  providerAddress: '基础 URL',
+  providerKey: 'API 密钥',
+  providerModel: '模型',
+  providerCheck: '连接',
+  providerWorks: '已连接，{n} 个模型可用。',
+  providerUse: '使用此模型开始',
+  providerBusy: '请稍候…',
+  providerKept: '密钥存储在此服务器的 .env 中，不会再次显示。',
+  providerDone: '{model} 已设为默认模型。',
+  modelHelpDemo: '没有服务商：试用内置小模型（1.1 GB）',
+  firstModelBody: '选择服务商并粘贴 API 密钥，无需重启。',
+  firstDemo: '试用内置小模型',
+  firstDemoHow: '尚未安装（1.1 GB）。请在 miniclaw 源码文件夹中运行',
+  firstDemoThen: '然后重启 miniclaw。演示模型速度慢且容易出错，仅适合初步体验。',
+  provider: '服务商',
+  providerOther: '其他…',
+  providerKeyOptional: 'API 密钥（本地服务器可不填）',
+  firstLocal: '使用本机模型',
+  firstLocalHow:
+    '启动 Ollama 或 LM Studio 并加载模型，然后重启 miniclaw，即可自动检测。使用其他本地服务器时，请选择“其他…”并填写基础 URL。',
+}
