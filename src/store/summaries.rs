@@ -1,6 +1,7 @@
 //! The list of sessions: a summary of each, read from the beginning of its file.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use super::home::Home;
 use super::session_file;
 use super::sessions::file_name;
 use crate::clock;
-use crate::domain::{Outcome, Session, SessionId, Usage};
+use crate::domain::{Outcome, Session, SessionId, Usage, Work};
 
 /// The summary of a session for a list.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -23,7 +24,7 @@ pub struct SessionSummary {
     pub created_at: f64,
     pub updated_at: f64,
     pub message_count: usize,
-    /// Input and output tokens of all works, as counted by the providers.
+    /// Input and output tokens of all works, also of those in branches, as counted by the providers.
     pub tokens: u64,
     /// Whether the last work failed.
     pub failed: bool,
@@ -52,7 +53,7 @@ impl SessionSummary {
             created_at: session.created_at,
             updated_at: session.updated_at,
             message_count: session.messages.len(),
-            tokens: Usage::total_of(session.works.iter().map(|work| &work.usage)),
+            tokens: Usage::total_of(all_works(session).map(|work| &work.usage)),
             failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
         }
     }
@@ -70,6 +71,20 @@ struct Head {
     #[serde(default)]
     updated_at: f64,
     messages: Messages,
+    #[serde(default)]
+    works: Vec<WorkHead>,
+    #[serde(default)]
+    branches: Vec<BranchHead>,
+}
+
+impl Head {
+    fn all_works(&self) -> impl Iterator<Item = &WorkHead> {
+        self.works.iter().chain(self.branches.iter().flat_map(|branch| &branch.works))
+    }
+}
+
+#[derive(Deserialize)]
+struct BranchHead {
     #[serde(default)]
     works: Vec<WorkHead>,
 }
@@ -110,6 +125,7 @@ impl Home {
     fn summary(&self, id: &SessionId, in_memory: &HashSet<SessionId>) -> Result<Option<SessionSummary>, StoreError> {
         let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
         if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
+            let tokens = Usage::total_of(head.all_works().map(|work| &work.usage));
             return Ok(Some(SessionSummary {
                 id: id.to_string(),
                 title: head.title,
@@ -117,7 +133,7 @@ impl Home {
                 created_at: head.created_at,
                 updated_at: head.updated_at,
                 message_count: head.messages.count,
-                tokens: Usage::total_of(head.works.iter().map(|work| &work.usage)),
+                tokens,
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }
@@ -128,6 +144,11 @@ impl Home {
             Err(reason) => self.quarantine(&file_name(id), reason.to_string()).map(|()| None),
         }
     }
+}
+
+/// Returns the works of a session, then those of its branches.
+fn all_works(session: &Session) -> impl Iterator<Item = &Arc<Work>> {
+    session.works.iter().chain(session.branches.iter().flat_map(|branch| &branch.works))
 }
 
 fn failed(outcome: Option<&Outcome>) -> bool {

@@ -373,4 +373,11 @@ async fn usage_is_per_day_and_model_and_branches_count_once() {
     };
     assert_eq!((tokens("new"), tokens("one"), tokens("branch")), (json!(2), json!(1070), json!(1010)));
     assert_eq!(server.get("/api/usage").await.ok()["days"].as_array().unwrap().len(), 3);
+
+    let asked = server.get("/api/sessions/new/history").await.ok()["messages"][0]["id"].clone();
+    server.post("/api/sessions/new/rewind", json!({"message_id": asked})).await.ok();
+    server.chat("new", "hello").await;
+    server.settled("new").await;
+    let list = server.get("/api/sessions").await.ok();
+    assert_eq!(list["sessions"][0]["tokens"], 4, "the branch that was put aside counts: {list}");
 }
