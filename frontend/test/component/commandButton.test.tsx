@@ -79,7 +79,7 @@ it('a menu offers only enabled commands, for its own session', async () => {
   const item = <CommandMenuItem command="compress" icon={null} />
   const { rerender } = render(menu(item))
   await userEvent.click(screen.getByText('more'))
-  expect(screen.getByRole('menu').textContent).toBe('')
+  expect((await screen.findByRole('menu')).textContent).toBe('')
   rerender(menu(<ForSession sessionId="s1">{item}</ForSession>))
   fireEvent.click(screen.getByRole('menuitem', { name: t('compress') }))
   expect(useUi.getState().dialog?.name).toBe('compress')

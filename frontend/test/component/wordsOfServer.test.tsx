@@ -120,6 +120,6 @@ it('the source of a model is translated, except for file names', async () => {
     </main>,
   )
   await userEvent.setup().click(screen.getByRole('button'))
-  const shown = screen.getAllByRole('menuitemcheckbox').map(item => item.lastChild?.textContent)
+  const shown = (await screen.findAllByRole('menuitemcheckbox')).map(item => item.lastChild?.textContent)
   expect(shown.slice(1)).toEqual(['环境变量', '.env', 'config.yml', '在本机检测到', 'the moon'])
 })

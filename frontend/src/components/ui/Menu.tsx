@@ -1,57 +1,77 @@
-import { DropdownMenu } from 'radix-ui'
-import type { ReactNode } from 'react'
-import { cn } from '@/lib/cn'
+import {
+  type ComponentProps,
+  cloneElement,
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactElement,
+  type ReactNode,
+  use,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react'
+import { whenIdle } from '@/lib/idle'
+import { onDemand } from '../onDemand'
+import { ItemView, type MenuItemProps } from './menuParts'
+
+const MenuPanel = onDemand(() => import('./MenuPanel'))
 
 interface MenuProps {
-  trigger: ReactNode
+  /** A button without handlers of its own. */
+  trigger: ReactElement<ComponentProps<'button'>>
   /** The edge of the trigger that the menu is aligned with. */
   align?: 'start' | 'end'
   children: ReactNode
 }
 
+/** A button and its menu. The menu is loaded when the page is idle; if it is opened before, it opens when it is there. */
 export function Menu({ trigger, align = 'end', children }: MenuProps) {
+  const [openedBy, setOpenedBy] = useState<'key' | 'pointer' | null>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  const id = useId()
+  const open = openedBy !== null
+  useEffect(() => whenIdle(MenuPanel.preload), [])
+  const onPointerDown = (event: PointerEvent) => {
+    if (event.button !== 0 || event.ctrlKey) return
+    if (!open) event.preventDefault()
+    setOpenedBy(open ? null : 'pointer')
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') setOpenedBy(null)
+    if (!['Enter', ' ', 'ArrowDown'].includes(event.key)) return
+    event.preventDefault()
+    setOpenedBy(open && event.key !== 'ArrowDown' ? null : 'key')
+  }
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      {/* Inside the landmark, so that a screen reader that navigates by landmarks reaches it. */}
-      <DropdownMenu.Portal container={document.querySelector('main')}>
-        <DropdownMenu.Content
+    <>
+      {cloneElement(trigger, {
+        ref: button,
+        id: `${id}trigger`,
+        'aria-haspopup': 'menu',
+        'aria-expanded': open,
+        'aria-controls': open ? id : undefined,
+        onPointerEnter: MenuPanel.preload,
+        onFocus: MenuPanel.preload,
+        onPointerDown,
+        onKeyDown,
+      })}
+      {open && (
+        <MenuPanel
+          id={id}
+          trigger={button}
           align={align}
-          sideOffset={4}
-          collisionPadding={8}
-          className="floating z-50 min-w-40 rounded-lg p-1"
+          byKey={openedBy === 'key'}
+          onClose={() => setOpenedBy(null)}
         >
           {children}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+        </MenuPanel>
+      )}
+    </>
   )
 }
 
-interface ItemProps {
-  icon: ReactNode
-  onSelect: () => void
-  danger?: boolean
-  /** Set for one of several choices: whether it is the current one. */
-  checked?: boolean
-  children: ReactNode
-}
-
-export function MenuItem({ icon, onSelect, danger, checked, children }: ItemProps) {
-  const className = cn(
-    'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] outline-none data-highlighted:bg-sel pointer-coarse:py-2.5',
-    danger && 'text-bad',
-    checked && 'font-semibold text-accent',
-  )
-  return checked === undefined ? (
-    <DropdownMenu.Item className={className} onSelect={onSelect}>
-      {icon}
-      {children}
-    </DropdownMenu.Item>
-  ) : (
-    <DropdownMenu.CheckboxItem className={className} checked={checked} onSelect={onSelect}>
-      {icon}
-      {children}
-    </DropdownMenu.CheckboxItem>
-  )
+export function MenuItem(props: MenuItemProps) {
+  const Item = use(ItemView)
+  return Item && <Item {...props} />
 }
