@@ -33,5 +33,5 @@ it('the tokens of an edited summary are estimated from the plan', () => {
 
 it('an added item goes on a line of its own', () => {
   expect(withAdded(' ', 'a.md')).toBe('a.md')
-  expect(withAdded('Done.\n', 'a.md')).toBe('Done.\na.md')
+  expect(withAdded('Done.\n', 'a.md')).toBe('Done.\n\na.md')
 })

@@ -52,6 +52,6 @@ export function tokensWith(summary: string, plan: CompressionPlan): number {
   return plan.tokens_without + Math.round(wide * GUESS.wide + (summary.length - wide) * GUESS.other)
 }
 
-/** Appends a text to the summary. */
+/** Appends a text to the summary as a paragraph of its own, so that it does not continue a list. */
 export const withAdded = (summary: string, text: string): string =>
-  summary.trim() === '' ? text : `${summary.trimEnd()}\n${text}`
+  summary.trim() === '' ? text : `${summary.trimEnd()}\n\n${text}`
