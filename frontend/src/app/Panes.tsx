@@ -3,7 +3,6 @@ import { useShallow } from 'zustand/react/shallow'
 import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
 import { PanePending } from '@/components/PanePending'
-import { Sheet } from '@/components/ui/Sheet'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
@@ -15,6 +14,7 @@ import { SafetyBanners } from './SafetyBanners'
 import { PaneSplitter, SizedPane } from './SizedPane'
 import { useRun } from './useCommand'
 
+const Sheet = onDemand(() => import('@/components/ui/Sheet'))
 const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
 
 /** CSS classes that divide the width between the middle and the right pane. */
@@ -104,13 +104,11 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
         </main>
         {narrow && <BottomBar pane={ui.pane} page={page} onPane={pane => set({ pane })} />}
       </div>
-      <Sheet
-        open={width === 'medium' && ui.sheetOpen}
-        onOpenChange={sheetOpen => set({ sheetOpen })}
-        title={t(panel.title)}
-      >
-        <RightPanel {...panel} />
-      </Sheet>
+      {width === 'medium' && (
+        <Sheet open={ui.sheetOpen} onOpenChange={sheetOpen => set({ sheetOpen })} title={t(panel.title)}>
+          <RightPanel {...panel} />
+        </Sheet>
+      )}
     </>
   )
 }

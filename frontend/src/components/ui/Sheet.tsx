@@ -9,7 +9,7 @@ interface Props {
 }
 
 /** A pane that slides over the page from the right. */
-export function Sheet({ open, onOpenChange, title, children }: Props) {
+export default function Sheet({ open, onOpenChange, title, children }: Props) {
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
