@@ -54,6 +54,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::compress::compression, sessions::compress::compress))
         .routes(routes!(chat::approvals::list))
         .routes(routes!(chat::approvals::answer))
+        .routes(routes!(chat::approvals::hold))
         .routes(routes!(chat::approvals::rules))
         .routes(routes!(chat::approvals::remove_rule))
         .routes(routes!(files::file::read, files::file::save, files::moving::delete))

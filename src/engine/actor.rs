@@ -242,6 +242,7 @@ impl Actor {
             Command::SendQueued { id, reply } => drop(reply.send(self.send_queued(&id).await)),
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
+            Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),

@@ -94,6 +94,13 @@ impl Approvals {
         known.waiting.push(approval.clone());
     }
 
+    pub(super) fn held(&self, id: &str, expires_at: f64) {
+        let mut known = self.known();
+        if let Some(approval) = known.waiting.iter_mut().find(|approval| approval.id == id) {
+            approval.expires_at = expires_at;
+        }
+    }
+
     pub(super) fn answered(&self, id: &str, decision: Decision) {
         let mut known = self.known();
         known.waiting.retain(|approval| approval.id != id);

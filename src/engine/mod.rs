@@ -251,6 +251,13 @@ impl Engine {
         self.ask(&session, IfMissing::Fail, command).await
     }
 
+    /// Starts the time to answer a question again, because a person has the page in front of them. Returns when it
+    /// expires, in Unix seconds.
+    pub async fn hold_approval(&self, id: &str) -> Result<f64, EngineError> {
+        let session = self.tenant.approvals.session_of(id)?;
+        self.ask(&session, IfMissing::Fail, |reply| Command::Hold { id: id.to_owned(), reply }).await
+    }
+
     /// Undoes the changes that a call made to files, or redoes them.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await

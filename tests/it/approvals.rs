@@ -115,6 +115,50 @@ async fn unanswered_question_expires_and_nothing_runs() {
 }
 
 #[tokio::test]
+async fn held_question_expires_only_after_the_last_hold() {
+    let world = asking([run("touch ran.txt")]).await;
+    world.write("config.yml", format!("{ASKING}approvals: {{timeout_seconds: 2}}\n"));
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    let id = asked["id"].as_str().unwrap().to_owned();
+    let first = asked["expires_at"].as_f64().unwrap();
+    // Holds it until well after the time at which it would have expired.
+    let mut expires_at = first;
+    while expires_at < first + 2.5 {
+        let held = server.hold(&id).await.ok()["expires_at"].as_f64().unwrap();
+        assert!(held >= expires_at, "{held} {expires_at}");
+        assert_eq!(server.waiting(1).await[0]["expires_at"].as_f64(), Some(held), "every tab sees the new time");
+        expires_at = held;
+    }
+    let frames = stream.rest().await;
+    let result = frames.iter().find(|frame| frame.is("approval_result")).expect("a result");
+    assert_eq!(result.data["decision"], "expired", "nobody holds it any more");
+    assert!(!world.path("scratch/ran.txt").exists());
+    assert_eq!(server.hold(&id).await.refused(), (409, "expired".to_owned()));
+    assert_eq!(server.hold("other").await.refused(), (404, "not_found".to_owned()));
+}
+
+#[tokio::test]
+async fn only_the_page_holds_a_question_and_holding_decides_nothing() {
+    let world = asking([run("touch ran.txt")]).await;
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    let id = asked["id"].as_str().unwrap();
+    let without = server.post(&format!("/api/approvals/{id}/hold"), json!({})).await;
+    assert_eq!(without.refused(), (403, "no_secret".to_owned()));
+    server.hold(id).await.ok();
+    let waiting = server.waiting(1).await.remove(0);
+    assert_eq!((&waiting["id"], &waiting["hash"]), (&asked["id"], &asked["hash"]));
+    assert!(!world.path("scratch/ran.txt").exists());
+    server.decide(&asked, "approve").await;
+    stream.rest().await;
+    assert!(world.path("scratch/ran.txt").exists());
+    assert_eq!(server.hold(id).await.refused(), (409, "already_answered".to_owned()));
+}
+
+#[tokio::test]
 async fn edited_arguments_run_and_are_recorded() {
     let world = asking([run("echo theirs > ran.txt")]).await;
     let server = world.serve().await;

@@ -327,8 +327,18 @@ impl Server<'_> {
         let (_, rest) = page.split_once("name=\"miniclaw-secret\" content=\"").expect("the page has its secret");
         let secret = rest.split('"').next().expect("an end").to_owned();
         assert_eq!(secret.len(), 64, "256 bits in hexadecimal");
-        self.world.secrets.lock().unwrap_or_else(PoisonError::into_inner).push(secret.clone());
+        let mut secrets = self.world.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !secrets.contains(&secret) {
+            secrets.push(secret.clone());
+        }
         secret
+    }
+
+    /// Keeps an approval open as the page does while a person has it in front of them.
+    pub async fn hold(&self, id: &str) -> Answer {
+        let secret = self.secret().await;
+        let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
+        self.send("POST", &format!("/api/approvals/{id}/hold"), &headers, b"").await
     }
 
     /// Answers an approval as the page does.

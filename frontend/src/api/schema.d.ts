@@ -78,6 +78,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals/{id}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keeps an approval open, because a person has the page in front of them.
+         * @description Its time to answer starts again with every such request; it expires after the last one as it would without any.
+         *     Requires the page's secret.
+         */
+        post: operations["approvals_hold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/chat": {
         parameters: {
             query?: never;
@@ -1964,6 +1985,13 @@ export interface components {
         };
         /** @enum {string} */
         HealthWord: "ok" | "degraded";
+        Held: {
+            /**
+             * Format: double
+             * @description When it expires unless it is held or answered before. Unix seconds.
+             */
+            expires_at: number;
+        };
         History: {
             session_id: string;
             title: string;
@@ -3304,6 +3332,54 @@ export interface operations {
                 };
             };
             /** @description already_answered, expired, hash_differs or never_always */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    approvals_hold: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Held"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description already_answered or expired */
             409: {
                 headers: {
                     [name: string]: unknown;

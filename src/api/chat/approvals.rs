@@ -49,6 +49,12 @@ pub struct AnswerGiven {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
+pub struct Held {
+    /// When it expires unless it is held or answered before. Unix seconds.
+    expires_at: f64,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct AlwaysRule {
     id: String,
     tool: String,
@@ -102,6 +108,19 @@ pub async fn answer(
     };
     let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))
+}
+
+/// Keeps an approval open, because a person has the page in front of them.
+///
+/// Its time to answer starts again with every such request; it expires after the last one as it would without any.
+/// Requires the page's secret.
+#[utoipa::path(post, path = "/api/approvals/{id}/hold", tag = "approvals",
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Held), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "already_answered or expired", body = ErrorBody)))]
+pub async fn hold(caller: Caller, Path(id): Path<String>) -> Result<Json<Held>, ApiError> {
+    caller.require_page()?;
+    Ok(Json(Held { expires_at: caller.engine.hold_approval(&id).await? }))
 }
 
 /// Lists the calls that are always allowed.

@@ -20,11 +20,7 @@ impl Actor {
         shown: &str,
         wish: ApprovalResponse,
     ) -> Result<ApprovalAnswer, EngineError> {
-        let approval = self.waiting(id)?;
-        if self.timers.is_over(id) {
-            self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await?;
-            return Err(AnswerRefused::Expired.into());
-        }
+        let approval = self.in_time(id).await?;
         if shown != approval.hash {
             return Err(AnswerRefused::HashDiffers.into());
         }
@@ -47,6 +43,26 @@ impl Actor {
         };
         self.decide(&approval, answer.clone()).await?;
         Ok(answer)
+    }
+
+    /// Starts the time to answer a question again, and returns when it expires, in Unix seconds.
+    pub(super) async fn hold(&mut self, id: &str) -> Result<f64, EngineError> {
+        self.in_time(id).await?;
+        let timeout = self.tenant.policy.timeout;
+        let expires_at = clock::now() + timeout.as_secs_f64();
+        self.timers.put(id, Instant::now() + timeout);
+        self.tenant.approvals.held(id, expires_at);
+        Ok(expires_at)
+    }
+
+    /// Returns an open question. One whose time is over expires now, even if its timer has not been served yet.
+    async fn in_time(&mut self, id: &str) -> Result<Approval, EngineError> {
+        let approval = self.waiting(id)?;
+        if self.timers.is_over(id) {
+            self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await?;
+            return Err(AnswerRefused::Expired.into());
+        }
+        Ok(approval)
     }
 
     fn waiting(&self, id: &str) -> Result<Approval, AnswerRefused> {

@@ -46,6 +46,11 @@ pub enum Command {
         wish: ApprovalResponse,
         reply: Reply<ApprovalAnswer>,
     },
+    /// Starts the time to answer a question again.
+    Hold {
+        id: String,
+        reply: Reply<f64>,
+    },
     /// Undoes the changes that a call made to files, or redoes them.
     Undo {
         call_id: String,
