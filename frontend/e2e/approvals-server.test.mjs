@@ -31,7 +31,7 @@ const test = withMiniclaw({
   prepare: app => writeFile(join(app.home, 'memory/MEMORY.md'), '# Memory\n\nAda likes tea.\n'),
 })
 
-const card = page => page.getByRole('group', { name: /miniclaw wants/ })
+const card = page => page.getByRole('group', { name: /^Approval needed/ })
 const button = (page, name) => card(page).getByRole('button', { name, exact: true })
 const memory = app => readFile(join(app.home, 'memory/MEMORY.md'), 'utf8')
 async function openStep(page, tool) {
@@ -60,7 +60,7 @@ test('in Chinese the page explains approvals and failures in Chinese', async ({ 
   const message = page.getByRole('textbox', { name: '消息', exact: true })
   await message.fill('in chinese')
   await message.press('Enter')
-  const zhCard = page.getByRole('group', { name: 'miniclaw 请求运行命令' })
+  const zhCard = page.getByRole('group', { name: '需要批准：运行命令' })
   await zhCard.getByText('此操作需要批准。').waitFor()
   assert.equal(await zhCard.getByText(/Running commands/).count(), 0)
   await shot(page, 'approval-zh')

@@ -7,7 +7,7 @@ import { answers, composer, openCalls, say, settled, shot, until } from './harne
 
 const test = withMiniclaw()
 
-const card = page => page.getByRole('group', { name: /miniclaw wants/ })
+const card = page => page.getByRole('group', { name: /^Approval needed/ })
 const row = page => page.locator('#pane-left [aria-current=page]')
 
 /** Waits until the whole card is visible, or its end if the card is taller than the view. */
@@ -191,7 +191,7 @@ test('a file change shows as a full diff', async ({ open }) => {
       diff: '--- a/memory/MEMORY.md\n+++ b/memory/MEMORY.md\n@@ -1,2 +1,2 @@\n # Memory\n-Tea\n+Co\u200bffee <img src=x onerror=alert(1)>\n',
     },
   })
-  await page.getByRole('group', { name: 'miniclaw wants to change memory/MEMORY.md' }).waitFor()
+  await page.getByRole('group', { name: 'Approval needed: Change memory/MEMORY.md' }).waitFor()
   const diff = page.getByRole('group', { name: 'Changes to memory/MEMORY.md' })
   await diff.getByText('\\u200b').waitFor()
   assert.match(await diff.textContent(), /Co\\u200bffee <img src=x onerror=alert\(1\)>/)

@@ -34,7 +34,7 @@ const test = withCanary(canary => ({
 test('hostile text is harmless in an approval and its outcome', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await say(page, 'may you')
-  const cards = page.getByRole('group', { name: /miniclaw wants/ })
+  const cards = page.getByRole('group', { name: /^Approval needed/ })
   await until(
     () => cards.count(),
     count => count === 3,

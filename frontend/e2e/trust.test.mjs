@@ -53,7 +53,7 @@ const test = withMiniclaw({
 })
 
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
-const cards = page => page.getByRole('group', { name: /miniclaw wants/ })
+const cards = page => page.getByRole('group', { name: /^Approval needed/ })
 const banner = page => inspector(page).getByRole('status').filter({ hasText: 'Until you trust it' })
 const untrusted = async app => (await ask(app, '/api/skills')).untrusted.map(file => file.path)
 

@@ -120,6 +120,9 @@ export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
   asPage(header =>
     api.POST('/api/approvals/{id}', { params: { ...of(id), header }, body: { ...answer, hash } }),
   )
+/** Starts the time to answer a pending call again. */
+export const holdApproval = (id: string) =>
+  asPage(header => api.POST('/api/approvals/{id}/hold', { params: { ...of(id), header } }))
 export const listAlways = () => dataOf(api.GET('/api/approvals/always')).then(r => r.rules)
 export const removeAlways = (id: string) =>
   asPage(header => api.DELETE('/api/approvals/always/{id}', { params: { ...of(id), header } }))

@@ -161,6 +161,8 @@ const editApprovals = (edit: (list: Approval[]) => Approval[]): void => {
 }
 export const putApproval = (approval: Approval): void =>
   editApprovals(list => [...list.filter(other => other.id !== approval.id), approval])
+export const extendApproval = (id: string, expires_at: number): void =>
+  editApprovals(list => list.map(one => (one.id === id ? { ...one, expires_at } : one)))
 export const dropApproval = (id: string): void =>
   editApprovals(list => list.filter(approval => approval.id !== id))
 

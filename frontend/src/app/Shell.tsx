@@ -1,5 +1,7 @@
 import { useMemo, useRef } from 'react'
 import { useLocation, useRouter } from 'wouter'
+import { useApprovals } from '@/api/queries'
+import { onDemand } from '@/components/onDemand'
 import { Toasts } from '@/components/ui/Toasts'
 import { useWidth } from '@/lib/useMedia'
 import { CommandProvider } from './commandContext'
@@ -12,6 +14,8 @@ import { useFileAddress } from './useFileAddress'
 import { usePlace } from './usePlace'
 import { useShortcuts } from './useShortcuts'
 import { useWindowTitle } from './useWindowTitle'
+
+const Attention = onDemand(() => import('@/features/approvals/Attention'))
 
 /** The page: what its address names, and the context in which its commands run. */
 export function Shell() {
@@ -26,6 +30,7 @@ export function Shell() {
   useFileAddress()
   usePlace(place, path)
   useWindowTitle(place)
+  const asked = (useApprovals().data?.length ?? 0) > 0
   return (
     <CommandProvider value={context}>
       <Panes place={place} width={width} input={input} />
@@ -33,6 +38,7 @@ export function Shell() {
       <Toasts />
       <SignInGate />
       <StatusRegion />
+      {asked && <Attention />}
     </CommandProvider>
   )
 }

@@ -1,9 +1,10 @@
-import { act, render, screen, waitFor } from '@testing-library/react'
+import { act, render, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { ApprovalCard } from '@/features/approvals/ApprovalCard'
+import { setHeld } from '@/features/approvals/held'
 import { AlwaysRules } from '@/features/settings/AlwaysRules'
 import { setLang } from '@/lib/i18n'
 import { useAnnouncer } from '@/stores/announcer'
@@ -34,7 +35,7 @@ function show(asked: Approval = approval(), focus = false) {
   )
   return given
 }
-const card = () => screen.getByRole('group', { name: /miniclaw wants/ })
+const card = () => screen.getByRole('group', { name: /^Approval needed/ })
 const read = () => act(() => vi.advanceTimersByTime(1000))
 
 describe('the card of a pending call', () => {
@@ -43,6 +44,29 @@ describe('the card of a pending call', () => {
     expect(card().textContent).toContain('rm\\u202e -rf x')
     expect(card().textContent).toContain('in scratch/ · network access · sandbox: strict')
     expect(card().textContent).toContain('Commands ask.')
+  })
+
+  it('says first what it is, and names its risks', () => {
+    const shown = { command: 'curl x', cwd: 'scratch/', network: true, level: 'off', reads: ['knowledge'] }
+    show(approval({ shown, because: { code: 'network', text_from: 'page', file: 'https://a.example' } }))
+    expect(screen.getByRole('heading').textContent).toBe('Run a command')
+    const risks = within(screen.getByRole('list', { name: 'Risks' })).getAllByRole('listitem')
+    expect(risks.map(risk => risk.textContent)).toEqual([
+      ...['Outside the sandbox', 'Untrusted content', 'Network access', 'Reads your documents'],
+    ])
+  })
+
+  it('names no risk where the server reports none', () => {
+    show()
+    expect(screen.queryByRole('list', { name: 'Risks' })).toBeNull()
+  })
+
+  it('shows JSON indented, and code with its line breaks', () => {
+    const shown = { command: '{"a":[1,2]}', cwd: '', network: false, level: '' }
+    show(approval({ tool: 'mcp_x', effect: 'write', shown }))
+    expect(screen.getByRole('figure').querySelector('pre')?.textContent).toBe(
+      JSON.stringify({ a: [1, 2] }, null, 2),
+    )
   })
 
   it('says that the call reads documents', () => {
@@ -157,6 +181,16 @@ describe('the card of a pending call', () => {
     expect(useAnnouncer.getState().text).toBe('')
     act(() => vi.advanceTimersByTime(6_000))
     expect(useAnnouncer.getState().text).toBe('Approval for terminal: 30 seconds left')
+  })
+
+  it('says that time stands still while the page holds the request', () => {
+    show(approval())
+    expect(screen.getByRole('timer')).toBeTruthy()
+    act(() => setHeld(['p1']))
+    expect(screen.queryByRole('timer')).toBeNull()
+    expect(card().textContent).toContain('Waits while you’re here')
+    act(() => setHeld([]))
+    expect(screen.getByRole('timer')).toBeTruthy()
   })
 
   it('says why an answer was refused', async () => {

@@ -1,9 +1,11 @@
 import { render, screen } from '@testing-library/react'
 import { expect, test } from 'vitest'
 import type { Approval, Frame } from '@/api/types'
+import { kindOf } from '@/features/approvals/kinds'
 import { SegmentView } from '@/features/chat/segments/SegmentView'
 import { ToolStep } from '@/features/chat/ToolStep'
 import { rendererOfTool } from '@/features/chat/tools'
+import { codeIn } from '@/features/chat/tools/codeIn'
 import { defaultTool } from '@/features/chat/tools/defaultTool'
 import { t } from '@/lib/i18n'
 import { advance } from '@/thread/advance'
@@ -51,21 +53,38 @@ test('a step with a status of a newer server is shown as done', () => {
 })
 
 test.each([
-  [{ tool: 'terminal', shown: { command: 'make' } }, t('approvalRun')],
-  [{ tool: 'delete_file', shown: { path: 'memory/a.md' } }, t('approvalDelete', { path: 'memory/a.md' })],
-  [{ tool: 'write_file', shown: { path: 'memory/a.md' } }, t('approvalWrite', { path: 'memory/a.md' })],
-  [{ tool: 'python', shown: {}, effect: 'execute' as const }, t('approvalCode')],
-  [{ tool: 'fetch', shown: {}, effect: 'network' as const }, t('approvalNetwork')],
-  [{ tool: 'mcp_x', shown: {}, effect: 'write' as const }, t('approvalUse', { tool: 'mcp_x' })],
+  [{ tool: 'terminal', shown: { command: 'make' } }, 'Run a command'],
+  [{ tool: 'python_repl', shown: {} }, 'Run Python code'],
+  [{ tool: 'fetch_url', shown: {} }, 'Fetch a web page'],
+  [{ tool: 'delete_file', shown: { path: 'memory/a.md' } }, 'Delete memory/a.md'],
+  [{ tool: 'write_file', shown: { path: 'memory/a.md', diff: '@@\n+a\n' } }, 'Create memory/a.md'],
+  [
+    { tool: 'write_file', shown: { path: 'memory/a.md', diff: '@@\n+a\n', before: '0' } },
+    'Change memory/a.md',
+  ],
+  [{ tool: 'python', shown: {}, effect: 'execute' as const }, 'Run code'],
+  [{ tool: 'fetch', shown: {}, effect: 'network' as const }, 'Access the network'],
+  [{ tool: 'mcp_x', shown: {}, effect: 'write' as const }, 'Use mcp_x'],
 ])('a pending call of %o has a title', (over, title) => {
   const asked = { ...approval(), ...over } as Approval
-  expect(rendererOfTool(asked.tool).approvalTitle(asked, t)).toBe(title)
+  expect(kindOf(asked, t).title).toBe(title)
 })
 
-test('the default tool shows input and output', () => {
+test('the default tool shows input and output', async () => {
   render(<defaultTool.Details id="c1" step={step} />)
-  expect(screen.getByRole('region', { name: 'Input' }).textContent).toContain('"city": "Lisbon"')
+  expect((await screen.findByRole('region', { name: 'Input' })).textContent).toContain('"city": "Lisbon"')
   expect(screen.getByRole('region', { name: 'Output' }).textContent).toContain('21 degrees')
+})
+
+test('code in the input is shown as code, and the rest as JSON', async () => {
+  const given = { code: 'if a:\n    print("b")', timeout: 5 }
+  render(<defaultTool.Details id="c1" step={{ ...step, tool: 'python_repl', arguments: given }} />)
+  const input = await screen.findByRole('region', { name: 'Input' })
+  expect(input.querySelector('pre')?.textContent).toBe(given.code)
+  expect(screen.getByRole('region', { name: 'Input: timeout' }).textContent).toContain('"timeout": 5')
+  // A code that is no text is not code.
+  expect(codeIn('python_repl', { code: 1 })).toBeNull()
+  expect(codeIn('toString', { code: 'x' })).toBeNull()
 })
 
 test('the summary prefers the path of a call', () => {

@@ -1,44 +1,6 @@
-import { useEffect, useRef, useState } from 'react'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
-import { whenIdle } from '@/lib/idle'
-
-/** Maximum characters to highlight; beyond this the cost outweighs the benefit. */
-const LONGEST = 60_000
-
-let library: Promise<typeof import('@/lib/highlight')> | null = null
-
-/** Highlighted HTML once the block is complete, near the screen, and the browser is idle; null before. */
-function useHighlighted(code: string, language: string, live: boolean) {
-  const [html, setHtml] = useState<string | null>(null)
-  const ref = useRef<HTMLElement>(null)
-  useEffect(() => {
-    const element = ref.current
-    if (live || !language || code.length > LONGEST || !element) return
-    let left = false
-    let forget = () => {}
-    const run = async () => {
-      library ??= import('@/lib/highlight')
-      const { highlight } = await library
-      if (!left) setHtml(highlight(code, language))
-    }
-    const observer = new IntersectionObserver(
-      seen => {
-        if (!seen.some(entry => entry.isIntersecting)) return
-        observer.disconnect()
-        forget = whenIdle(() => void run())
-      },
-      { rootMargin: '200px' },
-    )
-    observer.observe(element)
-    return () => {
-      left = true
-      forget()
-      observer.disconnect()
-    }
-  }, [code, language, live])
-  return { html, ref }
-}
+import { Highlighted } from './Highlighted'
 
 interface Props {
   code: string
@@ -48,7 +10,6 @@ interface Props {
 
 export function CodeBlock({ code, language, live = false }: Props) {
   const t = useT()
-  const { html, ref } = useHighlighted(code, language, live)
   return (
     <figure className="codeblock" aria-label={`${language} ${t('code')}`.trim()}>
       <div className="flex items-center justify-between border-b ps-3 pe-1 text-[12px] text-fg-2">
@@ -56,12 +17,7 @@ export function CodeBlock({ code, language, live = false }: Props) {
         <CopyButton text={() => code} label={t('copyCode')} words={t('copy')} />
       </div>
       <pre tabIndex={0}>
-        {html === null ? (
-          <code ref={ref}>{code}</code>
-        ) : (
-          // biome-ignore lint/security/noDangerouslySetInnerHtml: highlight.js escapes its input and writes only spans
-          <code ref={ref} dangerouslySetInnerHTML={{ __html: html }} />
-        )}
+        <Highlighted code={code} language={language} live={live} />
       </pre>
     </figure>
   )

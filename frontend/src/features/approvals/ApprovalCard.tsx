@@ -1,11 +1,10 @@
-import { ShieldQuestion } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Kbd } from '@/components/ui/Kbd'
-import { rendererOfTool } from '@/features/chat/tools'
+import { cn } from '@/lib/cn'
 import { useSay, useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
 import { becauseIn } from '@/lib/server'
@@ -13,6 +12,9 @@ import { Countdown } from './Countdown'
 import { approvalCards } from './cards'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
+import { kindOf } from './kinds'
+import { RiskBadges } from './RiskBadges'
+import { risksOf } from './risks'
 import { ShownCall } from './ShownCall'
 import { canBeAlways } from './standing'
 
@@ -30,17 +32,22 @@ interface Props {
   onAnswer: (answer: Answer) => Promise<string | null>
   /** Whether the card may take the focus: the person waits in an empty composer. */
   takesFocus: () => boolean
+  /** It is being answered from elsewhere. */
+  answering?: boolean
 }
 
-export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
+export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false }: Props) {
   const t = useT()
   const reason = becauseIn(useSay(), approval.because) ?? approval.reason
-  const title = useId()
+  const { title, icon: Icon, language } = kindOf(approval, t)
+  const risks = risksOf(approval)
+  const grave = risks.some(({ tone }) => tone === 'bad')
   const card = useRef<HTMLDivElement>(null)
   const form = useRef<HTMLFormElement>(null)
   const seenAt = useRef(0)
   const [mode, setMode] = useState<Mode>('asking')
-  const [busy, setBusy] = useState(false)
+  const [sending, setSending] = useState(false)
+  const busy = sending || answering
   const [problem, setProblem] = useState<string | null>(null)
   const always = canBeAlways(approval)
 
@@ -57,9 +64,9 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
   })
   const give = async (answer: Answer) => {
     if (busy) return
-    setBusy(true)
+    setSending(true)
     setProblem(await onAnswer(answer))
-    setBusy(false)
+    setSending(false)
   }
   const back = () => {
     setMode('asking')
@@ -85,21 +92,23 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
     <div
       ref={card}
       role="group"
-      aria-labelledby={title}
+      aria-label={t('approvalNeeded', { tool: title })}
       tabIndex={-1}
       data-approval={approval.id}
       onKeyDown={onKeyDown}
-      className="space-y-2 rounded-lg border border-warn-line bg-warn-soft p-3 text-[13px]"
+      className={cn(
+        'space-y-2 rounded-lg border p-3 text-[13px]',
+        grave ? 'border-bad-line bg-bad-soft' : 'border-warn-line bg-warn-soft',
+      )}
     >
-      <div className="flex flex-wrap items-center gap-x-2 text-warn">
-        <ShieldQuestion size={16} aria-hidden className="shrink-0" />
-        <h3 id={title} className="min-w-0 flex-1 font-semibold [overflow-wrap:anywhere]">
-          {rendererOfTool(approval.tool).approvalTitle(approval, t)}
-        </h3>
-        <Countdown until={approval.expires_at} tool={approval.tool} />
+      <div className={cn('flex flex-wrap items-center gap-x-2', grave ? 'text-bad' : 'text-warn')}>
+        <Icon size={16} aria-hidden className="shrink-0" />
+        <h3 className="min-w-0 flex-1 font-semibold text-[14px] [overflow-wrap:anywhere]">{title}</h3>
+        <Countdown id={approval.id} until={approval.expires_at} tool={approval.tool} />
       </div>
+      <RiskBadges risks={risks} />
       {reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{reason}</p>}
-      {mode !== 'editing' && <ShownCall approval={approval} />}
+      {mode !== 'editing' && <ShownCall approval={approval} language={language} />}
       {mode === 'asking' && (
         <div className="flex flex-wrap gap-2">
           <Button look="solid" disabled={busy} onClick={() => void give({ decision: 'approve' })}>

@@ -1,6 +1,8 @@
+import { Pause } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
+import { useHeld } from './held'
 
 const LATE_SECONDS = 30
 const now = (): number => Date.now() / 1000
@@ -8,8 +10,27 @@ const now = (): number => Date.now() / 1000
 const clockOf = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
 
+interface Props {
+  id: string
+  until: number
+  tool: string
+}
+
+/** The time that is left to answer: it stands still while the page is in view, as long as the server agrees. */
+export function Countdown({ id, ...rest }: Props) {
+  const t = useT()
+  const held = useHeld(({ ids }) => ids.has(id))
+  if (!held) return <Left {...rest} />
+  return (
+    <span title={t('approvalHeldHint')} className="inline-flex shrink-0 items-center gap-1 text-meta">
+      <Pause size={11} aria-hidden />
+      {t('approvalHeld')}
+    </span>
+  )
+}
+
 /** Counts down silently; a screen reader announces it once, when little time is left. */
-export function Countdown({ until, tool }: { until: number; tool: string }) {
+function Left({ until, tool }: Omit<Props, 'id'>) {
   const t = useT()
   const [left, setLeft] = useState(() => Math.max(0, until - now()))
   useEffect(() => {

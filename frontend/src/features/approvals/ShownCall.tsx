@@ -1,12 +1,21 @@
 import type { Approval } from '@/api/types'
 import { DiffView } from '@/components/DiffView'
+import { Highlighted } from '@/components/markdown/Highlighted'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Visible } from '@/components/Visible'
 import { levelWord } from '@/features/settings/sandbox'
+import { prettyJson } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { visible } from '@/lib/visible'
+
+interface Props {
+  approval: Approval
+  /** Of what would run, as the highlighter names it; empty for text. */
+  language: string
+}
 
 /** Exactly what the call would do, in full, with invisible characters written out. */
-export function ShownCall({ approval }: { approval: Approval }) {
+export function ShownCall({ approval, language }: Props) {
   const t = useT()
   const { shown, tool } = approval
   const level = levelWord(shown.level)
@@ -32,11 +41,18 @@ export function ShownCall({ approval }: { approval: Approval }) {
             tabIndex={0}
             className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]"
           >
-            <Visible text={shown.command} />
+            <Command text={shown.command} language={language} />
           </pre>
         </figure>
       )}
       {facts.length > 0 && <p className="font-mono text-[12px] text-fg-2">{facts.join(' · ')}</p>}
     </>
   )
+}
+
+/** Colours must not hide an invisible character: a text that has one is shown without them. */
+function Command({ text, language }: { text: string; language: string }) {
+  if (visible(text).some(({ unseen }) => unseen)) return <Visible text={text} />
+  const pretty = language ? text : prettyJson(text)
+  return <Highlighted code={pretty} language={pretty === text ? language : 'json'} />
 }

@@ -1,7 +1,9 @@
 import { useApprovals } from '@/api/queries'
 import type { Step } from '@/thread/model'
+import { AllowStep } from './AllowStep'
 import { ApprovalCard } from './ApprovalCard'
 import { answer } from './actions'
+import { useAllowStep } from './step'
 
 interface Props {
   workId: string
@@ -14,18 +16,26 @@ function waitsInComposer(): boolean {
   return focused instanceof HTMLTextAreaElement && focused.matches('[data-composer]') && focused.value === ''
 }
 
-/** The cards of a chain's pending calls. */
+/** The cards of a chain's pending calls, in the order of the calls. */
 export default function Waiting({ workId, steps }: Props) {
   const approvals = useApprovals().data ?? []
-  const open = new Set(steps.flatMap(step => (step.status === 'approval' ? [step.id] : [])))
-  return approvals
-    .filter(approval => approval.work_id === workId && open.has(approval.call_id))
-    .map(approval => (
-      <ApprovalCard
-        key={approval.id}
-        approval={approval}
-        onAnswer={given => answer(approval, given)}
-        takesFocus={waitsInComposer}
-      />
-    ))
+  const open = steps.flatMap(step => (step.status === 'approval' ? [step.id] : []))
+  const shown = approvals
+    .filter(approval => approval.work_id === workId && open.includes(approval.call_id))
+    .sort((a, b) => open.indexOf(a.call_id) - open.indexOf(b.call_id))
+  const step = useAllowStep(workId, shown)
+  return (
+    <>
+      {shown.map(approval => (
+        <ApprovalCard
+          key={approval.id}
+          approval={approval}
+          onAnswer={given => answer(approval, given)}
+          takesFocus={waitsInComposer}
+          answering={step.busy}
+        />
+      ))}
+      {shown.length > 1 && <AllowStep count={shown.length} {...step} />}
+    </>
+  )
 }

@@ -11,3 +11,13 @@ interface ApprovalCardHandle {
 
 /** The cards on the page, by approval id. */
 export const approvalCards = mounted<ApprovalCardHandle>()
+
+/** The bar below the cards of a step with several pending calls. */
+interface StepBarHandle {
+  /** Null while fewer than two calls wait. */
+  element: () => HTMLElement | null
+  allow: () => void
+}
+
+/** By work id. */
+export const stepBars = mounted<StepBarHandle>()

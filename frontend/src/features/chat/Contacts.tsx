@@ -1,6 +1,7 @@
 import { Globe } from 'lucide-react'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
+import '@/lib/later'
 
 /** A host that a command tried to reach. Not in the schema, because it travels in the open `result` of a tool. */
 interface Contact {

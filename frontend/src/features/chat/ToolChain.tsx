@@ -9,6 +9,8 @@ import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
 import { chains } from './messageActions'
 import { InputStep, ToolStep } from './ToolStep'
+import { rendererOfTool } from './tools'
+import { Verdict } from './Verdict'
 
 const Waiting = onDemand(() => import('@/features/approvals/Waiting'))
 
@@ -27,15 +29,48 @@ export function ToolChain(props: Props) {
   return (
     <>
       <Chain {...props} />
+      <Refused {...props} />
       {steps.some(step => step.status === 'approval') && <Waiting workId={workId} steps={steps} />}
     </>
   )
 }
 
+const isRefused = ({ status, verdict }: Step): boolean =>
+  status === 'denied' || verdict?.decision === 'expired' || verdict?.decision === 'cancelled'
+
+/** The calls that did not run because of a decision, with its reason: visible even if the chain is folded. */
+function Refused({ id, steps, running }: Props) {
+  const t = useT()
+  const refused = steps.filter(isRefused)
+  const [open] = useFold(id, isOpenAtFirst(steps, running))
+  if (open || refused.length === 0) return null
+  return (
+    <ul aria-label={t('callsNotRun')} className="space-y-1 px-3 text-[13px]">
+      {refused.map(step => (
+        <li key={step.id} className="flex flex-wrap items-center gap-x-2">
+          <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
+          <span className="max-w-full truncate font-mono text-[12px] text-fg-3">
+            {rendererOfTool(step.tool).summary(step).replace(/\s+/g, ' ')}
+          </span>
+          {step.verdict ? (
+            <Verdict verdict={step.verdict} />
+          ) : (
+            <span className="text-fg-2 text-small">{t('deniedByPolicy')}</span>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Afterwards it collapses, unless a step failed. */
+const isOpenAtFirst = (steps: readonly Step[], running: boolean): boolean =>
+  running || steps.some(step => step.status === 'error')
+
 function Chain({ id, steps, running, writing }: Props) {
   const t = useT()
   const failed = steps.filter(step => step.status === 'error').length
-  const [open, setOpen] = useFold(id, running || failed > 0)
+  const [open, setOpen] = useFold(id, isOpenAtFirst(steps, running))
   useMounted(chains, id, { open, setOpen })
   const total = steps.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
   const active = writing !== null || steps.some(step => step.status === 'running')

@@ -44,8 +44,6 @@ export const chat = {
   stepInterrupted: 'Interrupted',
   input: 'Input',
   output: 'Output',
-  noOutput: '(no output)',
-  stillRunning: '(still running)',
   retrieved: '{n} {n|passage|passages} retrieved',
   retrievedNone: 'No relevant passages',
   lines: 'lines {a}–{b}',
@@ -125,9 +123,6 @@ export const chat = {
   taintClearHint: 'Only content read from now on counts as untrusted.',
   taintClearBusy: 'Wait until the current run ends.',
   taintCleared: 'Marked as reviewed. Earlier content no longer counts as untrusted.',
-  contactsReached: 'Network access: {hosts}',
-  contactsRefused: 'Blocked: {hosts}',
-  contactsMore: '{n} more {n|attempt|attempts} not listed',
   loadingChat: 'Loading conversation',
   chatGone: 'This conversation no longer exists.',
 }

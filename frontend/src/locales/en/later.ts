@@ -1,3 +1,4 @@
+import { calls } from './calls'
 import { choose } from './choose'
 import { compress } from './compress'
 import { connect } from './connect'
@@ -11,6 +12,7 @@ import { xray } from './xray'
 
 /** The texts of views that are loaded later. They come with `@/lib/later`. */
 export const later = {
+  ...calls,
   ...recovery,
   ...choose,
   ...compress,

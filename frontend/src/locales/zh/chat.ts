@@ -45,8 +45,6 @@ export const chat: Record<keyof typeof en, string> = {
   stepInterrupted: '已中断',
   input: '参数',
   output: '输出',
-  noOutput: '（无输出）',
-  stillRunning: '（仍在运行）',
   retrieved: '检索到 {n} 个片段',
   retrievedNone: '未检索到相关片段',
   lines: '第 {a}–{b} 行',
@@ -126,9 +124,6 @@ export const chat: Record<keyof typeof en, string> = {
   taintClearHint: '仅此后读取的内容会被视为不受信任。',
   taintClearBusy: '请等待当前运行结束。',
   taintCleared: '已标记为已查看，此前的内容不再视为不受信任。',
-  contactsReached: '网络访问：{hosts}',
-  contactsRefused: '已阻止：{hosts}',
-  contactsMore: '另有 {n} 次访问未列出',
   loadingChat: '正在加载对话',
   chatGone: '此对话已不存在。',
 }

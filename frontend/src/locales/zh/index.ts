@@ -1,6 +1,7 @@
 import type { Words } from '../en'
 import { approvals } from './approvals'
 import { attach } from './attach'
+import { calls } from './calls'
 import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
@@ -36,6 +37,7 @@ export const zh: Record<keyof Words, string> = {
   ...chat,
   ...attach,
   ...approvals,
+  ...calls,
   ...settings,
   ...undo,
   ...usage,

@@ -1,16 +1,12 @@
 /** The renderers by tool. A tool gets its own by a file in this folder and an entry below. */
 import { ROOT_TRAITS, SEARCH_FOLDERS } from '@/lib/roots'
 import { defaultTool } from './defaultTool'
-import { deleteFile } from './deleteFile'
 import type { ToolRenderer } from './renderer'
 import { searchTool } from './searchTool'
-import { terminal } from './terminal'
 
-const RENDERERS: ReadonlyMap<string, ToolRenderer> = new Map([
-  ['delete_file', deleteFile],
-  ['terminal', terminal],
-  ...SEARCH_FOLDERS.map(folder => [ROOT_TRAITS[folder].searchTool, searchTool(folder)] as const),
-])
+const RENDERERS: ReadonlyMap<string, ToolRenderer> = new Map(
+  SEARCH_FOLDERS.map(folder => [ROOT_TRAITS[folder].searchTool, searchTool(folder)]),
+)
 
 /** The renderer of a tool by its name; `defaultTool` for a name without an entry. */
 export const rendererOfTool = (tool: string): ToolRenderer => RENDERERS.get(tool) ?? defaultTool

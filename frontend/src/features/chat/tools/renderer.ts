@@ -1,6 +1,4 @@
 import type { ComponentType } from 'react'
-import type { Approval } from '@/api/types'
-import type { Translate } from '@/lib/i18n'
 import type { Step } from '@/thread/model'
 
 export interface ToolDetailsProps {
@@ -13,8 +11,6 @@ export interface ToolDetailsProps {
 export interface ToolRenderer {
   /** One line that distinguishes this call from other calls of the same tool. */
   summary: (step: Step) => string
-  /** One line that says what a pending call would do. */
-  approvalTitle: (approval: Approval, t: Translate) => string
   /** The content of an expanded call, below the decision of the person who was asked. */
   Details: ComponentType<ToolDetailsProps>
 }
