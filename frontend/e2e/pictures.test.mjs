@@ -98,8 +98,25 @@ test('a pasted picture is scaled down, reaches the model, and enlarges after a r
   await view.getByText('1568 × 600 pixels').waitFor()
   await shot(page, 'picture-view')
   await accessible(page)
+  const width = async () => (await view.getByRole('img', { name: 'image.png' }).boundingBox()).width
+  const fitting = await width()
+  await view.getByRole('button', { name: 'Zoom in' }).click()
+  await until(width, now => now > fitting * 1.4, 'the picture to grow')
+  await view.getByRole('region', { name: 'image.png' }).hover()
+  await page.mouse.wheel(0, -200)
+  await until(width, now => now > fitting * 2, 'the wheel to enlarge it')
+  await shot(page, 'picture-zoomed')
+  await accessible(page)
+  await page.keyboard.press('0')
+  await until(width, now => now === fitting, 'the picture to fit')
   await page.keyboard.press('Escape')
   await view.waitFor({ state: 'detached' })
+  const opener = sent(page).getByRole('button', { name: 'image.png' })
+  await until(
+    () => opener.evaluate(button => button === document.activeElement),
+    back => back,
+    'the focus to return',
+  )
 
   await answers(page).hover()
   await answers(page).getByRole('button', { name: 'Regenerate' }).click()

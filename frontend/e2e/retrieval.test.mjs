@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { catchStream, emit, fakeSearch } from './fake-retrieval.mjs'
 import { faults, withMiniclaw } from './fixtures.mjs'
-import { answers, isRead, openCalls, say, searchFor, settled, shot } from './harness.mjs'
+import { answers, isRead, openCalls, say, searchFor, settled, shot, until } from './harness.mjs'
 import { pdfOf } from './pdf.mjs'
 
 const QUESTION = 'where do I put my API key'
@@ -51,6 +51,7 @@ const test = withMiniclaw({
 })
 
 const card = page => answers(page).locator('details', { hasText: 'retrieved' }).last()
+const openCard = page => card(page).locator('summary').first().click()
 /** Expands the search in the only answer, and returns its passages. */
 async function passages(page) {
   await openCalls(answers(page))
@@ -67,6 +68,7 @@ test('the card shows each passage, why it was found, and opens it at its lines',
   await say(page, query)
   await answers(page).getByText('All right.').waitFor()
   const { hits } = await searchFor(app, query, 'memory')
+  await openCard(page)
   const first = card(page).getByRole('listitem').first()
   await first.getByText('Details', { exact: true }).click()
   const terms = first.getByRole('list', { name: 'Score per term' }).getByRole('listitem')
@@ -92,7 +94,11 @@ test('a search tool shows its passages, and its output links to them', async ({ 
   await settled(page)
   const found = await passages(page)
   const { hits } = await searchFor(app, QUESTION)
-  assert.equal(await found.getByRole('list').first().locator('> li').count(), hits.length)
+  await until(
+    () => found.getByRole('list').first().locator('> li').count(),
+    count => count === hits.length,
+    'all passages',
+  )
   await found.getByText('Details', { exact: true }).first().click()
   await found.getByText('BM25').first().waitFor()
   const linked = answers(page).getByRole('region', { name: 'Output' }).locator('a.passage')
@@ -148,6 +154,7 @@ test('with a model, both shares, their sum and the near misses show', async ({ a
   const page = await withFrames(open, [
     { type: 'retrieval', query: QUESTION, results: hits, search: { ...search, hits: [] } },
   ])
+  await openCard(page)
   const first = card(page).getByRole('listitem').first()
   await first.getByText('Details', { exact: true }).click()
   const { lexical, vector } = hits[0].how
@@ -165,6 +172,7 @@ test('passages without an explanation show without one', async ({ app, open }) =
   const page = await withFrames(open, [
     { type: 'retrieval', query: QUESTION, results, search: { ...search, hits: [] } },
   ])
+  await openCard(page)
   await card(page).locator('a.passage').first().waitFor()
   assert.equal(await card(page).getByText('Details', { exact: true }).count(), 0)
 })

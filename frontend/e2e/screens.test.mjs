@@ -109,7 +109,8 @@ const DESKTOP_SCREENS = {
         { type: 'done', content: '', session_id, work_id: 'w', stop_reason: 'done' },
       ]
       for (const frame of frames) await emit(page, { type: 'frame', session_id, frame })
-      const card = page.locator('details', { has: page.locator('details') }).last()
+      const card = page.locator('details', { hasText: /retrieved|检索到/ }).last()
+      await card.locator('summary').first().click()
       await card.locator('details summary').first().click()
       await card.locator('details summary').last().click()
       await card.locator('dl').waitFor()

@@ -149,6 +149,7 @@ export const openAssistant = (workId: string, model: string | null = null): Assi
   insteadOf: null,
   leftOut: 0,
   messageIds: [],
+  createdAt: null,
   fresh: false,
 })
 

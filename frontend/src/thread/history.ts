@@ -74,6 +74,7 @@ function addAssistant(entries: Entry[], message: Message, id: string, { sources,
     segments: segmentsOf(base.segments, message, id),
     outcome: outcomeOfMessage(message, failures),
     messageIds: [...base.messageIds, id],
+    createdAt: message.created_at ?? base.createdAt,
   }
   if (continues) entries[entries.length - 1] = entry
   else entries.push(entry)

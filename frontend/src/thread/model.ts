@@ -105,6 +105,8 @@ export interface AssistantEntry extends AnswerSource {
   outcome: Outcome
   /** Ids of its messages, as far as a history has reported them. */
   messageIds: readonly string[]
+  /** Unix seconds of its last message; null while no history has reported it. */
+  createdAt: number | null
   /** The next delta opens a new segment even if the last one is of the same kind. */
   fresh: boolean
 }

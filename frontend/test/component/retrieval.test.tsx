@@ -1,15 +1,17 @@
-import { render, screen, within } from '@testing-library/react'
+import { fireEvent, render, screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it } from 'vitest'
+import type { Hit } from '@/api/types'
 import { RetrievalCard } from '@/features/chat/RetrievalCard'
 import { rendererOfTool } from '@/features/chat/tools'
+import { isWeak } from '@/features/retrieval/weak'
 import type { Step } from '@/thread/model'
-import { search } from '../unit/searches'
+import { hit, how, search } from '../unit/searches'
 
 const card = (id: string, bare = false) => {
   const { hits, ...note } = search()
   const plain = hits.map(({ how, ...hit }) => hit)
-  return render(
+  const shown = render(
     <RetrievalCard
       id={id}
       query={note.query}
@@ -17,9 +19,42 @@ const card = (id: string, bare = false) => {
       search={{ ...note, near_misses: bare ? [] : note.near_misses, hits: [] }}
     />,
   )
+  fireEvent.click(screen.getByText('2 passages retrieved'))
+  return shown
 }
 
 describe('the card of passages', () => {
+  it('is one line until it is opened, and absent where nothing was found', () => {
+    const { hits, ...note } = search()
+    const { container, unmount } = render(
+      <RetrievalCard id="one line" query={note.query} hits={hits} search={{ ...note, hits: [] }} />,
+    )
+    expect(container.querySelector('details')?.open).toBe(false)
+    unmount()
+    const none = render(<RetrievalCard id="none" query="x" hits={[]} search={{ ...note, hits: [] }} />)
+    expect(none.container.innerHTML).toBe('')
+  })
+
+  it('folds weak matches, and marks the words of the question', async () => {
+    const { hits, ...note } = search()
+    const weak = hit('knowledge/far.md', [1, 2], how(9, null, 0.2))
+    const near = { ...(hits[0] as Hit), text: 'The keys are here.' }
+    render(<RetrievalCard id="weak" query={note.query} hits={[near, weak]} search={{ ...note, hits: [] }} />)
+    fireEvent.click(screen.getByText('2 passages retrieved'))
+    expect((await screen.findByText('keys')).localName).toBe('mark')
+    expect(screen.queryByRole('link', { name: /far\.md/ })).toBeNull()
+    await userEvent.click(screen.getByText('1 weak match'))
+    expect(screen.getByRole('link', { name: /far\.md/ })).toBeTruthy()
+  })
+
+  it('a match is weak only without a word and far in meaning', () => {
+    expect(isWeak(how(1, 0.1, 0))).toBe(false)
+    expect(isWeak(how(1, null, 0.5))).toBe(false)
+    expect(isWeak(how(1, null, 0.49))).toBe(true)
+    expect(isWeak({ ...how(1, null, 0.1), late: { score: 1, share: 0.8, weight: 0.5 } })).toBe(false)
+    expect(isWeak(null)).toBe(false)
+  })
+
   it('shows where each passage is', async () => {
     card('place')
     const link = await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })
@@ -79,7 +114,7 @@ describe('search tool', () => {
     expect(await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
     expect(screen.getByText('2 near misses')).toBeTruthy()
   })
-  it('shows no passages for other tools and unknown shapes', () => {
+  it('shows no passages for other tools and unknown shapes', async () => {
     for (const [tool, result] of [
       ['terminal', { data: { hits: [] } }],
       ['search_memory', undefined],
@@ -87,7 +122,7 @@ describe('search tool', () => {
       ['search_memory', { data: { hits: [1] } }],
     ] as const) {
       const { unmount } = render(details('t2', step(tool, result)))
-      expect(screen.getByRole('region', { name: 'Output' })).toBeTruthy()
+      expect(await screen.findByRole('region', { name: 'Output' })).toBeTruthy()
       expect(screen.queryByRole('region', { name: 'Passages' })).toBeNull()
       unmount()
     }

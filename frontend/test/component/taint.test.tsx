@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Taint } from '@/api/types'
 import { Contacts } from '@/features/chat/Contacts'
-import { TaintNote } from '@/features/chat/TaintNote'
+import TaintNote from '@/features/chat/TaintNote'
 import { setLang } from '@/lib/i18n'
 
 afterEach(() => act(() => setLang('en')))

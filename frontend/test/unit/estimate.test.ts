@@ -20,6 +20,7 @@ const answer = (...segments: Segment[]): AssistantEntry => ({
   insteadOf: null,
   leftOut: 0,
   messageIds: [],
+  createdAt: null,
   fresh: false,
 })
 

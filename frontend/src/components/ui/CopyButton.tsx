@@ -1,4 +1,4 @@
-import { Check, Copy } from 'lucide-react'
+import { Check, Copy, type LucideIcon } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { copyText } from '@/lib/clipboard'
 import { useT } from '@/lib/i18n'
@@ -6,7 +6,10 @@ import { announce } from '@/stores/announcer'
 import { Button, IconButton } from './Button'
 
 /** Copies a text to the clipboard, and confirms that for a moment. */
-export function useCopy(text: () => string): Copying {
+export const useCopy = (text: () => string): Copying => useCopying(() => copyText(text()))
+
+/** The same for what `put` copies; it returns whether it did. */
+export function useCopying(put: () => Promise<boolean>): Copying {
   const t = useT()
   const [copied, setCopied] = useState(false)
   useEffect(() => {
@@ -15,7 +18,7 @@ export function useCopy(text: () => string): Copying {
     return () => clearTimeout(timer)
   }, [copied])
   const copy = async () => {
-    if (!(await copyText(text()))) return
+    if (!(await put())) return
     setCopied(true)
     announce(t('copied'))
   }
@@ -33,6 +36,7 @@ interface LookProps {
   words?: string
   /** The tooltip, if it differs from the label. */
   title?: string
+  icon?: LucideIcon
 }
 
 /** A button that copies. */
@@ -46,17 +50,18 @@ export function CopyingButton({
   label,
   words,
   title = label,
+  icon: Icon = Copy,
 }: LookProps & { copying: Copying }) {
   const t = useT()
-  const icon = copied ? <Check size={14} aria-hidden className="text-ok" /> : <Copy size={14} aria-hidden />
+  const shown = copied ? <Check size={14} aria-hidden className="text-ok" /> : <Icon size={14} aria-hidden />
   return words ? (
     <Button size="small" look="ghost" aria-label={label} onClick={copy}>
-      {icon}
+      {shown}
       {copied ? t('copied') : words}
     </Button>
   ) : (
     <IconButton label={label} title={title} size="smallIcon" onClick={copy}>
-      {icon}
+      {shown}
     </IconButton>
   )
 }

@@ -1,5 +1,5 @@
 import { FileText } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { onDemand } from '@/components/onDemand'
 import { kilobytes } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -21,6 +21,11 @@ interface Props {
 export function FileChip({ file, tokens, children }: Props) {
   const t = useT()
   const [open, setOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const close = () => {
+    setOpen(false)
+    requestAnimationFrame(() => button.current?.focus())
+  }
   const { picture } = file
   const alone = picture !== undefined && tokens === undefined
   const bytes = picture ? picture.bytes : bytesOf(file.content)
@@ -29,6 +34,7 @@ export function FileChip({ file, tokens, children }: Props) {
   return (
     <span className="inline-flex max-w-full items-center rounded-lg border bg-card text-fg text-small">
       <button
+        ref={button}
         type="button"
         title={t('viewFile', { name: file.name })}
         className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-lg px-2 py-1 text-start hover:bg-hover pointer-coarse:min-h-10"
@@ -52,7 +58,7 @@ export function FileChip({ file, tokens, children }: Props) {
         )}
       </button>
       {children}
-      {open && <ViewFile file={file} onClose={() => setOpen(false)} />}
+      {open && <ViewFile file={file} onClose={close} />}
     </span>
   )
 }

@@ -5,7 +5,7 @@ import type { Attachment, Picture } from '@/thread/model'
 import { within } from './limits'
 
 /** Maximum pixels of the longer side. */
-const LONGEST = { draft: 40, sent: 240, view: 1568 }
+const LONGEST = { draft: 40, sent: 240, view: 1568, zoomed: 1568 }
 
 interface Props {
   file: Attachment
@@ -34,7 +34,9 @@ export function Thumbnail({ file, picture, size }: Props) {
       className={
         size === 'view'
           ? 'mx-auto h-auto max-h-[60dvh] max-w-full object-contain'
-          : 'h-auto max-w-full rounded-sm'
+          : size === 'zoomed'
+            ? 'h-auto w-full max-w-none'
+            : 'h-auto max-w-full rounded-sm'
       }
     />
   )

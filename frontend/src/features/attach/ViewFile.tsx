@@ -2,7 +2,7 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Dialog } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
-import { Thumbnail } from './Thumbnail'
+import { ZoomPicture } from './ZoomPicture'
 
 /** Shows the content of a file: plain text to read and copy, or a picture. */
 export default function ViewFile({ file, onClose }: { file: Attachment; onClose: () => void }) {
@@ -14,7 +14,7 @@ export default function ViewFile({ file, onClose }: { file: Attachment; onClose:
         <p className="pb-2 text-fg-2 text-small">
           {t('pictureSize', { width: `${picture.width}`, height: `${picture.height}` })} · {t('viewFileHint')}
         </p>
-        <Thumbnail file={file} picture={picture} size="view" />
+        <ZoomPicture file={file} picture={picture} />
       </Dialog>
     )
   return (

@@ -11,8 +11,10 @@ import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
 import { messageActions } from './messageActions'
 import { OutcomeLine } from './OutcomeLine'
+import { RichCopyButton } from './RichCopyButton'
 import { StatusLine } from './StatusLine'
 import { SegmentView } from './segments/SegmentView'
+import { arrivedAt, Time } from './Times'
 
 interface Props {
   entry: AssistantEntry
@@ -44,7 +46,8 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const regenerateHint = useHint('regenerate')
   const branchHereHint = useHint('branchHere')
   const running = entry.outcome.kind === 'running'
-  const copying = useCopy(() => plainText(entry))
+  const copiedText = () => plainText(entry)
+  const copying = useCopy(copiedText)
   useMounted(messageActions, entry.id, {
     copyMessage: running ? null : copying.copy,
     regenerate: running ? null : onRegenerate,
@@ -78,6 +81,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         <div className="mt-1 flex items-center gap-2">
           <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
             <CopyingButton {...copyMessageHint} copying={copying} />
+            <RichCopyButton text={copiedText} />
             {onRegenerate && (
               <IconButton {...regenerateHint} size="smallIcon" onClick={onRegenerate}>
                 <RefreshCw size={13} aria-hidden />
@@ -95,6 +99,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
                 <GitBranch size={14} aria-hidden />
               </IconButton>
             )}
+            <Time at={arrivedAt(entry.id, entry.createdAt)} />
           </div>
           <span className="ms-auto flex min-w-0 flex-wrap justify-end gap-x-2 text-meta">
             {entry.leftOut > 0 && (

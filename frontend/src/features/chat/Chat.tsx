@@ -13,12 +13,12 @@ import { type Loaded, shownThread } from '@/thread/loaded'
 import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { type RowActions, rowsOf } from './rows'
-import { TaintNote } from './TaintNote'
 import { type Row, Transcript } from './Transcript'
 
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
 const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
 const Queue = onDemand(() => import('@/features/queue/Queue'))
+const TaintNote = onDemand(() => import('./TaintNote'))
 const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
 
 interface Props {

@@ -22,7 +22,7 @@ interface Props {
 
 /** The passages that were added to a question before the answer. */
 export function RetrievalCard({ id, query, hits, search }: Props) {
-  const [open, setOpen] = useFold(id, true)
+  const [open, setOpen] = useFold(id, false)
   return (
     <Card hits={hits.length} open={open} onToggle={setOpen}>
       <Passages id={id} query={query} hits={hits} search={search} />
@@ -78,7 +78,7 @@ interface CardProps {
 
 function Card({ hits, open, onToggle, children }: CardProps) {
   const t = useT()
-  const title = hits === 0 ? t('retrievedNone') : t('retrieved', { n: hits })
+  if (hits === 0) return null
   return (
     <Disclosure
       open={open}
@@ -88,7 +88,7 @@ function Card({ hits, open, onToggle, children }: CardProps) {
       summary={
         <>
           <BookOpen size={14} aria-hidden />
-          <span className="me-auto">{title}</span>
+          <span className="me-auto">{t('retrieved', { n: hits })}</span>
         </>
       }
     >

@@ -3,6 +3,7 @@ import type { Taint } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Visible } from '@/components/Visible'
 import { type Key, locale, type Translate, useLang, useT } from '@/lib/i18n'
+import '@/lib/later'
 
 interface Props {
   sources: readonly Taint[]
@@ -27,7 +28,7 @@ const named = (source: Taint, t: Translate): string | null =>
   source.from === 'output' ? null : t(WORDS[source.from], 'name' in source ? { name: source.name } : {})
 
 /** Warns that the conversation contains text that strangers may have written, and lets a person clear the taint. */
-export function TaintNote({ sources, onClear }: Props) {
+export default function TaintNote({ sources, onClear }: Props) {
   const t = useT()
   const lang = useLang()
   // Output of a command is weak evidence, and would show in almost every conversation.

@@ -7,6 +7,7 @@ import { useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
 import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
+import { chainWords } from './chainWords'
 import { chains } from './messageActions'
 import { InputStep, ToolStep } from './ToolStep'
 import { rendererOfTool } from './tools'
@@ -73,6 +74,7 @@ function Chain({ id, steps, running, writing }: Props) {
   const [open, setOpen] = useFold(id, isOpenAtFirst(steps, running))
   useMounted(chains, id, { open, setOpen })
   const total = steps.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
+  const did = open ? null : chainWords(steps, t)
   const active = writing !== null || steps.some(step => step.status === 'running')
   return (
     <Disclosure
@@ -83,8 +85,10 @@ function Chain({ id, steps, running, writing }: Props) {
       summary={
         <>
           <Wrench size={14} aria-hidden />
-          <span className="font-medium">{t(active ? 'chainRunning' : 'chain')}</span>
-          <span className="me-auto text-fg-3 tabular-nums">
+          <span className="min-w-0 truncate font-medium">
+            {active ? t('chainRunning') : did || t('chain')}
+          </span>
+          <span className="me-auto shrink-0 text-fg-3 tabular-nums">
             {t('steps', { n: steps.length + (writing ? 1 : 0) })}
             {total > 0 && ` · ${duration(total)}`}
             {failed > 0 && <span className="text-bad"> · {t('stepFailed', { n: failed })}</span>}

@@ -11,6 +11,7 @@ import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
 import { messageActions } from './messageActions'
 import { Siblings } from './Siblings'
+import { Time } from './Times'
 
 const EditForm = onDemand(() => import('./EditForm'))
 
@@ -20,6 +21,8 @@ interface Props {
   /** Ids of the messages at this place in all branches, including this one. */
   branches: readonly string[]
   id: string
+  /** Unix seconds. */
+  sentAt: number
   /** Null while the session runs. */
   onEdit: ((said: NewMessage) => void) | null
   onSwitchBranch: ((to: string) => void) | null
@@ -27,7 +30,7 @@ interface Props {
 
 /** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
-  const { content, attachments, branches, id, onEdit, onSwitchBranch } = props
+  const { content, attachments, branches, id, sentAt, onEdit, onSwitchBranch } = props
   const editMessageHint = useHint('editMessage')
   const copyMessageHint = useHint('copyMessage')
   const editing = useUi(s => s.editing === id)
@@ -61,6 +64,7 @@ export const UserBubble = memo(function UserBubble(props: Props) {
           </div>
         )}
         <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+          <Time at={sentAt} />
           {onEdit && (
             <IconButton {...editMessageHint} size="smallIcon" onClick={() => setEditing(true)}>
               <Pencil size={13} aria-hidden />

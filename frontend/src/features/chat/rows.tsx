@@ -1,8 +1,7 @@
 import type { NewMessage } from '@/app/threads'
 import { Markdown } from '@/components/markdown/Markdown'
 import { Disclosure } from '@/components/ui/Disclosure'
-import type { Translate } from '@/lib/i18n'
-import { useT } from '@/lib/i18n'
+import { getLang, type Translate, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
 import { branchesAt } from '@/thread/branches'
@@ -12,6 +11,7 @@ import { BranchedFrom } from './BranchedFrom'
 import type { Change } from './changes'
 import { heightOfAnswer, heightOfMessage } from './estimate'
 import { OutgoingBubble } from './OutgoingBubble'
+import { arrivedAt, DaySeparator, dayBegun } from './Times'
 import type { Row } from './Transcript'
 import { UserBubble } from './UserBubble'
 
@@ -71,12 +71,22 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
     running && activity,
     actions,
     t,
+    new Date().toDateString(),
   ]
   const known = made.get(entry)
   if (known?.of.every((part, i) => part === of[i])) return known.row
   const row = makeRow(thread, at, actions, t)
   made.set(entry, { of, row })
   return row
+}
+
+/** Pixels of the separator above the first message of a day. */
+const DAY = 30
+
+/** When the message before an entry was sent; null if there is none. */
+function sentBefore({ entries }: Thread, at: number): number | null {
+  const before = entries.slice(0, at).findLast(entry => entry.kind === 'user')
+  return before?.kind === 'user' ? arrivedAt(before.id, before.createdAt) : null
 }
 
 function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate): Row {
@@ -88,9 +98,12 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
       return { key: entry.id, label: t('summary'), estimate: 60, body: <Summary content={entry.content} /> }
     case 'user': {
       const { id, content, attachments } = entry
-      const body = (
+      const sentAt = arrivedAt(id, entry.createdAt)
+      const day = dayBegun(sentAt, sentBefore(thread, at), getLang(), t)
+      const bubble = (
         <UserBubble
           id={id}
+          sentAt={sentAt}
           content={content}
           attachments={attachments}
           branches={branchesAt(thread, at)}
@@ -98,7 +111,15 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           onSwitchBranch={idle ? to => actions.onSwitchBranch(id, to) : null}
         />
       )
-      return { key: id, label: t('you'), estimate: heightOfMessage(entry), body }
+      const body = day ? (
+        <>
+          <DaySeparator day={day} />
+          {bubble}
+        </>
+      ) : (
+        bubble
+      )
+      return { key: id, label: t('you'), estimate: heightOfMessage(entry) + (day ? DAY : 0), body }
     }
     case 'assistant': {
       const running = entry.outcome.kind === 'running'

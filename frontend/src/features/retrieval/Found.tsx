@@ -1,12 +1,16 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
 import type { Took, Weights } from '@/api/types'
+import { Disclosure } from '@/components/ui/Disclosure'
 import { fixed } from '@/lib/format'
 import { type Translate, useT } from '@/lib/i18n'
 import type { SearchFolder } from '@/lib/roots'
+import '@/lib/later'
+import { useFold } from '@/stores/folds'
 import { playgroundHref } from './address'
 import { type AnyHit, HitItem } from './HitItem'
 import { type Miss, NearMisses } from './NearMisses'
+import { isWeak } from './weak'
 import { weightWords } from './words'
 
 interface Props {
@@ -25,13 +29,8 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
   const t = useT()
   return (
     <>
-      {hits.length > 0 && (
-        <ul className="space-y-1.5">
-          {hits.map((hit, i) => (
-            <HitItem key={i} id={`${id}:${i}`} hit={hit} weights={weights} />
-          ))}
-        </ul>
-      )}
+      <Hits id={id} hits={hits.filter(({ how }) => !isWeak(how))} weights={weights} />
+      <WeakHits id={`${id}:weak`} hits={hits.filter(({ how }) => isWeak(how))} weights={weights} />
       <NearMisses id={id} misses={misses} />
       <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
         <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
@@ -46,6 +45,37 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
         )}
       </p>
     </>
+  )
+}
+
+type HitsProps = Pick<Props, 'id' | 'hits' | 'weights'>
+
+function Hits({ id, hits, weights }: HitsProps) {
+  if (hits.length === 0) return null
+  return (
+    <ul className="space-y-1.5">
+      {hits.map((hit, i) => (
+        <HitItem key={i} id={`${id}:${i}`} hit={hit} weights={weights} />
+      ))}
+    </ul>
+  )
+}
+
+/** Passages that were handed on, but hardly answer the question. */
+function WeakHits(props: HitsProps) {
+  const t = useT()
+  const [open, setOpen] = useFold(props.id, false)
+  const n = props.hits.length
+  if (n === 0) return null
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="w-fit rounded-md px-1 py-0.5 text-small pointer-coarse:py-2"
+      summary={<span title={t('weakHint')}>{t('weakMatches', { n })}</span>}
+    >
+      <Hits {...props} />
+    </Disclosure>
   )
 }
 

@@ -5,6 +5,8 @@ import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
+import { Marked } from './Marked'
+import { fromFirstTerm } from './markTerms'
 import { isForeign } from './ranking'
 import { placeText, points } from './words'
 
@@ -22,6 +24,7 @@ interface Props {
 export function HitItem({ id, hit, weights }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:why`, false)
+  const terms = hit.how?.lexical?.terms.map(({ term }) => term) ?? []
   return (
     <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
       <div className="flex items-baseline gap-x-2 text-[12px]">
@@ -44,7 +47,7 @@ export function HitItem({ id, hit, weights }: Props) {
       </div>
       {hit.text && (
         <p title={hit.text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
-          {hit.text}
+          <Marked text={fromFirstTerm(hit.text, terms)} terms={terms} />
         </p>
       )}
       {hit.how && (

@@ -1,4 +1,4 @@
-/** The details of a call, and the card of one that waits for a person. */
+/** The parts of a conversation that open on demand: calls, requests for approval, passages, pictures. */
 export const calls = {
   approvalRun: 'Run a command',
   approvalPython: 'Run Python code',
@@ -52,4 +52,26 @@ export const calls = {
   contactsMore: '{n} more {n|attempt|attempts} not listed',
   stillRunning: '(still running)',
   noOutput: '(no output)',
+  zoomIn: 'Zoom in',
+  zoomOut: 'Zoom out',
+  zoomFit: 'Fit',
+  weakMatches: '{n} weak {n|match|matches}',
+  weakHint: 'No word in common with the question, and little in common in meaning.',
+  previewAlt: 'Preview',
+  previewBroken: 'This SVG can’t be shown. It may be incomplete.',
+  taintedLabel: 'Untrusted content',
+  tainted: 'This conversation contains untrusted content: {sources}.',
+  taintedHint:
+    'Untrusted content may try to trigger actions you don’t want. miniclaw asks before it runs commands, uses the network, or changes memory, skills or the workspace.',
+  taintPage: 'web page {name}',
+  taintDocument: 'document {name}',
+  taintAttachment: 'attachment {name}',
+  taintSkill: 'untrusted skill file {name}',
+  taintCommand: 'output of a command with network or document access',
+  taintImported: 'imported conversation file',
+  taintOutside: 'another source',
+  taintMore: '{n} more',
+  taintClear: 'Mark as reviewed',
+  taintClearHint: 'Only content read from now on counts as untrusted.',
+  taintClearBusy: 'Wait until the current run ends.',
 }

@@ -26,6 +26,7 @@ export const sessions = {
   exportJson: 'Export as JSON',
   messageGone: 'This message is no longer in the conversation. Check “Trash and recovery”.',
   today: 'Today',
+  yesterday: 'Yesterday',
   earlier: 'Earlier',
   noSessions: 'No conversations yet.',
   running: 'Running',

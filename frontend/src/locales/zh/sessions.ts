@@ -27,6 +27,7 @@ export const sessions: Record<keyof typeof en, string> = {
   exportJson: '导出为 JSON',
   messageGone: '此消息已不在对话中，请查看“回收站与恢复”。',
   today: '今天',
+  yesterday: '昨天',
   earlier: '更早',
   noSessions: '暂无对话。',
   running: '运行中',
