@@ -143,6 +143,8 @@ export async function openPage(browser, app, given = {}) {
   })
   await page.addInitScript(
     ([t, l]) => {
+      // A sandboxed frame has no storage, but runs this script too.
+      if (window !== top) return
       localStorage.setItem('mc.theme', t)
       localStorage.setItem('mc.lang', l)
     },

@@ -1,6 +1,13 @@
+import { Eye } from 'lucide-react'
+import { useState } from 'react'
+import { onDemand } from '@/components/onDemand'
+import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
+import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { Highlighted } from './Highlighted'
+
+const CodePreview = onDemand(() => import('./CodePreview'), Pending)
 
 interface Props {
   code: string
@@ -10,15 +17,27 @@ interface Props {
 
 export function CodeBlock({ code, language, live = false }: Props) {
   const t = useT()
+  const [previewed, setPreviewed] = useState(false)
+  const kind = !live && (language === 'svg' || language === 'html') ? language : null
   return (
     <figure className="codeblock" aria-label={`${language} ${t('code')}`.trim()}>
-      <div className="flex items-center justify-between border-b ps-3 pe-1 text-[12px] text-fg-2">
-        <span>{language || 'text'}</span>
+      <div className="flex items-center border-b ps-3 pe-1 text-[12px] text-fg-2">
+        <span className="me-auto">{language || 'text'}</span>
+        {kind && (
+          <Button size="small" look="ghost" aria-pressed={previewed} onClick={() => setPreviewed(!previewed)}>
+            <Eye size={14} aria-hidden />
+            {t('preview')}
+          </Button>
+        )}
         <CopyButton text={() => code} label={t('copyCode')} words={t('copy')} />
       </div>
-      <pre tabIndex={0}>
-        <Highlighted code={code} language={language} live={live} />
-      </pre>
+      {kind && previewed ? (
+        <CodePreview code={code} kind={kind} />
+      ) : (
+        <pre tabIndex={0}>
+          <Highlighted code={code} language={language} live={live} />
+        </pre>
+      )}
     </figure>
   )
 }
