@@ -5,6 +5,7 @@ import { answerApproval, removeAlways } from '@/api/endpoints'
 import { dropApproval, keys, refresh } from '@/api/queries'
 import type { Approval } from '@/api/types'
 import { type Key, t } from '@/lib/i18n'
+import '@/lib/later'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 

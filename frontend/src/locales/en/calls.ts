@@ -74,4 +74,7 @@ export const calls = {
   taintClear: 'Mark as reviewed',
   taintClearHint: 'Only content read from now on counts as untrusted.',
   taintClearBusy: 'Wait until the current run ends.',
+  approvalGone: 'This request has already been answered.',
+  approvalChanged: 'This request has changed. Review it again.',
+  approvalStale: 'The server was restarted. Reload this page.',
 }

@@ -74,4 +74,7 @@ export const calls: Record<keyof typeof en, string> = {
   taintClear: '标记为已查看',
   taintClearHint: '仅此后读取的内容会被视为不受信任。',
   taintClearBusy: '请等待当前运行结束。',
+  approvalGone: '此请求已处理。',
+  approvalChanged: '此请求已变更，请重新查看。',
+  approvalStale: '服务器已重启，请重新加载页面。',
 }
