@@ -24,7 +24,8 @@ const REPLIES = [
   answer('take your time'),
   { match: 'im Dunkeln', steps: calls(THREE) },
 ]
-const TIMEOUT = 2
+// Long enough for a busy page to hold a request, and short enough to wait for.
+const TIMEOUT = 8
 const test = withMiniclaw({
   replies: REPLIES,
   config: `approvals: {timeout_seconds: ${TIMEOUT}, effects: {write: ask, execute: ask}}\n`,

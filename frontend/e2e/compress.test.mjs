@@ -92,7 +92,7 @@ test('a summary is previewed, cancelled, edited, accepted and undone', async ({ 
   await press(page, 'Replace with summary')
   await dialog(page).waitFor({ state: 'detached' })
   const compressed = await history(app, 'one')
-  assert.equal(compressed.compressed_context, `${SUMMARY}\nABC-1234`)
+  assert.equal(compressed.compressed_context, `${SUMMARY}\n\nABC-1234`)
   assert.deepEqual(
     compressed.messages.map(m => m.content),
     SAID.slice(4),

@@ -69,11 +69,26 @@ fn words(text: &str) -> Vec<&str> {
         if is_name && (quoted.contains('/') || quoted.contains('.')) {
             found.push(quoted);
         } else {
-            let words = part.split(is_between).flat_map(values).map(bare);
+            let words = parts(part).flat_map(values).map(bare);
             found.extend(words.filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD));
         }
     }
     found
+}
+
+/// Splits a text at the characters between words. A comma before a group of three digits is part of a number.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut begun = 0;
+    let ends = text.char_indices().filter(|(at, c)| is_between(*c) && !(*c == ',' && is_in_number(text, *at)));
+    let bounds = ends.map(|(at, c)| (at, at + c.len_utf8())).chain([(text.len(), text.len())]);
+    bounds.map(move |(end, next)| &text[std::mem::replace(&mut begun, next)..end])
+}
+
+/// Returns whether the comma at this byte groups the digits of a number, as in 98,000.
+fn is_in_number(text: &str, comma: usize) -> bool {
+    let (before, after) = (&text.as_bytes()[..comma], &text.as_bytes()[comma + 1..]);
+    let group = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    before.last().is_some_and(u8::is_ascii_digit) && group == 3
 }
 
 /// Returns whether the character separates words. So does every character of a script that is written without spaces.
@@ -105,7 +120,7 @@ fn kind_of(word: &str) -> Option<MentionKind> {
     if digits > 0 && letters > 0 && plain && word.len() >= 4 {
         return Some(MentionKind::Id);
     }
-    let number = word.bytes().all(|b| b.is_ascii_digit() || b"+-.:%#/$".contains(&b));
+    let number = word.bytes().all(|b| b.is_ascii_digit() || b"+-.,:%#/$".contains(&b));
     (digits >= 2 && letters == 0 && number).then_some(MentionKind::Number)
 }
 
@@ -190,6 +205,15 @@ mod tests {
             ]
             .map(|(kind, text)| (kind, text.to_owned()))
         );
+    }
+
+    #[test]
+    fn number_with_commas_is_one() {
+        assert_eq!(
+            texts("It costs $98,000, or 1,250,000 in 10, 20 or 30,40 parts.", Number),
+            ["$98,000", "1,250,000", "10", "20", "30", "40"]
+        );
+        assert_eq!(texts("共98,000元", Number), ["98,000"]);
     }
 
     #[test]

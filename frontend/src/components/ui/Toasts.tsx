@@ -9,7 +9,7 @@ import { Button, IconButton } from './Button'
 export function Toasts() {
   const list = useToasts(s => s.list)
   return (
-    <div className="pointer-events-none fixed inset-x-0 bottom-32 z-[60] flex flex-col items-center gap-2 px-3 max-md:bottom-44">
+    <div className="pointer-events-none fixed inset-x-0 top-14 z-[60] flex flex-col items-center gap-2 px-3">
       {list.map(item => (
         <ToastCard key={item.id} item={item} />
       ))}

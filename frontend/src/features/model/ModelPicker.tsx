@@ -38,6 +38,8 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
   const name = gone ? choice.id : own ? nameOf(choice.candidate) : standard
   const choose = (id: string | null) => models && onChoose(withModel(models, chosen, id))
   const available = models?.available ?? []
+  // The default model has an item of its own.
+  const others = available.filter(({ id }) => id !== models?.default_id || id === chosen.model)
   const trigger = (
     <Button
       size="small"
@@ -66,7 +68,7 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
         {t('modelDefault', { name: standard })}
       </MenuItem>
       {(available.length > 1 || chosen.model) &&
-        available.map(candidate => (
+        others.map(candidate => (
           <MenuItem
             key={candidate.id}
             icon={<Cpu size={14} aria-hidden />}
