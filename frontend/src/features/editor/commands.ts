@@ -12,6 +12,9 @@ function openBuffer(): Buffer | null {
 
 const isCompared = ({ file }: Buffer): boolean => useBuffers.getState().comparing?.file === file
 
+const isShown = (): boolean => useUi.getState().file !== null
+const step = (by: 1 | -1) => () => void import('./tabs').then(({ stepTab }) => stepTab(by))
+
 export const editorCommands = defineCommands([
   {
     id: 'saveFile',
@@ -44,5 +47,29 @@ export const editorCommands = defineCommands([
     label: 'wrapLines',
     keys: { code: 'KeyZ', alt: true },
     run: () => useUi.setState(({ wrap }) => ({ wrap: !wrap })),
+  },
+  {
+    id: 'previousFile',
+    label: 'previousFile',
+    keys: { code: 'BracketLeft', alt: true },
+    enabled: isShown,
+    run: step(-1),
+  },
+  {
+    id: 'nextFile',
+    label: 'nextFile',
+    keys: { code: 'BracketRight', alt: true },
+    enabled: isShown,
+    run: step(1),
+  },
+  {
+    id: 'closeFile',
+    label: 'closeFile',
+    keys: { code: 'KeyW', alt: true },
+    enabled: isShown,
+    run: () => {
+      const { file } = useUi.getState()
+      if (file) void import('./tabs').then(({ closeTab }) => closeTab(file))
+    },
   },
 ])

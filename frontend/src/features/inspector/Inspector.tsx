@@ -7,6 +7,7 @@ import { Pane } from '@/components/ui/Pane'
 import { TabList, TabPanel, Tabs } from '@/components/ui/Tabs'
 import { open } from '@/features/editor/actions'
 import { EditorPane } from '@/features/editor/EditorPane'
+import { EditorTabs, PANEL } from '@/features/editor/EditorTabs'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { useUi } from '@/stores/ui'
@@ -49,7 +50,12 @@ export default function Inspector({ back }: PanelProps) {
           </TabPanel>
         </Tabs>
       )}
-      <div className="flex min-h-0 flex-1 flex-col">
+      <EditorTabs />
+      <div
+        id={PANEL}
+        className="flex min-h-0 flex-1 flex-col"
+        {...(file && { role: 'tabpanel', 'aria-label': `${file}` })}
+      >
         <EditorPane
           file={file}
           state={current}

@@ -30,4 +30,7 @@ export const editor = {
   mergeDisk: 'Use the version on disk',
   mergeKeep: 'Keep change',
   mergeBack: 'Revert change',
+  openFiles: 'Open files',
+  tabKept: 'Closed {path}. Its unsaved changes are kept until this page is closed.',
+  tabShow: 'Open',
 }

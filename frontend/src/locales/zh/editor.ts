@@ -31,4 +31,7 @@ export const editor: Record<keyof typeof en, string> = {
   mergeDisk: '使用磁盘上的版本',
   mergeKeep: '保留更改',
   mergeBack: '还原更改',
+  openFiles: '打开的文件',
+  tabKept: '已关闭 {path}。未保存的更改会保留到此页面关闭为止。',
+  tabShow: '打开',
 }
