@@ -61,6 +61,7 @@ it('the token cost shows once', () => {
   const bar = (tokensBelow: boolean) => (
     <Page>
       <EditorBar
+        view={null}
         buffer={openBuffer(file('memory/a.md'), 'x', 'e', 42)}
         comparing={false}
         tokensBelow={tokensBelow}

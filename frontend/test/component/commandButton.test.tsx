@@ -56,7 +56,7 @@ it('is disabled while its command is', () => {
 it('follows the state that its command reads', () => {
   const notes = file('memory/a.md')
   const buffer = { ...openBuffer(notes, 'one', 'e1', 1), text: 'two', state: { kind: 'dirty' as const } }
-  render(<EditorBar buffer={buffer} comparing={false} tokensBelow={false} />, { wrapper: Page })
+  render(<EditorBar buffer={buffer} comparing={false} tokensBelow={false} view={null} />, { wrapper: Page })
   const save = screen.getByRole('button', { name: t('save') })
   expect(save).toHaveProperty('disabled', true)
   act(() => {

@@ -4,6 +4,8 @@ import { Badge } from '@/components/ui/Badge'
 import { clock } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
 import { type Buffer, isDirty } from './buffer'
+import { PreviewSwitch } from './PreviewSwitch'
+import type { View } from './preview'
 
 function badgeOf(buffer: Buffer, t: Translate, lang: Lang) {
   switch (buffer.state.kind) {
@@ -28,9 +30,11 @@ interface Props {
   comparing: boolean
   /** A line below shows the tokens of the text. */
   tokensBelow: boolean
+  /** How the file is shown; null if it has no preview. */
+  view: View | null
 }
 
-export function EditorBar({ buffer, comparing, tokensBelow }: Props) {
+export function EditorBar({ buffer, comparing, tokensBelow, view }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
@@ -47,6 +51,7 @@ export function EditorBar({ buffer, comparing, tokensBelow }: Props) {
         </span>
       )}
       <Badge tone={badge.tone}>{badge.words}</Badge>
+      {view !== null && <PreviewSwitch view={view} />}
       {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
         <CommandIconButton
           command="diffFile"

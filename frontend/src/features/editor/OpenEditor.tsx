@@ -8,6 +8,8 @@ import { type Buffer, isDirty, isOfDisk } from './buffer'
 import CodeEditor from './CodeEditor'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
+import { MarkdownPreview } from './MarkdownPreview'
+import { isMarkdown, usePreview } from './preview'
 import { Trust } from './Trust'
 
 interface Props {
@@ -24,9 +26,18 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
   const { file } = buffer
   const budget = useBudget(buffer)
   const disk = comparing?.file === file ? comparing.disk : null
+  const chosen = usePreview(s => s.view)
+  const lines = reveal?.file === file ? reveal : null
+  // A comparison and lines that are to be shown are in the text.
+  const view = !isMarkdown(file) || disk !== null || (lines && chosen === 'preview') ? 'text' : chosen
   return (
     <>
-      <EditorBar buffer={buffer} comparing={disk !== null} tokensBelow={budget !== null} />
+      <EditorBar
+        buffer={buffer}
+        comparing={disk !== null}
+        tokensBelow={budget !== null}
+        view={isMarkdown(file) && disk === null ? view : null}
+      />
       <BudgetLine budget={budget} />
       {untrusted && (
         <Trust file={file} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
@@ -39,19 +50,21 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
         onKeepMine={() => void keepMine(file)}
       />
       <div className="min-h-0 flex-1">
-        <CodeEditor
-          file={file}
-          model={buffer.model}
-          text={buffer.text}
-          revision={buffer.revision}
-          label={t('editorLabel', { path: `${file}` })}
-          onEdit={text => edit(file, text)}
-          onLeave={() => saveUnasked(file)}
-          compareWith={disk}
-          other={disk === null || isOfDisk(buffer, disk) ? 'disk' : 'earlier'}
-          cut={budget?.share === 'each' ? budget.limit : null}
-          reveal={reveal?.file === file ? reveal : null}
-        />
+        <MarkdownPreview file={file} text={buffer.text} view={view}>
+          <CodeEditor
+            file={file}
+            model={buffer.model}
+            text={buffer.text}
+            revision={buffer.revision}
+            label={t('editorLabel', { path: `${file}` })}
+            onEdit={text => edit(file, text)}
+            onLeave={() => saveUnasked(file)}
+            compareWith={disk}
+            other={disk === null || isOfDisk(buffer, disk) ? 'disk' : 'earlier'}
+            cut={budget?.share === 'each' ? budget.limit : null}
+            reveal={lines}
+          />
+        </MarkdownPreview>
       </div>
     </>
   )

@@ -33,4 +33,7 @@ export const editor = {
   openFiles: 'Open files',
   tabKept: 'Closed {path}. Its unsaved changes are kept until this page is closed.',
   tabShow: 'Open',
+  previewOnly: 'Show preview',
+  previewBeside: 'Show text and preview',
+  previewOf: 'Preview of {path}',
 }

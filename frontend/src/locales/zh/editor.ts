@@ -34,4 +34,7 @@ export const editor: Record<keyof typeof en, string> = {
   openFiles: '打开的文件',
   tabKept: '已关闭 {path}。未保存的更改会保留到此页面关闭为止。',
   tabShow: '打开',
+  previewOnly: '显示预览',
+  previewBeside: '同时显示文本和预览',
+  previewOf: '{path} 的预览',
 }
