@@ -13,7 +13,7 @@ const inspector = page => page.getByRole('region', { name: 'Inspector' })
 const text = page => inspector(page).locator('.cm-content')
 
 async function openFile(page, tab, name) {
-  await inspector(page).getByRole('tab', { name: tab }).click()
+  await inspector(page).getByRole('tab', { name: tab, exact: true }).click()
   await inspector(page).getByRole('treeitem', { name }).first().click()
   await text(page).waitFor()
 }

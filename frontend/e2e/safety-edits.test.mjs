@@ -38,7 +38,7 @@ const inspector = page => page.getByRole('region', { name: 'Inspector' })
 const text = page => inspector(page).locator('.cm-content')
 
 async function typeIn(page, tab, name) {
-  await inspector(page).getByRole('tab', { name: tab }).click()
+  await inspector(page).getByRole('tab', { name: tab, exact: true }).click()
   await inspector(page).getByRole('treeitem', { name }).first().click()
   await text(page).click()
   await page.keyboard.press('Control+Home')
