@@ -18,9 +18,11 @@ interface Buffers {
   files: Record<string, OpenFile>
   /** The comparison that is shown, if any. */
   comparing: Comparing | null
+  /** The last file that a person renamed, or deleted if it has no new place. It may never have been open. */
+  moved: { from: FileRef; to: FileRef | null } | null
 }
 
-export const useBuffers = create<Buffers>(() => ({ files: {}, comparing: null }))
+export const useBuffers = create<Buffers>(() => ({ files: {}, comparing: null, moved: null }))
 
 export const openFileOf = (file: FileRef): OpenFile | undefined => useBuffers.getState().files[`${file}`]
 

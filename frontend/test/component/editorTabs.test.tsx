@@ -1,7 +1,7 @@
 import { act, fireEvent, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { beforeEach, expect, it, vi } from 'vitest'
-import { open, rename } from '@/features/editor/actions'
+import { discard, open, rename } from '@/features/editor/actions'
 import { EditorTabs } from '@/features/editor/EditorTabs'
 import { closeTab, MOST_TABS, namesOf, useTabs } from '@/features/editor/tabs'
 import type { FileRef } from '@/lib/roots'
@@ -85,6 +85,16 @@ it('a renamed file keeps its place, a deleted one is marked', async () => {
   expect(names()).toEqual(['z.md', 'b.md', 'c.md'])
   act(() => dispatchBuffer(b, { type: 'disk_deleted' }))
   expect(names()).toEqual(['z.md', 'b.md (Deleted on disk)', 'c.md'])
+})
+
+it('a tab that was not shown since the reload follows its file too', async () => {
+  const z = file('workspace/z.md')
+  useTabs.setState({ tabs: [a, b, c] })
+  expect(await rename(a, z)).toBeNull()
+  expect(useTabs.getState().tabs).toEqual([z, b, c])
+  serve(() => [200, { trash: 't' }])
+  await discard(b, '"1"')
+  expect(useTabs.getState().tabs).toEqual([z, c])
 })
 
 it('arrow keys move, Delete closes, and one tab is in the tab order', async () => {

@@ -193,6 +193,7 @@ export async function rename(file: FileRef, to: FileRef): Promise<string | null>
     const wasOpen = useUi.getState().file === file
     endComparison(file)
     dropFile(file)
+    useBuffers.setState({ moved: { from: file, to } })
     refreshFiles(file, to)
     if (wasOpen) openFile(to)
     return null
@@ -219,6 +220,7 @@ export async function discard(file: FileRef, listed?: string | null): Promise<Tr
   const wasOpen = useUi.getState().file === file
   if (!buffer || !isDirty(buffer)) {
     dropFile(file)
+    useBuffers.setState({ moved: { from: file, to: null } })
     if (wasOpen) useUi.setState({ file: null })
   }
   refreshFiles(file)

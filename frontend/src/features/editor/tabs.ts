@@ -98,6 +98,15 @@ const fileWith = (model: Buffer['model']): FileRef | null => {
   return found?.phase === 'open' ? found.buffer.file : null
 }
 
+/** A tab of the last visit has no buffer until it is shown. */
+useBuffers.subscribe(({ moved }, previous) => {
+  if (!moved || moved === previous.moved) return
+  const { from, to } = moved
+  const { tabs } = useTabs.getState()
+  if (!tabs.includes(from)) return
+  setTabs(tabs.flatMap(tab => (tab !== from ? tab : to && !tabs.includes(to) ? to : [])))
+})
+
 useBuffers.subscribe(({ files }, previous) => {
   for (const file of useTabs.getState().tabs) {
     const was = previous.files[`${file}`]
