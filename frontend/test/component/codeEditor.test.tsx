@@ -36,6 +36,11 @@ it('a shortcut that leads to another session does not edit the text', async () =
   expect(lines()).toEqual(['one', 'two', ''])
 })
 
+it('the text is in the tab order, so that its scroll area is reachable by keyboard', () => {
+  render(editor(null))
+  expect(screen.getByRole('textbox', { name: 'Text' }).getAttribute('tabindex')).toBe('0')
+})
+
 it('the choices between two versions follow the language of the page', async () => {
   const { rerender } = render(editor('one\n2\n'))
   await screen.findByRole('button', { name: 'Use the version on disk' })

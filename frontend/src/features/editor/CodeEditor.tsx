@@ -87,7 +87,7 @@ const cutAt = (limit: number | null): Extension =>
 
 const spoken = (label: string): Extension => [
   phrases(),
-  EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+  EditorView.contentAttributes.of({ tabindex: '0', 'aria-label': label, spellcheck: 'false' }),
 ]
 
 /**
