@@ -6,6 +6,7 @@ import { PanePending } from '@/components/PanePending'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
+import { useTour } from '@/stores/tour'
 import { useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import type { Place } from './pages'
@@ -15,6 +16,7 @@ import { PaneSplitter, SizedPane } from './SizedPane'
 import { useRun } from './useCommand'
 
 const Sheet = onDemand(() => import('@/components/ui/Sheet'))
+const Tour = onDemand(() => import('@/features/tour/Tour'))
 const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
 
 /** CSS classes that divide the width between the middle and the right pane. */
@@ -35,6 +37,7 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
       ...{ set, pane, leftOpen, rightOpen, sheetOpen, solid },
     })),
   )
+  const touring = useTour(tour => tour.step !== null)
   const run = useRun()
   const panel = useRightPanel(page)
   const toggleSessions = useCallback(() => run('toggleSessions'), [run])
@@ -52,6 +55,7 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
     <>
       <div className="flex h-full flex-col p-2 max-md:p-0 max-md:safe-top">
         <SafetyBanners />
+        {touring && <Tour />}
         <main className="flex min-h-0 flex-1 md:max-lg:gap-2">
           <h1 className="sr-only">miniclaw</h1>
           <a

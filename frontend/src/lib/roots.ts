@@ -104,6 +104,9 @@ export class FileRef {
   }
 }
 
+/** The file that describes the agent's character. */
+export const SOUL = FileRef.of('workspace', 'SOUL.md')
+
 /** The folders that contain a path, topmost first and without the root itself. */
 export function foldersOf(path: string): string[] {
   const parts = path.split('/')

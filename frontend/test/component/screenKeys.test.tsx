@@ -4,6 +4,7 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { useChords } from '@/app/chords'
 import { Composer } from '@/features/chat/Composer'
 import { EmptyState } from '@/features/chat/EmptyState'
+import { Page } from '../commands'
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -59,7 +60,7 @@ it('with a keyboard Enter sends, and Alt+Enter is another shortcut', () => {
 
 it('an empty chat lists the current shortcuts, and none that was removed', () => {
   useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, shortcuts: null } })
-  render(<EmptyState onPick={() => {}} first={null} />)
+  render(<EmptyState onPick={() => {}} first={null} />, { wrapper: Page })
   const named = screen.getAllByRole('term').map(term => term.parentElement?.textContent)
   expect(named).toEqual(['New line⇧Enter', 'Command paletteCtrlJ'])
   expect(screen.getAllByRole('term')[0]?.closest('dl')?.className).toContain('pointer-coarse:hidden')

@@ -1,10 +1,12 @@
-import { ArrowUpRight } from 'lucide-react'
+import { ArrowUpRight, Compass } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import { commandOf } from '@/app/commands'
 import { WRITING_KEYS } from '@/app/shortcuts'
+import { CommandButton } from '@/components/CommandButton'
 import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
+import { useTour } from '@/stores/tour'
 
 interface Props {
   onPick: (text: string) => void
@@ -14,6 +16,7 @@ interface Props {
 
 export function EmptyState({ onPick, first }: Props) {
   const t = useT()
+  const offered = useTour(tour => !tour.seen && tour.step === null)
   return (
     <div className="scroll flex min-h-0 flex-1 flex-col px-4">
       <div className="m-auto w-full max-w-[520px] py-6 text-center">
@@ -40,6 +43,12 @@ export function EmptyState({ onPick, first }: Props) {
             </li>
           ))}
         </ul>
+        {!first && offered && (
+          <CommandButton command="tour" look="ghost" className="mt-4">
+            <Compass size={14} aria-hidden />
+            {t('tour')}
+          </CommandButton>
+        )}
         <Hints />
       </div>
     </div>

@@ -33,6 +33,8 @@ export interface Buffer {
 
 export type BufferEvent =
   | { type: 'edited'; text: string }
+  /** Text that something other than the editor wrote into the buffer. */
+  | { type: 'replaced'; text: string }
   | { type: 'saving' }
   | { type: 'saved'; content: string; etag: string; tokens: number | null; at: number }
   | { type: 'save_failed'; reason: string }
@@ -70,8 +72,10 @@ export const isOfDisk = (buffer: Buffer, other: string): boolean =>
 
 export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
   switch (event.type) {
-    case 'edited': {
-      const next = { ...buffer, text: event.text, problem: null }
+    case 'edited':
+    case 'replaced': {
+      const revision = buffer.revision + (event.type === 'replaced' ? 1 : 0)
+      const next = { ...buffer, text: event.text, problem: null, revision }
       const follows = buffer.state.kind === 'clean' || buffer.state.kind === 'dirty'
       return follows ? { ...next, state: settled(next) } : next
     }

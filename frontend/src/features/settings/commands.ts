@@ -1,6 +1,7 @@
 import { defineCommands } from '@/app/command'
 import { nextLang } from '@/lib/i18n'
 import { setTheme } from '@/lib/theme'
+import { startTour } from '@/stores/tour'
 import { toggleDialog } from '@/stores/ui'
 
 export const settingsCommands = defineCommands([
@@ -16,6 +17,7 @@ export const settingsCommands = defineCommands([
     keys: { code: 'Slash', mod: true },
     run: () => toggleDialog('shortcuts'),
   },
+  { id: 'tour', label: 'tour', keys: null, run: startTour },
 ])
 
 export const appearanceCommands = defineCommands([

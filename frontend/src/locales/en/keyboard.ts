@@ -1,6 +1,7 @@
 /** The palette and the shortcuts. */
 export const keyboard = {
   shortcuts: 'Keyboard shortcuts',
+  tour: 'Take a short tour',
   palette: 'Command palette',
   paletteHint: 'Search commands, conversations and files…',
   commands: 'Commands',

@@ -6,6 +6,7 @@ import { editor } from './editor'
 import { playground } from './playground'
 import { queue } from './queue'
 import { recovery } from './recovery'
+import { tour } from './tour'
 import { undo } from './undo'
 import { usage } from './usage'
 import { xray } from './xray'
@@ -20,6 +21,7 @@ export const later = {
   ...editor,
   ...playground,
   ...queue,
+  ...tour,
   ...undo,
   ...usage,
   ...xray,

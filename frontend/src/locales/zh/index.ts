@@ -18,6 +18,7 @@ import { recovery } from './recovery'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
+import { tour } from './tour'
 import { undo } from './undo'
 import { usage } from './usage'
 import { xray } from './xray'
@@ -39,6 +40,7 @@ export const zh: Record<keyof Words, string> = {
   ...approvals,
   ...calls,
   ...settings,
+  ...tour,
   ...undo,
   ...usage,
   ...xray,

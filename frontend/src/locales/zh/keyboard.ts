@@ -2,6 +2,7 @@ import type { keyboard as en } from '../en/keyboard'
 
 export const keyboard: Record<keyof typeof en, string> = {
   shortcuts: '键盘快捷键',
+  tour: '快速导览',
   palette: '命令面板',
   paletteHint: '搜索命令、对话和文件…',
   commands: '命令',

@@ -1,0 +1,25 @@
+import type { tour as en } from '../en/tour'
+
+export const tour: Record<keyof typeof en, string> = {
+  tourName: '导览',
+  tourStep: '第 {n} 步，共 {of} 步',
+  tourLeave: '退出导览',
+  tourBack: '上一步',
+  tourNext: '下一步',
+  tourDone: '完成',
+  tourSoul: '改变它的性格',
+  tourSoulBody: 'SOUL.md 描述 miniclaw 的性格。它是纯文本，每次请求都会带上。试试加上这一行：',
+  tourSoulLine: '每次回复的结尾都加上一句来自大海的问候。',
+  tourSoulAdd: '添加到 SOUL.md',
+  tourSoulAdded: '已写入编辑器，保存文件后生效。',
+  tourSoulSave: '保存并继续',
+  tourAsk: '看看回复的变化',
+  tourAskBody: '随便问点什么。miniclaw 每次收到消息都会重新读取 SOUL.md。',
+  tourAskText: '你能帮我做什么？请用两句话回答。',
+  tourAskWrite: '填入一个问题',
+  tourXray: '查看发送的内容',
+  tourXrayBody: '提示词透视会列出请求的每个部分及其来源文件和大小，你加的那一行就在 SOUL.md 下面。',
+  tourXrayOpen: '打开提示词透视',
+  tourXrayNone: '先发送一条消息，就可以在这里查看它的提示词透视。',
+  tourSoulRemove: '移除这一行',
+}
