@@ -145,6 +145,31 @@ it('a root without uploads offers neither the button nor the drop target', async
   }
 })
 
+it('a search in the settings leaves the sections that contain its words', () => {
+  show(<Settings open onOpenChange={() => {}} />)
+  const sought = (query: string) => {
+    fireEvent.change(screen.getByRole('searchbox', { name: t('settingsSearch') }), {
+      target: { value: query },
+    })
+    return screen.queryAllByRole('region').map(section => within(section).getByRole('heading').textContent)
+  }
+  expect(sought('transparency')).toEqual([t('general')])
+  expect(sought('EXPORT json')).toEqual([t('settingsData')])
+  expect(sought('no such setting')).toEqual([])
+  screen.getByText(t('nothingFound'))
+  expect(sought('')).toHaveLength(SECTIONS.length)
+})
+
+it('a section of the settings is reached from the list of sections', () => {
+  const scrolled = vi.fn()
+  Element.prototype.scrollIntoView = scrolled
+  show(<Settings open onOpenChange={() => {}} />)
+  const list = screen.getByRole('navigation', { name: t('settingsSections') })
+  fireEvent.click(within(list).getByRole('button', { name: t('settingsData') }))
+  expect(document.activeElement?.textContent).toBe(t('settingsData'))
+  expect(scrolled).toHaveBeenCalledTimes(1)
+})
+
 it('the settings show every section under its title', () => {
   show(<Settings open onOpenChange={() => {}} />)
   for (const { title } of SECTIONS) {

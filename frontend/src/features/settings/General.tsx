@@ -1,5 +1,4 @@
-import { Keyboard, Save, Square, Volume2 } from 'lucide-react'
-import { CommandButton } from '@/components/CommandButton'
+import { Save, Square, Volume2 } from 'lucide-react'
 import { Segmented } from '@/components/ui/Segmented'
 import { Switch } from '@/components/ui/Switch'
 import { setLang, useLang, useT } from '@/lib/i18n'
@@ -35,10 +34,6 @@ export function General() {
           ]}
           onChange={setTheme}
         />
-        <CommandButton command="shortcuts">
-          <Keyboard size={14} aria-hidden />
-          {t('shortcuts')}
-        </CommandButton>
       </div>
       <fieldset className="mt-3 flex flex-wrap items-center gap-1.5">
         <legend className="mb-1.5 text-fg-2 text-small">{t('autosave')}</legend>

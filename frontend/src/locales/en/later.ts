@@ -4,6 +4,7 @@ import { compress } from './compress'
 import { connect } from './connect'
 import { editor } from './editor'
 import { playground } from './playground'
+import { preferences } from './preferences'
 import { queue } from './queue'
 import { recovery } from './recovery'
 import { tour } from './tour'
@@ -20,6 +21,7 @@ export const later = {
   ...connect,
   ...editor,
   ...playground,
+  ...preferences,
   ...queue,
   ...tour,
   ...undo,

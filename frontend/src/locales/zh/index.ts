@@ -13,6 +13,7 @@ import { general } from './general'
 import { keyboard } from './keyboard'
 import { model } from './model'
 import { playground } from './playground'
+import { preferences } from './preferences'
 import { queue } from './queue'
 import { recovery } from './recovery'
 import { retrieval } from './retrieval'
@@ -46,6 +47,7 @@ export const zh: Record<keyof Words, string> = {
   ...xray,
   ...retrieval,
   ...playground,
+  ...preferences,
   ...queue,
   ...editor,
   ...files,

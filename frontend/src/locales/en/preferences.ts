@@ -1,0 +1,20 @@
+/** The parts of the settings. */
+export const preferences = {
+  settingsSearch: 'Search settings',
+  settingsSections: 'Sections',
+  settingsMemory: 'Memory and search',
+  settingsTools: 'Tools',
+  settingsToolsHint:
+    'What each tool can do. Whether miniclaw asks first is decided by the approval policy in config.yml.',
+  settingsData: 'Data',
+  effectRead: 'Reads files',
+  effectWrite: 'Changes files',
+  effectExecute: 'Runs commands',
+  effectNetwork: 'Uses the network',
+  embedderReady: 'Search finds words and meaning ({model}).',
+  embedderUnloaded: 'The model for semantic search is loaded at the first search.',
+  dataHome: 'Everything miniclaw knows is in this folder, as plain files. To back it up, copy the folder.',
+  dataCopyHome: 'Copy path',
+  dataExportHint: 'Export the open conversation:',
+  dataRecoveryHint: 'Deleted conversations and files, and the compacted parts of the open conversation:',
+}

@@ -1,0 +1,20 @@
+import type { preferences as en } from '../en/preferences'
+
+export const preferences: Record<keyof typeof en, string> = {
+  settingsSearch: '搜索设置',
+  settingsSections: '分类',
+  settingsMemory: '记忆与搜索',
+  settingsTools: '工具',
+  settingsToolsHint: '每个工具能做什么。是否先询问你，由 config.yml 中的批准策略决定。',
+  settingsData: '数据',
+  effectRead: '读取文件',
+  effectWrite: '更改文件',
+  effectExecute: '运行命令',
+  effectNetwork: '使用网络',
+  embedderReady: '搜索同时匹配关键词和语义（{model}）。',
+  embedderUnloaded: '语义搜索的模型会在首次搜索时加载。',
+  dataHome: 'miniclaw 的全部内容都以普通文件的形式保存在这个文件夹中。复制该文件夹即可备份。',
+  dataCopyHome: '复制路径',
+  dataExportHint: '导出当前对话：',
+  dataRecoveryHint: '已删除的对话和文件，以及当前对话中已压缩的部分：',
+}
