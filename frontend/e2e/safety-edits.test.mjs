@@ -142,7 +142,7 @@ test('hostile text is harmless in an untrusted skill and its changes', async ({
     .getByRole('button', { name: /web-digest/ })
     .first()
     .click()
-  await inspector(page).getByRole('button', { name: 'Review' }).click()
+  await inspector(page).getByRole('button', { name: 'Review', exact: true }).click()
   await inspector(page).locator('.cm-deletedChunk').first().waitFor()
   await harmless(page)
   assert.equal(await page.evaluate(() => document.title), 'miniclaw')

@@ -84,7 +84,7 @@ test('the tour is left by Escape, is not offered again, and starts from the pale
   await composer(page).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Take a short tour' }).count(), 0)
   await page.keyboard.press('ControlOrMeta+k')
-  await page.keyboard.type('short tour')
+  await page.getByRole('combobox').fill('short tour')
   await page.keyboard.press('Enter')
   await tour(page).getByText('Step 1 of 3').waitFor()
   // A draft is never replaced.

@@ -170,12 +170,12 @@ export function FileTree({
                   <span className="min-w-0 flex-1 truncate">{row.name}</span>
                 )}
                 {isAmong(row, dirty) && (
-                  <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
-                    <span className="sr-only">{t('unsaved')}</span>
-                  </span>
+                  <span aria-hidden title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn" />
                 )}
                 {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
                 <Tokens n={row.tokens} />
+                {/* After the visible text: a name must contain that in one piece. */}
+                {isAmong(row, dirty) && <span className="sr-only">{t('unsaved')}</span>}
               </div>
               {file && <FileMenu file={file} tabIndex={at === stop ? 0 : -1} {...actions} />}
             </div>
