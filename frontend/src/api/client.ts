@@ -60,7 +60,10 @@ interface Answered<Data> {
 
 /** Returns the response's data. Throws an `ApiError` if the server refused the call. */
 export async function dataOf<Data>(call: Promise<Answered<Data>>): Promise<Data> {
-  const { data, error, response } = await call
+  // A connection may also break within the body.
+  const { data, error, response } = await call.catch((cause: unknown) => {
+    throw cause instanceof TypeError ? new ApiError(0, { code: 'no_answer', message: String(cause) }) : cause
+  })
   if (response.ok) return data as Data
   throw new ApiError(response.status, typeof error === 'object' && error !== null ? { ...error } : {})
 }

@@ -19,9 +19,9 @@ export interface Chord {
  * Where the shortcut of a command works. Each scope requires that no dialog or menu is open, and `uncovered` nothing
  * else. `outside text`: not in a text field, because a single letter must not fire during typing. `chat`: only with
  * the focus in the chat. `run`: the same, but not while a call waits for an answer. `message`: only with the focus on
- * a message.
+ * a message. `outside editor`: not in a file, which has a search of its own.
  */
-export type Scope = 'outside text' | 'uncovered' | 'chat' | 'run' | 'message'
+export type Scope = 'outside text' | 'uncovered' | 'chat' | 'run' | 'message' | 'outside editor'
 
 /** The context in which a command runs. */
 export interface CommandContext {

@@ -23,8 +23,10 @@ const isCovered = (): boolean =>
 /** Whether a call waits for an answer. Esc must not stop the run then, because that would deny the call. */
 const isAsked = (): boolean => approvalCards.all().length > 0
 
-const inChat = (target: EventTarget | null): boolean =>
-  target === document.body || (target instanceof Element && target.closest('#pane-chat') !== null)
+const isIn = (target: EventTarget | null, what: string): boolean =>
+  target instanceof Element && target.closest(what) !== null
+
+const inChat = (target: EventTarget | null): boolean => target === document.body || isIn(target, '#pane-chat')
 
 /** Whether the target is a message, or the pane, from which the arrow keys lead to the last message. */
 const onMessage = (target: EventTarget | null): boolean =>
@@ -33,6 +35,7 @@ const onMessage = (target: EventTarget | null): boolean =>
 function applies({ scope }: Command, target: EventTarget | null): boolean {
   if (scope === 'outside text') return !isText(target) && !isCovered()
   if (scope === 'uncovered') return !isCovered()
+  if (scope === 'outside editor') return !isCovered() && !isIn(target, '.cm-editor')
   if (scope === 'chat') return inChat(target) && !isCovered()
   if (scope === 'run') return inChat(target) && !isCovered() && !isAsked()
   if (scope === 'message') return onMessage(target) && !isCovered()
@@ -62,3 +65,23 @@ export const isShortcut = (event: KeyboardEvent): boolean => commandsFor(event).
 /** The enabled command for a key event, if any: a disabled one leaves the keys to others, and to the browser. */
 export const shortcutOf = (event: KeyboardEvent, context: CommandContext): Command<CommandId> | null =>
   commandsFor(event).find(command => isEnabled(command, context)) ?? null
+
+/** Parts in which letters and digits have a meaning: those search a list, or answer an approval. */
+const OWN_KEYS = '[role=tree], [role=listbox], [role=slider], [data-approval]'
+
+/**
+ * What a key that belongs to no command does outside of fields: a character is written into the composer, which gets
+ * the focus before the browser inserts the character; Home and End scroll the conversation.
+ */
+export function fallback(event: KeyboardEvent, { input }: CommandContext): void {
+  const { target, key } = event
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+  if (isText(target) || isCovered()) return
+  // Space presses the focused button, and scrolls.
+  if (key.length === 1 && key !== ' ' && !isIn(target, OWN_KEYS)) input.current?.focus()
+  if ((key !== 'Home' && key !== 'End') || event.shiftKey || !inChat(target)) return
+  const log = document.querySelector('#pane-chat [role=log]')
+  if (!log) return
+  event.preventDefault()
+  log.scrollTop = key === 'Home' ? 0 : log.scrollHeight
+}

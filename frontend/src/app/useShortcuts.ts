@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { isSignedOut } from '@/api/signedOut'
 import type { CommandContext } from './command'
-import { shortcutOf } from './shortcuts'
+import { fallback, shortcutOf } from './shortcuts'
 
 /** Runs the commands of pressed shortcuts. */
 export function useShortcuts(context: CommandContext): void {
@@ -14,7 +14,7 @@ export function useShortcuts(context: CommandContext): void {
       // The sign-in covers the page: its keys belong to the browser.
       if (isSignedOut()) return
       const command = shortcutOf(event, latest.current)
-      if (!command) return
+      if (!command) return fallback(event, latest.current)
       event.preventDefault()
       command.run(latest.current)
     }

@@ -44,3 +44,27 @@ export function markIn(root: Element, words: readonly string[]): () => void {
     CSS.highlights.delete(NAME)
   }
 }
+
+/** Frames to wait until a distant row is rendered and measured. */
+const PATIENCE = 30
+/** Frames in which the word has to stay where it is. */
+const STILL = 3
+
+/**
+ * Scrolls the first of the words in the marked row into view: the row itself may be many screens high. Returns a
+ * function that calls it off.
+ */
+export function showIn(log: Element, words: readonly string[]): () => void {
+  let frame = 0
+  const look = (left: number, still: number) => {
+    if (left === 0 || still === 0) return
+    const row = log.querySelector('[data-target]')
+    const range = row && rangesIn(row, words)[0]
+    const [word, view] = [range?.getBoundingClientRect(), log.getBoundingClientRect()]
+    const seen = word !== undefined && word.top >= view.top && word.bottom <= view.bottom
+    if (word && !seen) log.scrollTop += word.top - view.top - view.height / 3
+    frame = requestAnimationFrame(() => look(left - 1, seen ? still - 1 : STILL))
+  }
+  frame = requestAnimationFrame(() => look(PATIENCE, STILL))
+  return () => cancelAnimationFrame(frame)
+}

@@ -14,8 +14,12 @@ export function reasonOf(error: unknown): string {
     const told = failureIn(say, error.code, { ...(isTexts(about) ? about : {}), message: error.message })
     if (told !== null) return told
   }
+  if (error instanceof TypeError && NOT_LOADED.test(error.message)) return t('noAnswer')
   return error instanceof Error ? error.message : String(error)
 }
+
+/** What browsers say if code that is loaded on demand, or the rest of a response, does not arrive. */
+const NOT_LOADED = /fetch|import|network|load failed/i
 
 const isTexts = (about: unknown): about is Record<string, string> =>
   typeof about === 'object' && about !== null && Object.values(about).every(text => typeof text === 'string')

@@ -14,10 +14,21 @@ interface Props {
   children: ReactNode
 }
 
+const FIELD =
+  ':is(input:not([type=checkbox], [type=radio], [type=range], [type=file]), textarea):not(:disabled)'
+
 const WIDTH = {
   narrow: 'w-[min(440px,94vw)]',
   wide: 'w-[min(640px,94vw)]',
   widest: 'w-[min(1040px,96vw)]',
+}
+
+/** Moves the focus to the first text field. On a touch screen that would open the keyboard over the dialog. */
+function toFirstField(event: Event): void {
+  const field = (event.currentTarget as HTMLElement).querySelector<HTMLElement>(FIELD)
+  if (!field || matchMedia('(pointer: coarse)').matches) return
+  event.preventDefault()
+  field.focus({ preventScroll: true })
 }
 
 export function Dialog({ open, onOpenChange, title, description, size = 'narrow', children }: Props) {
@@ -28,6 +39,7 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/30" />
         <Radix.Content
           aria-describedby={undefined}
+          onOpenAutoFocus={toFirstField}
           className={cn(
             'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
             WIDTH[size],
@@ -48,5 +60,14 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
+  )
+}
+
+/** The actions of a dialog: always in view, however long its content is. */
+export function DialogActions({ children }: { children: ReactNode }) {
+  return (
+    <div className="sticky bottom-0 z-10 -mx-5 mt-4 -mb-5 flex flex-wrap items-center justify-end gap-2 border-t bg-[var(--pane-solid)] px-5 py-3">
+      {children}
+    </div>
   )
 }

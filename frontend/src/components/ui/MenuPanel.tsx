@@ -1,5 +1,5 @@
 import { Menu as Radix } from 'radix-ui/internal'
-import { type ReactNode, type RefObject, useEffect, useRef } from 'react'
+import { createContext, type ReactNode, type RefObject, useContext, useEffect, useRef } from 'react'
 import { cn } from '@/lib/cn'
 import { ItemView, type MenuItemProps } from './menuParts'
 
@@ -12,6 +12,8 @@ interface Props {
   onClose: () => void
   children: ReactNode
 }
+
+const Trigger = createContext<Props['trigger'] | null>(null)
 
 /** An open menu next to its trigger. */
 export default function MenuPanel({ id, trigger, align, byKey, onClose, children }: Props) {
@@ -28,15 +30,18 @@ export default function MenuPanel({ id, trigger, align, byKey, onClose, children
           sideOffset={4}
           collisionPadding={8}
           className="floating z-50 min-w-40 rounded-lg p-1"
-          onInteractOutside={() => {
-            pressedOutside.current = true
+          onInteractOutside={event => {
+            if (!trigger.current?.contains(event.target as Node)) pressedOutside.current = true
           }}
           onCloseAutoFocus={event => {
             event.preventDefault()
-            if (!pressedOutside.current) trigger.current?.focus()
+            // What was chosen may have moved the focus already.
+            if (!pressedOutside.current && document.activeElement === document.body) trigger.current?.focus()
           }}
         >
-          <ItemView value={Item}>{children}</ItemView>
+          <Trigger value={trigger}>
+            <ItemView value={Item}>{children}</ItemView>
+          </Trigger>
           {byKey && <FocusFirst menu={id} />}
         </Radix.Content>
       </Radix.Portal>
@@ -53,18 +58,24 @@ function FocusFirst({ menu }: { menu: string }) {
 }
 
 function Item({ icon, onSelect, danger, checked, children }: MenuItemProps) {
+  const trigger = useContext(Trigger)
+  // A dialog returns the focus to what has it when the dialog opens, and the item is about to vanish.
+  const choose = () => {
+    trigger?.current?.focus()
+    onSelect()
+  }
   const className = cn(
     'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] outline-none data-highlighted:bg-sel pointer-coarse:py-2.5',
     danger && 'text-bad',
     checked && 'font-semibold text-accent',
   )
   return checked === undefined ? (
-    <Radix.Item className={className} onSelect={onSelect}>
+    <Radix.Item className={className} onSelect={choose}>
       {icon}
       {children}
     </Radix.Item>
   ) : (
-    <Radix.CheckboxItem className={className} checked={checked} onSelect={onSelect}>
+    <Radix.CheckboxItem className={className} checked={checked} onSelect={choose}>
       {icon}
       {children}
     </Radix.CheckboxItem>

@@ -16,6 +16,21 @@ function waitsInComposer(): boolean {
   return focused instanceof HTMLTextAreaElement && focused.matches('[data-composer]') && focused.value === ''
 }
 
+/** After a decision, the focus that was on its card goes to the next card that waits, else to the message box. */
+function goOn(id: string): void {
+  const focused = document.activeElement
+  const card = focused?.closest('[data-approval]')
+  if (focused !== document.body && card?.getAttribute('data-approval') !== id) return
+  const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find(
+    other => other.dataset.approval !== id,
+  )
+  // A touch screen would show its keyboard.
+  const box = matchMedia('(pointer: coarse)').matches
+    ? null
+    : document.querySelector<HTMLElement>('[data-composer]')
+  ;(next ?? box)?.focus()
+}
+
 /** The cards of a chain's pending calls, in the order of the calls. */
 export default function Waiting({ workId, steps }: Props) {
   const approvals = useApprovals().data ?? []
@@ -30,7 +45,11 @@ export default function Waiting({ workId, steps }: Props) {
         <ApprovalCard
           key={approval.id}
           approval={approval}
-          onAnswer={given => answer(approval, given)}
+          onAnswer={async given => {
+            const problem = await answer(approval, given)
+            if (problem === null) goOn(approval.id)
+            return problem
+          }}
           takesFocus={waitsInComposer}
           answering={step.busy}
         />

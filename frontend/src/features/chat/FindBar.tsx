@@ -2,7 +2,7 @@ import { ChevronDown, ChevronUp, X } from 'lucide-react'
 import { type KeyboardEvent, useEffect } from 'react'
 import { IconButton } from '@/components/ui/Button'
 import { Input } from '@/components/ui/Input'
-import { markIn } from '@/lib/highlights'
+import { markIn, showIn } from '@/lib/highlights'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 import { wordsOf } from '@/lib/needle'
@@ -25,6 +25,11 @@ export default function FindBar({ query, onQuery, count, at, onStep, onClose }: 
     const log = document.querySelector('#pane-chat [role=log]')
     return log ? markIn(log, wordsOf(query)) : undefined
   }, [query])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `at` is the trigger, not an input
+  useEffect(() => {
+    const log = document.querySelector('#pane-chat [role=log]')
+    return log && count > 0 ? showIn(log, wordsOf(query)) : undefined
+  }, [query, at, count])
   const onKeyDown = (event: KeyboardEvent) => {
     if (composition.owns(event)) return
     if (event.key === 'Escape') {

@@ -43,10 +43,15 @@ export const chatCommands = defineCommands([
     id: 'findInChat',
     label: 'findInChat',
     keys: { code: 'KeyF', mod: true },
-    scope: 'chat',
+    scope: 'outside editor',
     // Without a conversation, the keys keep their meaning in the browser.
     enabled: ({ sessionId }) => sessionId !== null,
-    run: () => useUi.setState(({ find }) => ({ pane: 'chat', view: 'chat', find: find ?? '' })),
+    run: () => {
+      useUi.setState(({ find }) => ({ pane: 'chat', view: 'chat', find: find ?? '' }))
+      requestAnimationFrame(() =>
+        document.querySelector<HTMLInputElement>('#pane-chat [role=search] input')?.select(),
+      )
+    },
   },
   {
     id: 'copyLastCode',

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react'
 import type { CompressionPlan, ProposedSummary } from '@/api/types'
 import { Button } from '@/components/ui/Button'
+import { DialogActions } from '@/components/ui/Dialog'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { TextArea } from '@/components/ui/Input'
 import { CompactedMessages } from '@/features/recovery/CompactedMessages'
@@ -75,7 +76,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
           />
         </div>
       </div>
-      <div className="mt-4 flex flex-wrap items-center justify-end gap-2 border-t pt-3">
+      <DialogActions>
         {leaving ? (
           <Leaving {...leaving} />
         ) : (
@@ -88,7 +89,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
             </Button>
           </>
         )}
-      </div>
+      </DialogActions>
     </>
   )
 }

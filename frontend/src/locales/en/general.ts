@@ -31,6 +31,6 @@ export const general = {
   signOut: 'Sign out',
   signOutUnsaved: 'You have unsaved or unsent changes. Save or discard them before you sign out.',
   token: 'Access token',
-  noAnswer: 'Can’t reach the server. Check that it’s running and your network is connected.',
+  noAnswer: 'Can’t reach miniclaw. Check that it’s running and your network is connected.',
   diskFull: 'The server’s disk is full. Free up space and try again. Nothing was lost.',
 }

@@ -32,6 +32,6 @@ export const general: Record<keyof typeof en, string> = {
   signOut: '退出登录',
   signOutUnsaved: '有未保存或未发送的更改。请先保存或放弃，再退出登录。',
   token: '访问令牌',
-  noAnswer: '无法连接服务器。请检查服务器是否正在运行，以及网络连接是否正常。',
+  noAnswer: '无法连接 miniclaw。请检查它是否正在运行，以及网络连接是否正常。',
   diskFull: '服务器磁盘已满。请释放空间后重试，数据未丢失。',
 }
