@@ -7,6 +7,7 @@ const lines = (n, of) => Array.from({ length: n }, (_, i) => `${of} ${i + 1}`).j
 const REPLIES = [
   {
     match: 'a long one',
+    repeat: true,
     steps: [
       { text: `${lines(60, 'Line')}\n\nthe needle is here\n\n${lines(60, 'More')}` },
       { finish: 'stop' },
@@ -58,7 +59,7 @@ test('a menu opens by every key, and gives the focus back', async ({ open }) => 
 test('a dialog from a menu gives the focus back to the button of the menu', async ({ open }) => {
   const page = await open()
   for (const _ of ['loads', 'is there']) {
-    const trigger = page.locator('#pane-left [aria-haspopup=menu]').first()
+    const trigger = page.getByRole('button', { name: 'More actions' })
     await trigger.click()
     await page.getByRole('menuitem', { name: 'Trash and recovery' }).click()
     await page.getByRole('dialog').waitFor()
@@ -83,7 +84,7 @@ test('typing anywhere goes to the message box, with the first character', async 
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog').waitFor()
   await page.keyboard.type('abc')
-  assert.equal(await composer(page).inputValue(), '')
+  assert.equal(await page.locator('[data-composer]').inputValue(), '')
 })
 
 test('Home and End lead through the conversation, and sending leads to its end', async ({ open }) => {
@@ -140,6 +141,11 @@ test('the search opens from the session list, and shows the word itself', async 
   // Again: back into the field, with its text selected.
   await page.getByRole('button', { name: 'Theme' }).focus()
   await page.keyboard.press('Control+f')
+  await until(
+    () => field.evaluate(box => box === document.activeElement && box.selectionEnd > box.selectionStart),
+    Boolean,
+    'the selected text',
+  )
   await page.keyboard.type('Line')
   assert.equal(await field.inputValue(), 'Line')
 })

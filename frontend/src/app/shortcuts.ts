@@ -83,5 +83,19 @@ export function fallback(event: KeyboardEvent, { input }: CommandContext): void 
   const log = document.querySelector('#pane-chat [role=log]')
   if (!log) return
   event.preventDefault()
-  log.scrollTop = key === 'Home' ? 0 : log.scrollHeight
+  lastScroll += 1
+  if (key === 'Home') log.scrollTop = 0
+  else toEnd(log, lastScroll)
+}
+
+/** Frames in which the rows near the end may still be measured, which moves the end. */
+const MEASURED_WITHIN = 30
+
+/** Number of the last Home or End; a later one ends the one before. */
+let lastScroll = 0
+
+function toEnd(log: Element, number: number, frames = MEASURED_WITHIN): void {
+  if (number !== lastScroll) return
+  log.scrollTop = log.scrollHeight
+  if (frames > 0) requestAnimationFrame(() => toEnd(log, number, frames - 1))
 }

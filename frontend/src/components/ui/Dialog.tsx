@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { IconButton } from './Button'
@@ -33,13 +33,23 @@ function toFirstField(event: Event): void {
 
 export function Dialog({ open, onOpenChange, title, description, size = 'narrow', children }: Props) {
   const t = useT()
+  /** What had the focus when the dialog opened. The dialog has no trigger of its own. */
+  const opener = useRef<Element | null>(null)
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/30" />
         <Radix.Content
           aria-describedby={undefined}
-          onOpenAutoFocus={toFirstField}
+          onOpenAutoFocus={event => {
+            opener.current = document.activeElement
+            toFirstField(event)
+          }}
+          onCloseAutoFocus={event => {
+            if (!(opener.current instanceof HTMLElement) || !opener.current.isConnected) return
+            event.preventDefault()
+            opener.current.focus()
+          }}
           className={cn(
             'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
             WIDTH[size],

@@ -138,7 +138,15 @@ function Conversation(props: ConversationProps) {
   const all = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
   const rows = useMemo(() => withLeftOut(all, size, t), [all, size, t])
   if (rows.length > 0)
-    return <Transcript key={sessionId} rows={rows} sent={outbox.length} target={target} sought={sought} />
+    return (
+      <Transcript
+        key={sessionId}
+        rows={rows}
+        sent={outbox.at(-1)?.key ?? null}
+        target={target}
+        sought={sought}
+      />
+    )
   if (loaded?.phase === 'failed') {
     const reason = loaded.code === 'not_found' ? t('chatGone') : t('loadFailed', { reason: loaded.reason })
     return (

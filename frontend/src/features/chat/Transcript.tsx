@@ -19,8 +19,8 @@ export interface Row {
 
 interface Props {
   rows: Row[]
-  /** Incremented with each message that the person sends. */
-  sent: number
+  /** Key of the message that the person sent last, until it is forgotten. */
+  sent: string | null
   /** Key of the row to show and mark. */
   target: string | null
   /** The search words that led to that row, if any. */
@@ -59,9 +59,11 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     directDomUpdates: true,
     directDomUpdatesMode: 'position',
   })
+  useEffect(() => list.scrollToEnd(), [list])
   // The person's own message always scrolls to the end.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the trigger, not an input
-  useEffect(() => list.scrollToEnd(), [list, sent])
+  useEffect(() => {
+    if (sent !== null) list.scrollToEnd()
+  }, [list, sent])
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each target, whatever the rows do afterwards
   useEffect(() => {
     const index = rows.findIndex(row => row.key === target)

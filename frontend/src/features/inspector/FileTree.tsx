@@ -145,6 +145,7 @@ export function FileTree({
               aria-expanded={row.kind === 'folder' ? row.open : undefined}
               aria-busy={row.loading || undefined}
               aria-selected={row.path === current}
+              aria-description={isAmong(row, dirty) ? t('unsaved') : undefined}
               aria-labelledby={`${labels}${at}`}
               tabIndex={at === stop ? 0 : -1}
               title={problem ?? (row.kind === 'rest' ? undefined : row.path)}
@@ -174,8 +175,6 @@ export function FileTree({
                 )}
                 {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
                 <Tokens n={row.tokens} />
-                {/* After the visible text: a name must contain that in one piece. */}
-                {isAmong(row, dirty) && <span className="sr-only">{t('unsaved')}</span>}
               </div>
               {file && <FileMenu file={file} tabIndex={at === stop ? 0 : -1} {...actions} />}
             </div>
