@@ -71,7 +71,7 @@ for (const { look, given } of LOOKS) {
     await choose(page, /^DeepSeek deepseek-chat/)
     await page.getByRole('button', { name: /^(Thinking: |思考：)/ }).waitFor()
     await picker(page).click()
-    await page.getByRole('menuitemcheckbox').nth(3).waitFor()
+    await page.getByRole('menuitemcheckbox').nth(2).waitFor()
     await shot(page, `models-${look}`)
     assert.deepEqual(await faults(page), [])
   })

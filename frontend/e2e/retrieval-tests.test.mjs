@@ -15,7 +15,7 @@ const CASES = [
   { query: 'what happens to old sessions', file: 'sessions.md' },
 ]
 const lines = cases => cases.map(one => `${JSON.stringify(one)}\n`).join('')
-const tab = page => page.getByRole('tab', { name: 'Tests' })
+const tab = page => page.getByRole('tab', { name: 'Tests', exact: true })
 const cases = page => page.getByRole('list', { name: 'Tests' }).getByRole('listitem')
 
 const openTests = open => open({ path: '/playground?folder=knowledge&tab=tests', ready: tab })

@@ -119,7 +119,7 @@ test('hostile text is harmless in retrieval tests and the result of a run', asyn
   canary: { harmless },
   open,
 }) => {
-  const tab = page => page.getByRole('tab', { name: 'Tests' })
+  const tab = page => page.getByRole('tab', { name: 'Tests', exact: true })
   const path = '/playground?folder=knowledge&tab=tests'
   const page = await open({ path, ready: tab })
   await page.getByRole('list', { name: 'Tests' }).getByRole('listitem').nth(1).waitFor()

@@ -162,7 +162,7 @@ async fn idle_session_runs_it_at_once_and_the_default_interrupts() {
 }
 
 #[tokio::test]
-async fn chat_stream_of_queued_message_waits_for_it_and_ends_when_it_is_removed() {
+async fn chat_stream_follows_queued_message_or_ends_with_it() {
     let world = held().await;
     let server = world.serve().await;
     let stream = begun(&server).await;

@@ -45,13 +45,24 @@ export function markIn(root: Element, words: readonly string[]): () => void {
   }
 }
 
+const BLOCK = 'p, li, h1, h2, h3, h4, h5, h6, pre, td, th'
+
+/** The first of the words whose paragraph has all of them. Until its part of a long text is rendered, there is none. */
+function best(ranges: readonly Range[], words: readonly string[]): Range | undefined {
+  const hasAll = ({ startContainer }: Range) => {
+    const text = startContainer.parentElement?.closest(BLOCK)?.textContent?.toLowerCase()
+    return text !== undefined && words.every(word => text.includes(word.toLowerCase()))
+  }
+  return ranges.find(hasAll)
+}
+
 /** Frames to wait until a distant row is rendered and measured. */
 const PATIENCE = 30
 /** Frames in which the word has to stay where it is. */
 const STILL = 3
 
 /**
- * Scrolls the first of the words in the marked row into view: the row itself may be many screens high. Returns a
+ * Scrolls the words that were found in the marked row into view: the row itself may be many screens high. Returns a
  * function that calls it off.
  */
 export function showIn(log: Element, words: readonly string[]): () => void {
@@ -59,7 +70,7 @@ export function showIn(log: Element, words: readonly string[]): () => void {
   const look = (left: number, still: number) => {
     if (left === 0 || still === 0) return
     const row = log.querySelector('[data-target]')
-    const range = row && rangesIn(row, words)[0]
+    const range = row && best(rangesIn(row, words), words)
     const [word, view] = [range?.getBoundingClientRect(), log.getBoundingClientRect()]
     const seen = word !== undefined && word.top >= view.top && word.bottom <= view.bottom
     if (word && !seen) log.scrollTop += word.top - view.top - view.height / 3
