@@ -140,6 +140,11 @@ test('a message during an approval denies it with that text', async ({ app, open
   const page = await open()
   await say(page, 'delete the folder')
   await page.getByRole('button', { name: /^Allow once/ }).waitFor()
+  await until(
+    () => composer(page).getAttribute('placeholder'),
+    text => text.startsWith('Deny, and say'),
+    'the field to say what a message does',
+  )
   await composer(page).fill('keep the folder')
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
   assert.match(

@@ -78,7 +78,7 @@ export function Composer(props: Props) {
     : onStop
       ? t('sendQueues', { keys: keysOf({ code: 'Enter', mod: true }).join(' ') })
       : t('send')
-  const placeholder = `placeholder${onStop ? 'Busy' : ''}${touch ? 'Short' : ''}` as const
+  const placeholder = `placeholder${asked ? 'Asked' : onStop ? 'Busy' : ''}${touch ? 'Short' : ''}` as const
   return (
     <form
       className="mx-auto w-full max-w-[784px] px-3 pb-3 max-md:px-2"

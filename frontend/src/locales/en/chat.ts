@@ -5,6 +5,8 @@ export const chat = {
   you: 'You',
   placeholder: 'Message miniclaw… (Enter to send, Shift+Enter for a new line)',
   placeholderShort: 'Message miniclaw…',
+  placeholderAsked: 'Deny, and say what to do instead…',
+  placeholderAskedShort: 'Deny with a message…',
   placeholderBusy: 'Send to queue a follow-up…',
   placeholderBusyShort: 'Queue a follow-up…',
   message: 'Message',

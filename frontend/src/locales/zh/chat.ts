@@ -6,6 +6,8 @@ export const chat: Record<keyof typeof en, string> = {
   you: '你',
   placeholder: '给 miniclaw 发消息…（Enter 发送，Shift+Enter 换行）',
   placeholderShort: '给 miniclaw 发消息…',
+  placeholderAsked: '拒绝，并说明应改为怎么做…',
+  placeholderAskedShort: '拒绝并说明…',
   placeholderBusy: '发送后排队，待本次回复结束…',
   placeholderBusyShort: '排队发送…',
   message: '消息',
