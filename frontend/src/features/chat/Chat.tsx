@@ -80,12 +80,13 @@ export function Chat(props: Props) {
         {...{ sessionId, loaded, outbox, actions, target, sought, first, size }}
         onPick={blocked === null ? onSend : onDraft}
       />
-      {thread && thread.taint.length > 0 && (
-        <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
-      )}
+      {/* Above the other notes, which then stay where they are when the size arrives. */}
       {size && size.left_out > 0 && !marked && <LeftOutNote count={size.left_out} />}
       {sessionId && size?.nearly_full && size.left_out === 0 && size.auto_compact === 'ask' && (
         <NearlyFullNote sessionId={sessionId} size={size} />
+      )}
+      {thread && thread.taint.length > 0 && (
+        <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
       {sessionId && thread && thread.queue.length > 0 && (
         <Queue

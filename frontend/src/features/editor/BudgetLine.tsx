@@ -10,10 +10,13 @@ const WORDS: Record<Budget['share'], Key> = {
   read: 'budgetRead',
 }
 
-/** The tokens of the text: counted by the server for the saved version, estimated (≈) for edits since then. */
+/**
+ * The tokens of the text: counted by the server for the saved version, estimated (≈) for edits since then. Until it
+ * is counted, the space of the line is reserved.
+ */
 export function BudgetLine({ budget }: { budget: Budget | null }) {
   const t = useT()
-  if (!budget) return null
+  if (!budget) return <p aria-hidden className="box-content h-[1lh] border-b px-3 py-1 text-meta" />
   const { share, tokens, exact, characters, limit, truncated } = budget
   const words = t(WORDS[share], { n: exact ? tokens : { n: tokens, text: `≈ ${count(tokens)}` } })
   return (

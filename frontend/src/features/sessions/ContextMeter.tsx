@@ -1,16 +1,19 @@
 import { Wrench } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
-import { CommandButton, CommandIconButton } from '@/components/CommandButton'
+import { CommandIconButton } from '@/components/CommandButton'
 import { Meter } from '@/components/ui/Meter'
 import { fullness } from '@/features/context/useRequestSize'
 import { cn } from '@/lib/cn'
 import { compactCount } from '@/lib/format'
 import { type Translate, useT } from '@/lib/i18n'
 
-/** From this percentage on, the meter suggests to compact the conversation. */
+/** From this percentage on, the button that compacts the conversation stands out. */
 const SUGGESTED = 75
 
-/** How full the context window is with the next request; when it is getting full, what to do about it. */
+/**
+ * How full the context window is with the next request. When it is getting full, the colors say so, and the button that
+ * compacts the conversation stands out; the conversation itself proposes it, so nothing here grows and moves the rest.
+ */
 export function ContextMeter({ size }: { size: TokenCount | null }) {
   const t = useT()
   const used = size?.total_tokens ?? 0
@@ -18,32 +21,32 @@ export function ContextMeter({ size }: { size: TokenCount | null }) {
   const leftOut = size?.left_out ?? 0
   const full = size ? fullness(size) : 0
   const percent = Math.round(100 * full)
+  const suggested = percent >= SUGGESTED
   const text =
-    leftOut > 0 ? t('leftOutFull', { n: leftOut }) : t('contextMeter', { used, limit: limit || '–' })
+    leftOut > 0
+      ? t('leftOutFull', { n: leftOut })
+      : suggested
+        ? t('contextFull', { n: percent })
+        : t('contextMeter', { used, limit: limit || '–' })
   return (
-    <div>
-      <div className="flex items-center gap-2">
-        <div className="min-w-0 flex-1" title={size ? [text, ...parts(size, t)].join('\n') : text}>
-          <div className="mb-1 flex justify-between text-fg-2 text-meta tabular-nums">
-            <span>{t('context')}</span>
-            <span>
-              {compactCount(used)} / {limit > 0 ? compactCount(limit) : '–'}
-            </span>
-          </div>
-          <Meter value={full} max={1} label={t('context')} text={text} />
+    <div className="flex items-center gap-2">
+      <div className="min-w-0 flex-1" title={size ? [text, ...parts(size, t)].join('\n') : text}>
+        <div className="mb-1 flex justify-between text-fg-2 text-meta tabular-nums">
+          <span>{t('context')}</span>
+          <span
+            className={cn(
+              suggested && 'font-semibold',
+              suggested && (percent >= 90 ? 'text-bad' : 'text-warn'),
+            )}
+          >
+            {compactCount(used)} / {limit > 0 ? compactCount(limit) : '–'}
+          </span>
         </div>
-        <CommandIconButton command="compress" look="soft">
-          <Wrench size={15} aria-hidden />
-        </CommandIconButton>
+        <Meter value={full} max={1} label={t('context')} text={text} />
       </div>
-      {percent >= SUGGESTED && (
-        <div className={cn('mt-1 text-meta', percent >= 90 ? 'text-bad' : 'text-warn')}>
-          <p>{leftOut > 0 ? text : t('contextFull', { n: percent })}</p>
-          <CommandButton command="compress" size="small">
-            {t('compress')}
-          </CommandButton>
-        </div>
-      )}
+      <CommandIconButton command="compress" look={suggested ? 'solid' : 'soft'}>
+        <Wrench size={15} aria-hidden />
+      </CommandIconButton>
     </div>
   )
 }
