@@ -21,6 +21,11 @@ pub fn new_secret() -> String {
     base16ct::lower::encode_string(&Sha256::digest(random))
 }
 
+/// Returns a Unix time in seconds as RFC 3339: `2026-11-22T10:42:00Z`.
+pub fn rfc3339(seconds: f64) -> String {
+    jiff::Timestamp::from_second(seconds as i64).unwrap_or_default().to_string()
+}
+
 /// Returns the UTC time as `20261121T222444.123Z`, which sorts by time and is a plain file name.
 pub fn stamp() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()

@@ -1,15 +1,20 @@
 //! Configuration: environment variables override `.env`, and `.env` overrides `config.yml`. Both files are in the home.
 
 mod approvals;
+pub mod edit;
 mod embedding;
 mod environment;
+pub mod providers;
+pub mod settings;
 mod vision;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::Deserialize;
+use serde_json::Value;
 use url::Url;
 
 use crate::agent::RunLimits;
@@ -19,6 +24,8 @@ use crate::retrieval;
 use crate::sandbox::Level;
 use crate::store;
 use crate::tools::Policy;
+
+use settings::SettingSource;
 
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
@@ -34,6 +41,9 @@ struct File {
     max_iterations: Option<u32>,
     max_minutes: Option<u64>,
     models: Vec<ModelEntry>,
+    providers: Vec<providers::Entry>,
+    /// Ids of models that a person likes.
+    favorite_models: Vec<String>,
     default_model: Option<String>,
     fallback_model: Option<String>,
     auto_compact: AutoCompact,
@@ -99,6 +109,10 @@ pub struct Config {
     pub limits: RunLimits,
     /// Configured models, the chosen one first.
     pub endpoints: Vec<ConfiguredEndpoint>,
+    /// The providers, with all of their models.
+    pub providers: Vec<providers::Provider>,
+    /// Ids of the models that a person likes.
+    pub favorites: Vec<String>,
     /// The model chosen by name (`default_model`), if it is not a configured one: a discovered one or the embedded one.
     pub wanted: Option<String>,
     /// The model to ask when another does not answer: its name as sent to the server, or `local`.
@@ -120,6 +134,8 @@ pub struct Config {
     /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
     pub token: Option<SecretString>,
+    /// Settings that the command line or the environment decides, by their keys.
+    pub overrides: BTreeMap<&'static str, (Value, SettingSource)>,
     /// Problems for a person to look at, none of which stops the server.
     pub warnings: Vec<String>,
 }
@@ -183,10 +199,15 @@ impl Config {
     /// # Errors
     /// Returns an error, with line and reason, if the file exists and is not valid.
     pub fn load(home: &Path, environment: &Environment) -> Result<Self, ConfigError> {
-        let file = match read(home, "config.yml")? {
-            Some(text) => parse(&text)?,
-            None => File::default(),
-        };
+        Self::parse(read(home, "config.yml")?.as_deref(), environment)
+    }
+
+    /// Parses a text of `config.yml` and combines it with the environment.
+    ///
+    /// # Errors
+    /// Returns an error, with line and reason, if the text is not valid.
+    pub fn parse(text: Option<&str>, environment: &Environment) -> Result<Self, ConfigError> {
+        let file = text.map(parse).transpose()?.unwrap_or_default();
         let mut warnings = Vec::new();
         let mut endpoints = Vec::new();
         endpoints.extend(deepseek(environment)?);
@@ -197,8 +218,14 @@ impl Config {
                 Err(warning) => warnings.push(warning),
             }
         }
+        let mut providers = providers::listed(&file.providers, environment, &mut warnings)?;
+        let grouped = providers::grouped(&endpoints, &providers, environment);
+        endpoints.extend(providers.iter().flat_map(providers::Provider::endpoints));
+        providers.splice(0..0, grouped);
         let seeing = VisionModels::of(file.vision_models.clone(), environment);
         endpoints.iter_mut().for_each(|configured| seeing.mark(&mut configured.endpoint));
+        let models = providers.iter_mut().flat_map(|provider| &mut provider.models);
+        models.for_each(|model| seeing.mark(&mut model.endpoint));
         let wanted = choose(&mut endpoints, &file);
         let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
@@ -218,6 +245,8 @@ impl Config {
             host_names: file.host_names,
             limits,
             endpoints,
+            providers,
+            favorites: file.favorite_models,
             wanted,
             fallback,
             auto_compact: file.auto_compact,
@@ -235,6 +264,15 @@ impl Config {
             retrieval: retrieval(&file.retrieval)?,
             policy: approvals::policy(&file.approvals)?,
             token: environment.value(TOKEN).map(token).transpose()?,
+            overrides: settings::SETTINGS
+                .iter()
+                .filter_map(|setting| {
+                    let value = environment.value(setting.variable?)?;
+                    let entries: Vec<&str> =
+                        value.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect();
+                    Some((setting.key, (Value::from(entries), SettingSource::Environment)))
+                })
+                .collect(),
             warnings,
         })
     }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Access, App, PageSecret, SandboxInfo};
 use crate::clock;
 use crate::config::Config;
+use crate::config::settings::SettingSource;
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{Home, is_unused};
@@ -83,6 +84,13 @@ impl ServerOptions {
     /// Returns the configuration of the home with what these options change.
     fn configure(&self, mut config: Config) -> Config {
         config.sandbox = self.sandbox.unwrap_or(config.sandbox);
+        let said = [
+            ("sandbox", self.sandbox.map(|level| level.name().into())),
+            ("host", self.host.clone().map(Into::into)),
+            ("port", self.port.map(Into::into)),
+        ];
+        let said = said.into_iter().filter_map(|(key, value)| Some((key, (value?, SettingSource::CommandLine))));
+        config.overrides.extend(said);
         if self.sign_in == SignIn::Required && config.token.is_none() {
             config.token = Some(clock::new_secret().into());
         }
@@ -106,10 +114,10 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
-    let access = Access::new(bound, &config.host_names, config.token.clone());
-    let access = code.iter().fold(access, |access, code| access.with_code(code));
-
+    let token = config.token.clone();
     let runtime = Runtime::start(config, home.path(), bound.port()).await?;
+    let access = Access::new(bound, runtime.host_names.clone(), token);
+    let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let tenants = TenantRegistry::new(runtime.clone(), Homes::Single(home));
     tenants.open(&TenantId::owner()).await?;
@@ -128,6 +136,8 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
         println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
     }
+    // The files may have changed since they were read at the start.
+    runtime.follow_config().await?;
     runtime.find_models();
     serve_until(app, listener, stop).await;
     Ok(())

@@ -6,12 +6,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::config::settings::SettingError;
 use crate::domain::ErrorParams;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
+use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::providers::ConnectRefused;
+use crate::engine::server_settings::SettingsRefused;
 use crate::engine::{EngineError, UndoError};
 use crate::store::StoreError;
 
@@ -167,6 +170,29 @@ impl From<EngineError> for ApiError {
                     Self::new(StatusCode::CONFLICT, "not_used", message)
                 }
                 ConnectRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
+            },
+            EngineError::ProviderRefused(refused) => match refused {
+                ProviderRefused::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
+                ProviderRefused::UnknownModel(_) => Self::new(StatusCode::NOT_FOUND, "unknown_model", message),
+                ProviderRefused::Exists(_) => Self::new(StatusCode::CONFLICT, "provider_exists", message),
+                ProviderRefused::NotEditable(_) => Self::new(StatusCode::CONFLICT, "not_editable", message),
+                ProviderRefused::KeyNeeded => Self::new(StatusCode::CONFLICT, "key_needed", message),
+            },
+            EngineError::SettingsRefused(refused) => match refused {
+                SettingsRefused::Setting(SettingError::Unknown(_)) => Self::bad_request("unknown_setting", message),
+                SettingsRefused::Setting(SettingError::Bad { .. }) => Self::bad_request("bad_setting", message),
+                SettingsRefused::Setting(SettingError::SandboxOff) => Self::bad_request("sandbox_off", message),
+                SettingsRefused::Setting(SettingError::Confirm(keys)) => {
+                    let params = ErrorParams::from([("settings".to_owned(), keys.join(", "))]);
+                    Self { params, ..Self::new(StatusCode::CONFLICT, "confirm_loosening", message) }
+                }
+                SettingsRefused::Invalid(_) => Self::new(StatusCode::CONFLICT, "config_invalid", message),
+                SettingsRefused::MakesInvalid(_) => Self::bad_request("bad_setting", message),
+                SettingsRefused::CannotEdit(_) => Self::new(StatusCode::CONFLICT, "config_not_editable", message),
+                SettingsRefused::Overridden(_) => Self::new(StatusCode::CONFLICT, "environment_wins", message),
+                SettingsRefused::ProviderGone(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
+                SettingsRefused::ProviderChanged(_) => Self::new(StatusCode::CONFLICT, "provider_changed", message),
+                SettingsRefused::NeedsToken => Self::new(StatusCode::CONFLICT, "needs_token", message),
             },
             EngineError::CannotSee(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_see", message),
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),

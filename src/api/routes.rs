@@ -10,6 +10,9 @@ use super::{chat, files, models, requests, retrieval, security, sessions, status
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
 
+/// Maximum bytes of a change of settings or of a provider.
+const MAX_SETTINGS: usize = 64 << 10;
+
 /// Returns all routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -20,6 +23,16 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(security::login::logout))
         .routes(routes!(models::provider::check))
         .routes(routes!(models::provider::connect))
+        .routes(
+            routes!(models::providers::providers, models::providers::add).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(
+            routes!(models::providers::change, models::providers::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(routes!(models::providers::check))
+        .routes(routes!(models::providers::set_default))
+        .routes(routes!(models::providers::set_fallback))
+        .routes(routes!(models::providers::change_model).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(chat::message::chat))
         .routes(routes!(chat::events::all_events))
         .routes(routes!(chat::events::session_events))
@@ -73,6 +86,10 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::attachments::picture))
         .routes(routes!(status::usage::usage))
         .routes(routes!(status::settings::rag_mode, status::settings::set_rag_mode))
+        .routes(
+            routes!(status::config_file::settings, status::config_file::change_settings)
+                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
         .routes(routes!(requests::prompt::prompt))
         .routes(routes!(requests::sent::requests))
         .routes(routes!(requests::sent::request))

@@ -46,6 +46,16 @@ const NAMES: &[&str] = &[
     "delete_file",
 ];
 
+/// Returns the key of the rule that applies to a tool without its own.
+pub(super) fn effect_key(tool: &str) -> &'static str {
+    match tool {
+        "terminal" | "python_repl" => "approvals.effects.execute",
+        "fetch_url" => "approvals.effects.network",
+        "create_file" | "edit_file" | "delete_file" => "approvals.effects.write",
+        _ => "approvals.effects.read",
+    }
+}
+
 impl<'de> Deserialize<'de> for Tools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(RulesByName)

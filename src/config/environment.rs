@@ -33,6 +33,11 @@ impl Environment {
         [process, file].into_iter().flatten().find(|(value, _)| !value.is_empty())
     }
 
+    /// Returns the names of all variables, those without a value included.
+    pub fn names(&self) -> Vec<String> {
+        self.process.keys().chain(self.file.keys()).cloned().collect()
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(|(value, _)| value)
     }

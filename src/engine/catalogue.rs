@@ -1,12 +1,16 @@
 //! The models available to this process: one catalogue, shared by all tenants, each of which chooses from it.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use secrecy::ExposeSecret;
+use sha2::{Digest, Sha256};
 
 use super::local_model::LocalModel;
 use super::model_status::{ModelCandidate, ModelStatus};
-use super::models::Models;
+use super::models::{EMBEDDED, Models};
 use crate::config::ConfiguredEndpoint;
-use crate::provider::{Client, Endpoint, ProviderError};
+use crate::provider::{Client, Endpoint, HealthLog, ProviderError};
 
 /// A provider's model and its client.
 #[derive(Clone)]
@@ -21,9 +25,19 @@ pub struct ModelCatalogue {
     /// The first one is the default.
     remote: RwLock<Vec<RemoteModel>>,
     local: Option<LocalModel>,
-    fallback: OnceLock<String>,
+    fallback: RwLock<Option<String>>,
     /// The tenants' model choices, which are notified when the catalogue changes.
     followers: Mutex<Vec<Weak<Models>>>,
+    /// What is known of each address with a key, by the digest of the key.
+    addresses: Mutex<BTreeMap<(String, Option<[u8; 32]>), Address>>,
+}
+
+/// What is known of a provider's address since the start.
+#[derive(Clone, Default)]
+struct Address {
+    health: HealthLog,
+    /// The models that it named when it was asked last.
+    named: Vec<String>,
 }
 
 /// Where the models of providers come from. Each source is replaced on its own, so that a search for servers that ends
@@ -41,8 +55,11 @@ impl Sources {
     /// Returns all endpoints, the default one first.
     fn all(&self) -> Vec<ConfiguredEndpoint> {
         let mut all = [&self.configured[..], &self.found[..]].concat();
-        let wanted = self.wanted.as_ref();
-        if let Some(place) = wanted.and_then(|wanted| all.iter().position(|one| one.endpoint.model == *wanted)) {
+        let place = self.wanted.as_ref().and_then(|wanted| {
+            let endpoints: Vec<&Endpoint> = all.iter().map(|one| &one.endpoint).collect();
+            place_of(wanted, &endpoints)
+        });
+        if let Some(place) = place {
             all[..=place].rotate_right(1);
         }
         all
@@ -55,8 +72,9 @@ impl ModelCatalogue {
             sources: Mutex::default(),
             remote: RwLock::default(),
             local,
-            fallback: OnceLock::new(),
+            fallback: RwLock::default(),
             followers: Mutex::default(),
+            addresses: Mutex::default(),
         }
     }
 
@@ -89,7 +107,7 @@ impl ModelCatalogue {
         let endpoints = sources.all();
         let mut remote = Vec::new();
         for (ConfiguredEndpoint { endpoint, from }, id) in endpoints.iter().zip(ids(&endpoints)) {
-            match Client::new(endpoint.clone()) {
+            match Client::logging(endpoint.clone(), self.health(endpoint)) {
                 Ok(client) => {
                     remote.push(RemoteModel { candidate: candidate(id, endpoint, from), client: Arc::new(client) });
                 }
@@ -105,20 +123,74 @@ impl ModelCatalogue {
     }
 
     /// Sets the fallback model, by the name that is sent to the provider, or [`EMBEDDED`](super::models::EMBEDDED). It
-    /// need not exist yet, because models of this machine come and go. Only the first call has an effect.
-    pub fn set_fallback(&self, model: String) {
-        let _ = self.fallback.set(model);
+    /// need not exist yet, because models of this machine come and go.
+    pub fn set_fallback(&self, model: Option<String>) {
+        *self.fallback.write().unwrap_or_else(PoisonError::into_inner) = model;
     }
 
-    pub(super) fn fallback(&self) -> Option<&String> {
-        self.fallback.get()
+    pub(super) fn fallback(&self) -> Option<String> {
+        self.fallback.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the log of whether the provider at this address answers to this key.
+    pub(super) fn health(&self, endpoint: &Endpoint) -> HealthLog {
+        self.address(endpoint, |address| address.health.clone())
+    }
+
+    /// Returns the models that the provider at this address named when it was asked last.
+    pub(super) fn named_by(&self, endpoint: &Endpoint) -> Vec<String> {
+        self.address(endpoint, |address| address.named.clone())
+    }
+
+    pub(super) fn set_named(&self, endpoint: &Endpoint, names: Vec<String>) {
+        self.address(endpoint, |address| address.named = names);
+    }
+
+    fn address<T>(&self, endpoint: &Endpoint, ask: impl FnOnce(&mut Address) -> T) -> T {
+        let url = endpoint.base_url.as_str().trim_end_matches('/').to_owned();
+        let digest = endpoint.api_key.as_ref().map(|key| Sha256::digest(key.expose_secret()).into());
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(addresses.entry((url, digest)).or_default())
+    }
+
+    /// Returns the id of the model at this endpoint, if it can be chosen.
+    pub(super) fn id_of(&self, endpoint: &Endpoint) -> Option<String> {
+        let remote = self.remote.read().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |model: &&RemoteModel| {
+            let known = model.client.endpoint();
+            known.model == endpoint.model && known.base_url == endpoint.base_url
+        };
+        remote.iter().find(is_it).map(|model| model.candidate.id.clone())
+    }
+
+    /// Returns the id of the model of a provider that a configured name means.
+    pub(super) fn id_for(&self, wanted: &str) -> Option<String> {
+        let remote = self.remote.read().unwrap_or_else(PoisonError::into_inner);
+        let endpoints: Vec<&Endpoint> = remote.iter().map(|model| model.client.endpoint()).collect();
+        place_of(wanted, &endpoints).map(|place| remote[place].candidate.id.clone())
+    }
+
+    /// Returns the models that were found on this machine, with their ids.
+    pub(super) fn found(&self) -> Vec<(String, Endpoint)> {
+        let found = self.sources.lock().unwrap_or_else(PoisonError::into_inner).found.clone();
+        found.into_iter().filter_map(|one| Some((self.id_of(&one.endpoint)?, one.endpoint))).collect()
+    }
+
+    /// Returns the embedded model, if it can be chosen.
+    pub(super) fn embedded(&self) -> Option<ModelCandidate> {
+        self.local.as_ref().map(LocalModel::candidate)
     }
 
     pub(super) fn remote(&self) -> Vec<RemoteModel> {
         self.remote.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the model of a provider that is the default; `None` if there is none, or the embedded model is wanted.
     pub(super) fn first_remote(&self) -> Option<RemoteModel> {
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if sources.wanted.as_deref() == Some(EMBEDDED) {
+            return None;
+        }
         self.remote.read().unwrap_or_else(PoisonError::into_inner).first().cloned()
     }
 
@@ -156,18 +228,37 @@ impl ModelCatalogue {
     }
 }
 
+/// Returns which endpoint a configured name means: an id with or without the address, else the name of a model. An id with
+/// an address never means another one.
+pub(super) fn place_of(wanted: &str, endpoints: &[&Endpoint]) -> Option<usize> {
+    let by_id = endpoints
+        .iter()
+        .position(|one| whole_id(one) == wanted)
+        .or_else(|| endpoints.iter().position(|one| plain_id(one) == wanted));
+    by_id.or_else(|| endpoints.iter().position(|one| one.model == wanted))
+}
+
+fn plain_id(endpoint: &Endpoint) -> String {
+    format!("{}/{}", endpoint.profile.kind.word(), endpoint.model)
+}
+
+fn address(endpoint: &Endpoint) -> String {
+    let host = endpoint.base_url.host_str().unwrap_or_default().to_owned();
+    endpoint.base_url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
+}
+
+/// Returns the id of a model that cannot be chosen.
+pub(super) fn whole_id(endpoint: &Endpoint) -> String {
+    format!("{}@{}", plain_id(endpoint), address(endpoint))
+}
+
 /// Returns the ids: `provider/model`, with the address where two would be equal, so that an id does not depend on the
 /// order.
 fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
-    let plain = |endpoint: &Endpoint| format!("{}/{}", endpoint.profile.kind.word(), endpoint.model);
-    let all: Vec<String> = endpoints.iter().map(|one| plain(&one.endpoint)).collect();
-    let address = |endpoint: &Endpoint| {
-        let host = endpoint.base_url.host_str().unwrap_or_default().to_owned();
-        endpoint.base_url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
-    };
+    let all: Vec<String> = endpoints.iter().map(|one| plain_id(&one.endpoint)).collect();
     let unique = endpoints.iter().zip(&all).map(|(one, id)| {
         let twice = all.iter().filter(|other| *other == id).count() > 1;
-        if twice { format!("{id}@{}", address(&one.endpoint)) } else { id.clone() }
+        if twice { whole_id(&one.endpoint) } else { id.clone() }
     });
     unique.collect()
 }
@@ -224,5 +315,11 @@ mod tests {
         assert_eq!(models(&catalogue), ["a", "b"]);
         catalogue.set_found(vec![endpoint("found")]).unwrap();
         assert_eq!(models(&catalogue), ["found", "a", "b"]);
+        for wanted in ["openai/b", "openai/b@127.0.0.1:1", "b"] {
+            catalogue.set_configured(vec![endpoint("a"), endpoint("b")], Some(wanted.to_owned())).unwrap();
+            assert_eq!(models(&catalogue), ["b", "a", "found"], "{wanted}");
+        }
+        catalogue.set_configured(vec![endpoint("a"), endpoint("b")], Some("openai/b@elsewhere".to_owned())).unwrap();
+        assert_eq!(models(&catalogue), ["a", "b", "found"], "an address never means another one");
     }
 }

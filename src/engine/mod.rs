@@ -23,9 +23,12 @@ pub mod notice;
 mod opening;
 mod outgoing;
 mod pins;
+pub mod provider_changes;
+pub mod provider_list;
 pub mod providers;
 pub mod registry;
 pub mod runtime;
+pub mod server_settings;
 pub mod skills;
 pub mod starter;
 pub mod tenant;
@@ -98,6 +101,10 @@ pub enum EngineError {
     AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(transparent)]
     ConnectRefused(#[from] providers::ConnectRefused),
+    #[error(transparent)]
+    ProviderRefused(#[from] provider_changes::ProviderRefused),
+    #[error(transparent)]
+    SettingsRefused(#[from] server_settings::SettingsRefused),
     #[error(
         "{0} doesn't support images: choose another model, or remove the images; if it does, add it to \
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS, and restart miniclaw"

@@ -55,7 +55,7 @@ impl RequestSize {
 impl Tenant {
     /// Returns what happens when a session with these choices nearly fills the context window.
     pub fn auto_compact(&self, chosen: &Chosen) -> AutoCompact {
-        chosen.auto_compact.unwrap_or(self.runtime.config.auto_compact)
+        chosen.auto_compact.unwrap_or(self.runtime.config().auto_compact)
     }
 
     /// Returns the request that a run of this session would send next, without retrieved text; without a session, that of a
@@ -118,7 +118,7 @@ fn with_question(session: Option<Arc<Session>>, question: String) -> Arc<Session
 /// Returns what makes the system prompt and tools that every session's request to the embedded model begins with.
 pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSources>) -> SharedPrefix {
     let (home, tools, tokens) = (home.clone(), tools.clone(), runtime.tokens.clone());
-    let context_window = runtime.config.embedded.context_window;
+    let context_window = runtime.config().embedded.context_window;
     Box::new(move || -> BoxFuture<'static, ModelRequest> {
         let (home, tools, tokens) = (home.clone(), tools.clone(), tokens.clone());
         Box::pin(async move {

@@ -52,15 +52,18 @@ impl ProviderVariables {
     }
 
     fn set_to(&self, endpoint: &Endpoint) -> Vec<Variable> {
-        let set = |name, value: &str| Variable { name, value: Some(SecretString::from(value.to_owned())) };
+        let set = |name: &'static str, value: &str| Variable {
+            name: name.into(),
+            value: Some(SecretString::from(value.to_owned())),
+        };
         let mut variables = vec![
-            Variable { name: self.key, value: endpoint.api_key.clone() },
+            Variable { name: self.key.into(), value: endpoint.api_key.clone() },
             set(self.address, endpoint.base_url.as_str()),
             set(self.model, &endpoint.model),
         ];
         if self.key != DEEPSEEK.key {
             // A DeepSeek key in `.env` would take precedence.
-            variables.push(Variable { name: DEEPSEEK.key, value: None });
+            variables.push(Variable { name: DEEPSEEK.key.into(), value: None });
         }
         variables
     }
@@ -83,9 +86,7 @@ impl Tenant {
     /// [`ConnectRefused::EnvironmentWins`] if `.env` would have no effect; nothing is written then, nor if the provider
     /// refuses. The other refusals say why it is stored but not used.
     pub async fn connect_provider(self: &Arc<Self>, endpoint: Endpoint) -> Result<ModelStatus, EngineError> {
-        if self.home.path() != self.runtime.home {
-            return Err(ConnectRefused::NotHere.into());
-        }
+        self.require_own_home()?;
         let variables = ProviderVariables::of(&endpoint);
         if let Some(name) = variables.deciding().into_iter().find(|name| is_set_by_process(name)) {
             return Err(ConnectRefused::EnvironmentWins(name).into());
@@ -107,6 +108,7 @@ impl Tenant {
         if first != Some((&endpoint.model, &endpoint.base_url)) || config.wanted.is_some() {
             return Err(ConnectRefused::AnotherIsChosen.into());
         }
-        Ok(self.runtime.models.set_configured(config.endpoints, None)?)
+        self.runtime.apply(config);
+        Ok(())
     }
 }

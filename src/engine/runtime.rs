@@ -2,12 +2,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::models::EMBEDDED;
+use super::server_settings::ConfigFile;
+use crate::config::settings::SettingSource;
 use crate::config::{Config, ConfiguredEndpoint};
 use crate::egress::{Guard, Proxy, system_lookup};
 use crate::extraction::Extractor;
@@ -16,7 +18,12 @@ use crate::sandbox::{Interpreter, Sandbox, SandboxConfig};
 use crate::tokens::Counter;
 
 pub struct Runtime {
-    pub config: Config,
+    /// Replaced as a whole when the configuration changes; see [`Runtime::config`].
+    config: RwLock<Arc<Config>>,
+    /// Host names besides localhost that the server answers to, as they are now.
+    pub host_names: Arc<RwLock<Vec<String>>>,
+    /// What is known of config.yml as it is on disk.
+    pub(super) config_file: RwLock<ConfigFile>,
     pub sandbox: Sandbox,
     /// The Python for `python_repl`; `None` if this machine has none.
     pub python: Option<Interpreter>,
@@ -53,38 +60,72 @@ impl Runtime {
             tokens: Arc::new(Counter::new()),
             models: Arc::new(ModelCatalogue::new(embedded_model(&config, home, &sandbox))),
             sandbox,
-            config,
+            host_names: Arc::new(RwLock::new(config.host_names.clone())),
+            config: RwLock::new(Arc::new(config)),
+            config_file: RwLock::default(),
             own_port,
             home: home.to_owned(),
             connecting: tokio::sync::Mutex::default(),
         }))
     }
 
+    /// Returns the configuration as it is now. Whoever does one thing in several steps keeps it.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Fills the catalogue with the configured models, and searches for model servers on this machine in the
     /// background.
     pub fn find_models(self: &Arc<Self>) {
-        let config = &self.config;
-        if let Some(model) = &config.fallback {
-            self.models.set_fallback(model.clone());
+        let config = self.config();
+        self.set_models(&config);
+        self.search(&config);
+    }
+
+    /// Uses another configuration from now on. What it says about the sandbox, the address, the index and the embeddings
+    /// takes effect after a restart.
+    pub(super) fn apply(self: &Arc<Self>, mut config: Config) {
+        let old = self.config();
+        config.sandbox = old.sandbox;
+        config.token.clone_from(&old.token);
+        let said = old.overrides.iter().filter(|(_, (_, source))| *source == SettingSource::CommandLine);
+        config.overrides.extend(said.map(|(key, value)| (*key, value.clone())));
+        self.host_names.write().unwrap_or_else(PoisonError::into_inner).clone_from(&config.host_names);
+        let config = Arc::new(config);
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        self.set_models(&config);
+        if config.find_local != old.find_local || config.seeing != old.seeing {
+            self.search(&config);
         }
-        if config.wanted.as_deref() == Some(EMBEDDED) {
-            return;
-        }
+    }
+
+    fn set_models(&self, config: &Config) {
+        self.models.set_fallback(config.fallback.clone());
         log_unusable(self.models.set_configured(config.endpoints.clone(), config.wanted.clone()));
+    }
+
+    fn search(self: &Arc<Self>, config: &Config) {
         if config.find_local {
             let runtime = self.clone();
             tokio::spawn(async move { runtime.add_found_models().await });
+        } else {
+            log_unusable(self.models.set_found(Vec::new()));
         }
     }
 
     async fn add_found_models(&self) {
-        let config = &self.config;
-        let found = find_local().await.into_iter().map(|mut endpoint| {
+        let found = find_local().await;
+        let config = self.config();
+        if !config.find_local {
+            return;
+        }
+        let found = found.into_iter().map(|mut endpoint| {
             config.seeing.mark(&mut endpoint);
             ConfiguredEndpoint { endpoint, from: "found on this machine".to_owned() }
         });
         log_unusable(self.models.set_found(found.collect()));
         if let Some(wanted) = &config.wanted
+            && wanted != EMBEDDED
             && !self.models.candidates().iter().any(|candidate| candidate.model == *wanted)
         {
             tracing::warn!(wanted, "default_model is none of the models there are; using the first");

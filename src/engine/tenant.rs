@@ -21,8 +21,7 @@ use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::{
-    CommandEnvironment, FetchConfig, FetchUrl, FileTool, Policy, PythonRepl, ReadFile, SearchTool, Terminal, Tool,
-    ToolSet,
+    CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool, ToolSet,
 };
 
 pub struct Tenant {
@@ -40,7 +39,6 @@ pub struct Tenant {
     pub memory: Arc<Library>,
     /// The index of knowledge/.
     pub knowledge: Arc<Library>,
-    pub policy: Arc<Policy>,
     pub documents: Documents,
     /// Who wrote which version of a file.
     pub authors: Arc<FileAuthors>,
@@ -58,7 +56,9 @@ impl Tenant {
     /// Returns an error if another server has taken over the home, or its sessions cannot be read.
     pub async fn open(runtime: Arc<Runtime>, home: Home) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
-        let libraries = Libraries::of(&runtime, &home);
+        let config = runtime.config();
+        let libraries =
+            Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &runtime.extractor };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
         for library in [&memory, &knowledge] {
             let (hub, folder) = (hub.clone(), Arc::<str>::from(library.folder()));
@@ -82,7 +82,6 @@ impl Tenant {
         documents.followed_by(&models);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
-            policy: Arc::new(runtime.config.policy.clone()),
             problems: problems(&runtime, &home),
             runtime,
             home,
@@ -155,11 +154,7 @@ pub struct Libraries<'a> {
     pub extractor: &'a Extractor,
 }
 
-impl<'a> Libraries<'a> {
-    fn of(runtime: &'a Runtime, home: &'a Home) -> Self {
-        Self { config: &runtime.config, home, embedders: &runtime.embedders, extractor: &runtime.extractor }
-    }
-
+impl Libraries<'_> {
     /// Creates the library of a root. The index of memory/ is rebuilt at each start, because memory/ is small and
     /// changes often; that of knowledge/ is stored.
     pub fn of_root(&self, root: Root) -> Arc<Library> {
@@ -200,7 +195,7 @@ fn home_tools(
             tools.push(Arc::new(PythonRepl::new(environment, python.clone())));
         }
     }
-    let fetch = FetchConfig::new(runtime.config.fetch_allow_hosts.clone(), runtime.extractor.clone());
+    let fetch = FetchConfig::new(runtime.config().fetch_allow_hosts.clone(), runtime.extractor.clone());
     tools.push(Arc::new(FetchUrl::new(FetchConfig { own_port: Some(runtime.own_port), ..fetch })));
     tools.push(Arc::new(ReadFile::new(home.clone())));
     tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
@@ -221,7 +216,7 @@ fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if runtime.config.sandbox == Level::Off {
+    if runtime.config().sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());
     }
     if let Some(warning) = runtime.sandbox.warning_for(&home.scratch()) {

@@ -49,6 +49,9 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     };
     let mut watcher =
         notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
+    if let Err(error) = watcher.watch(home.path(), RecursiveMode::NonRecursive) {
+        tracing::warn!(%error, "cannot watch config.yml; looking every {} s instead", SWEEP.as_secs());
+    }
     for root in Root::HOME {
         if let Err(error) = watcher.watch(&home.path().join(root.to_string()), RecursiveMode::Recursive) {
             tracing::warn!(%root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
@@ -59,6 +62,16 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
 
 /// By path: size and time of a file as last seen, and its hash if it was read.
 type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
+
+/// Applies what a person has changed in the configuration, if this is the home of the server.
+async fn follow_config(engine: &Engine) {
+    let tenant = engine.tenant();
+    if tenant.home.path() == tenant.runtime.home
+        && let Err(error) = tenant.runtime.follow_config().await
+    {
+        tracing::warn!(%error, "the configuration could not be read");
+    }
+}
 
 /// A changed file with its hash; `None` for a deleted file.
 type ChangedFile = (Place, Option<String>);
@@ -93,18 +106,25 @@ impl Follow {
             self.read_skills(&engine).await;
         }
         loop {
-            let mut roots = BTreeSet::new();
+            let mut changed = Vec::new();
             tokio::select! {
                 paths = events.recv() => match paths {
-                    Some(paths) => roots.extend(self.roots(&paths)),
+                    Some(paths) => changed.extend(paths),
                     None => tokio::time::sleep(SWEEP).await,
                 },
                 () = tokio::time::sleep(SWEEP) => {}
             }
             while let Ok(Some(paths)) = tokio::time::timeout(QUIET, events.recv()).await {
-                roots.extend(self.roots(&paths));
+                changed.extend(paths);
             }
             let Some(engine) = self.engine.upgrade() else { break };
+            if changed.is_empty() || changed.iter().any(|path| self.is_config(path)) {
+                follow_config(&engine).await;
+            }
+            let roots = self.roots(&changed);
+            if roots.is_empty() && !changed.is_empty() {
+                continue;
+            }
             let look = if roots.is_empty() { Look::Sweep } else { Look::After(roots) };
             let changes = self.look(look).await;
             let changes = self.without_outdated(changes).await;
@@ -115,7 +135,11 @@ impl Follow {
         drop(watcher);
     }
 
-    fn roots(&self, paths: &[PathBuf]) -> Vec<Root> {
+    fn is_config(&self, path: &Path) -> bool {
+        ["config.yml", ".env"].into_iter().any(|name| path == self.home.path().join(name))
+    }
+
+    fn roots(&self, paths: &[PathBuf]) -> BTreeSet<Root> {
         let inside = |path: &Path| {
             let first = path.strip_prefix(self.home.path()).ok()?.components().next()?;
             Root::HOME.into_iter().find(|root| root.folder().is_some_and(|folder| first.as_os_str() == folder))

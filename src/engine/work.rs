@@ -36,6 +36,7 @@ pub async fn work(
     mut recorder: Recorder,
     WorkTask { begin, stop_signal, chosen }: WorkTask,
 ) -> Result<RunEnd, String> {
+    let config = tenant.runtime.config();
     let tasks = Tasks {
         session_id,
         home: tenant.home.clone(),
@@ -46,15 +47,15 @@ pub async fn work(
                 Box::pin(async move { tenant.tools(ExchangeScope::of(session)).await })
             })
         },
-        policy: tenant.policy.clone(),
-        limits: tenant.runtime.config.limits,
+        policy: Arc::new(config.policy.clone()),
+        limits: config.limits,
         stop_signal: stop_signal.clone(),
         untrusted: {
             let tenant = tenant.clone();
             Arc::new(move || refresh_before_request(&tenant))
         },
     };
-    let most = tenant.runtime.config.limits.max_iterations;
+    let most = config.limits.max_iterations;
     let mut numbers = 0..most;
     if begin == RunStart::Continued {
         // The person grants it as many exchanges as a new work has.

@@ -23,10 +23,15 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     if profile.stream_options {
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
-    if let Some(temperature) = request.temperature.filter(|_| profile.accepts("temperature")) {
+    let parameters = profile.parameters;
+    let temperature = request.temperature.or(parameters.temperature);
+    if let Some(temperature) = temperature.filter(|_| profile.accepts("temperature")) {
         body.insert("temperature".into(), decimal(temperature.clamp(0.0, profile.temperature_ceiling)));
     }
-    if let Some(wish) = request.max_tokens {
+    if let Some(top_p) = parameters.top_p.filter(|_| profile.accepts("top_p")) {
+        body.insert("top_p".into(), decimal(top_p.clamp(0.0, 1.0)));
+    }
+    if let Some(wish) = request.max_tokens.or(parameters.max_tokens) {
         let most = profile.output_ceiling.unwrap_or(u32::MAX);
         body.insert(profile.max_tokens_field.into(), json!(wish.clamp(1, most)));
     }

@@ -11,7 +11,8 @@ use url::Url;
 use super::adapt::Adjustment;
 use super::classify::ErrorContext;
 use super::error::{ConnectionFailure, KeyProblem, ProviderError};
-use super::profile::{Profile, Thinking, is_loopback};
+use super::health::HealthLog;
+use super::profile::{Profile, ProfileKind, Thinking, is_loopback};
 use super::turn::AnswerStream;
 use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
 
@@ -37,6 +38,8 @@ pub(super) struct Shared {
     http: OnceLock<reqwest::Client>,
     /// Changes that the provider asked for; applied to every later request.
     changes: Mutex<Vec<Adjustment>>,
+    /// Whether the provider answers.
+    pub health: HealthLog,
 }
 
 impl std::fmt::Debug for Client {
@@ -48,7 +51,13 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// Creates a client; sends nothing. Fails only if the address or the key cannot be used in a request.
     pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
-        Ok(Self { shared: Arc::new(Shared::new(endpoint, CHAT)?), thinking: None })
+        Self::logging(endpoint, HealthLog::default())
+    }
+
+    /// As [`Client::new`]; records in `health` whether the provider answers.
+    pub fn logging(endpoint: Endpoint, health: HealthLog) -> Result<Self, ProviderError> {
+        let shared = Shared { health, ..Shared::new(endpoint, CHAT)? };
+        Ok(Self { shared: Arc::new(shared), thinking: None })
     }
 
     /// Returns a client for the same provider with thinking on or off. Has no effect if the model has no such switch.
@@ -138,7 +147,8 @@ impl Shared {
         let url = api_url(&endpoint.base_url, api);
         let url = url.map_err(|why| error_context.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
         headers(&endpoint).ok_or_else(|| error_context.key_error(KeyProblem::Unsendable, String::new()))?;
-        Ok(Self { endpoint, error_context, url, http: OnceLock::new(), changes: Mutex::default() })
+        let (http, changes, health) = (OnceLock::new(), Mutex::default(), HealthLog::default());
+        Ok(Self { endpoint, error_context, url, http, changes, health })
     }
 
     /// Sends one request and waits for the response headers.
@@ -150,7 +160,13 @@ impl Shared {
 
     /// Sends a request without a body and waits for the response headers.
     pub async fn get(&self) -> Result<reqwest::Response, ProviderError> {
-        let request = self.http()?.get(self.url.clone());
+        let mut request = self.http()?.get(self.url.clone());
+        if let (ProfileKind::Anthropic, Some(key)) = (self.endpoint.profile.kind, &self.endpoint.api_key) {
+            // The list of models belongs to the native API, which knows no bearer tokens.
+            let key = sensitive(key.expose_secret().trim());
+            let key = key.ok_or_else(|| self.error_context.key_error(KeyProblem::Unsendable, String::new()))?;
+            request = request.header("x-api-key", key).header("anthropic-version", "2023-06-01");
+        }
         request.send().await.map_err(|error| self.error_context.transport(&error))
     }
 
@@ -198,13 +214,18 @@ pub(super) fn builder(url: &Url, headers: HeaderMap) -> reqwest::ClientBuilder {
     builder
 }
 
+/// Returns a header value that is never printed.
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
 fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     let key = endpoint.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
     if let Some(key) = key {
-        let mut value = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {key}"))?);
     }
     Some(headers)
 }

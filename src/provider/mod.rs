@@ -16,6 +16,7 @@ mod discover;
 mod embeddings;
 mod error;
 mod error_params;
+mod health;
 pub mod local;
 mod profile;
 mod retry;
@@ -41,7 +42,8 @@ pub use client::Client;
 pub use discover::find_local;
 pub use embeddings::Embeddings;
 pub use error::{ConnectionFailure, KeyProblem, ProviderError, TimeoutPhase};
-pub use profile::{Profile, ProfileKind, Thinking};
+pub use health::{Health, HealthLog, HealthState, Problem};
+pub use profile::{Parameters, Profile, ProfileKind, Thinking};
 pub use turn::AnswerStream;
 
 /// A model at an address, with everything needed to send it requests.

@@ -86,6 +86,7 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>)
         let mut assembler =
             Assembler::new(shared.error_context.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
         let result = exchange(&shared, bytes.clone(), &mut assembler, &out).await;
+        shared.health.record(&result);
         if assembler.shown() {
             assembler.flush();
         }

@@ -21,6 +21,8 @@ pub enum SettingsFile {
     Config,
     /// The versions of the files in skills/ that are trusted.
     Trusted,
+    /// The configuration of the server, which a person writes too.
+    Server,
 }
 
 impl SettingsFile {
@@ -28,6 +30,7 @@ impl SettingsFile {
         match self {
             Self::Config => "config.json",
             Self::Trusted => "trusted.json",
+            Self::Server => "config.yml",
         }
     }
 }

@@ -223,6 +223,16 @@ impl Tree {
         }
     }
 
+    /// Replaces config.yml if its content is still `old`; `None` if there is no file.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if it is not, and another error if the file cannot be written.
+    pub async fn save_config(&self, claim: Claim, old: Option<&str>, new: &str) -> Result<(), StoreError> {
+        let expect = old.map_or(Expect::Absent, |old| Expect::Etag(etag(old.as_bytes())));
+        self.commit(claim, vec![TreeChange::write(TreePath::Settings(SettingsFile::Server), new.as_bytes(), expect)])
+            .await
+    }
+
     /// Adds a call to those that are always allowed.
     ///
     /// # Errors
@@ -318,7 +328,8 @@ mod tests {
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
             tree.save_settings(old, Settings { rag_mode: true }).await.err(),
-            tree.set_variables(old, vec![Variable { name: "A", value: Some("1".into()) }]).await.err(),
+            tree.set_variables(old, vec![Variable { name: "A".into(), value: Some("1".into()) }]).await.err(),
+            tree.save_config(old, None, "port: 1\n").await.err(),
             tree.remember(old, rule()).await.err(),
             tree.forget_remembered(old, "r".to_owned()).await.err(),
         ];

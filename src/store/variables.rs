@@ -1,5 +1,7 @@
 //! The home's `.env`: replaces single variables and keeps every other line, comments included.
 
+use std::borrow::Cow;
+
 use secrecy::{ExposeSecret, SecretString};
 
 use super::atomic;
@@ -11,7 +13,7 @@ const FILE: &str = ".env";
 /// A variable to set; without a value, it is removed.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub value: Option<SecretString>,
 }
 
@@ -70,7 +72,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn variable(name: &'static str, value: Option<&str>) -> Variable {
-        Variable { name, value: value.map(SecretString::from) }
+        Variable { name: name.into(), value: value.map(SecretString::from) }
     }
 
     #[test]

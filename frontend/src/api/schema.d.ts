@@ -340,6 +340,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Chooses the default model.
+         * @description Requires the page's secret.
+         */
+        put: operations["models_set_default"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/fallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Chooses the model that is asked when another does not answer.
+         * @description Requires the page's secret.
+         */
+        put: operations["models_set_fallback"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes what a person has set for a model.
+         * @description Requires the page's secret.
+         */
+        patch: operations["models_change_model"];
+        trace?: never;
+    };
     "/api/prompt": {
         parameters: {
             query?: never;
@@ -391,6 +451,71 @@ export interface paths {
          * @description Nothing is stored. Requires the page's secret.
          */
         post: operations["status_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the providers, their state and their models. */
+        get: operations["models_providers"];
+        put?: never;
+        /**
+         * Tests a provider, stores it in config.yml and its key in `.env`, and lists its models.
+         * @description Requires the page's secret.
+         */
+        post: operations["models_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/providers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Removes a provider from config.yml, and its key from `.env`.
+         * @description Requires the page's secret.
+         */
+        delete: operations["models_remove"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a provider of config.yml after a test of its address and key.
+         * @description Requires the page's secret.
+         */
+        patch: operations["models_change"];
+        trace?: never;
+    };
+    "/api/providers/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Asks a provider for its models. The state of the provider says whether it answered.
+         * @description Requires the page's secret.
+         */
+        post: operations["models_check"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1062,6 +1187,27 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the settings of config.yml. */
+        get: operations["settings_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes settings in config.yml, whose comments and form stay as they are, and applies them.
+         * @description Requires the page's secret.
+         */
+        patch: operations["settings_change_settings"];
         trace?: never;
     };
     "/api/skills": {
@@ -2054,6 +2200,18 @@ export interface components {
         Interrupted: {
             interrupted: boolean;
         };
+        KeyInfo: {
+            set: boolean;
+            /** @description `environment`, `.env` or `config.yml`; null without a key. */
+            source?: string | null;
+            variable?: string | null;
+        };
+        KnownProvider: {
+            kind: string;
+            name: string;
+            base_url: string;
+            needs_key: boolean;
+        };
         /** @description How well pieces near the centre of a hit match the pieces of the question. */
         LateScore: {
             /**
@@ -2214,6 +2372,30 @@ export interface components {
             /** Format: int32 */
             dimension: number;
         };
+        /** @description What a person has set; null leaves it to the model. */
+        ModelParameters: {
+            /** Format: float */
+            temperature?: number | null;
+            /** Format: float */
+            top_p?: number | null;
+            /** Format: int32 */
+            max_tokens?: number | null;
+            /** Format: int32 */
+            context_window?: number | null;
+            thinking?: boolean | null;
+        };
+        ModelPatch: {
+            favorite?: boolean | null;
+            enabled?: boolean | null;
+            /** @description `temperature`, `top_p`, `max_tokens`, `context_window`, `thinking`; null removes one. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        ModelRole: {
+            /** @description Id of a model that can be chosen; null for none. */
+            model?: string | null;
+        };
         /** @enum {string} */
         ModelState: "none" | "missing" | "starting" | "reading" | "ready" | "failed";
         /** @description The current model and its state. */
@@ -2263,6 +2445,12 @@ export interface components {
          * @enum {string}
          */
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
+        NewProvider: {
+            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
+            base_url: string;
+            api_key?: string | null;
+            name?: string | null;
+        };
         NewSession: {
             title?: string;
         };
@@ -2376,6 +2564,16 @@ export interface components {
             /** Format: double */
             mrr: number;
         };
+        /** @description The price of a million tokens. */
+        PriceInfo: {
+            /** Format: double */
+            input: number;
+            /** Format: double */
+            output: number;
+            /** Format: double */
+            cached_input?: number | null;
+            currency: string;
+        };
         /** @description A line that is not a valid test. */
         Problem: {
             /** Format: int32 */
@@ -2449,9 +2647,70 @@ export interface components {
             api_key?: string | null;
             model: string;
         };
+        ProviderDetail: {
+            code: string;
+            message: string;
+            /** @description Values that the message contains, by name. */
+            params: {
+                [key: string]: string;
+            };
+        };
+        ProviderInfo: {
+            id: string;
+            name: string;
+            /** @description `deepseek`, `openai`, …; `other` for any server with OpenAI's API. */
+            kind: string;
+            /** @description Empty for the embedded model. */
+            base_url: string;
+            source: components["schemas"]["ProviderOrigin"];
+            editable: boolean;
+            /** @description Why it cannot be changed here: `in_environment`, `in_env_file`, `in_models`, `found`, `built_in`. */
+            read_only_reason?: string | null;
+            key: components["schemas"]["KeyInfo"];
+            /** @description What the last request or check had as a result. */
+            state: components["schemas"]["ProviderState"];
+            /** @description When it got into this state, as RFC 3339; null before the first request. */
+            state_since?: string | null;
+            detail?: components["schemas"]["ProviderDetail"] | null;
+            models: components["schemas"]["ProviderModelInfo"][];
+        };
+        ProviderModelInfo: {
+            /** @description The id in `GET /api/models`, if the model is enabled. */
+            id: string;
+            name: string;
+            label?: string | null;
+            context_window: components["schemas"]["WindowInfo"];
+            price?: components["schemas"]["PriceInfo"] | null;
+            /** @description Null if it is not known. */
+            vision?: boolean | null;
+            thinking?: components["schemas"]["ThinkingAbility"] | null;
+            enabled: boolean;
+            favorite: boolean;
+            default: boolean;
+            fallback: boolean;
+            parameters: components["schemas"]["ModelParameters"];
+        };
         ProviderModels: {
             /** @description The models that can be chosen, by the provider's names. */
             models: string[];
+        };
+        /** @enum {string} */
+        ProviderOrigin: "environment" | ".env" | "config.yml" | "found" | "built-in";
+        ProviderPatch: {
+            name?: string | null;
+            base_url?: string | null;
+            /** @description Null removes the key; absent keeps it. */
+            api_key?: string | null;
+        };
+        /** @enum {string} */
+        ProviderState: "unchecked" | "ready" | "unreachable" | "refused" | "error";
+        Providers: {
+            providers: components["schemas"]["ProviderInfo"][];
+            /** @description Providers that can be added. */
+            known: components["schemas"]["KnownProvider"][];
+            /** @description Id of the default model; null if there is no model. */
+            default_model?: string | null;
+            fallback_model?: string | null;
         };
         /** @description A damaged file and where it was moved. */
         Quarantined: {
@@ -2800,6 +3059,55 @@ export interface components {
             /** @description Whether it nearly does: 80 % of `limit_tokens`, or a message is left out. */
             nearly_full: boolean;
         };
+        SettingInfo: {
+            /** @description The path of the key in config.yml: `approvals.effects.write`. */
+            key: string;
+            /** @description The value that the configuration has: a number, boolean, text or list; null if another setting decides. */
+            value: unknown;
+            /** @description The value without an entry; null if another setting or the model decides. */
+            default: unknown;
+            source: components["schemas"]["SettingOrigin"];
+            kind: components["schemas"]["SettingType"];
+            /**
+             * Format: double
+             * @description For numbers.
+             */
+            minimum?: number | null;
+            /** Format: double */
+            maximum?: number | null;
+            /** @description Whether a number must be whole. */
+            whole: boolean;
+            /** @description For choices. Rules of approvals go from the safest to the least safe. */
+            choices?: string[] | null;
+            /** @description Whether a change takes effect only after a restart. */
+            restart_needed: boolean;
+            /**
+             * @description The values that make the server less safe than it is now and must be confirmed; `*` for every new entry or
+             *     address. Null if none does.
+             */
+            loosens?: string[] | null;
+        };
+        /** @enum {string} */
+        SettingOrigin: "default" | "config.yml" | "environment" | "command line";
+        /** @enum {string} */
+        SettingType: "number" | "boolean" | "text" | "choice" | "list";
+        Settings: {
+            settings: components["schemas"]["SettingInfo"][];
+            /** @description Name of the file in the home. */
+            config_file: string;
+            /** @description What is wrong with the file, as English sentences. While it is not valid, the last valid configuration is in force. */
+            warnings: string[];
+            /** @description The folder of the home. */
+            home: string;
+        };
+        SettingsPatch: {
+            /** @description New values by key; null removes the entry, so that the default applies. */
+            set: {
+                [key: string]: unknown;
+            };
+            /** @description Whether the person has confirmed that the server becomes less safe. */
+            confirm_loosening?: boolean;
+        };
         /**
          * @description How a file reaches the model.
          * @enum {string}
@@ -2996,6 +3304,8 @@ export interface components {
             /** @description Whether the text is longer than `limit`, so that its rest is not sent. */
             truncated: boolean;
         };
+        /** @enum {string} */
+        ThinkingAbility: "switchable" | "always" | "never";
         Titled: {
             session_id: string;
             title: string;
@@ -3183,6 +3493,16 @@ export interface components {
          * @enum {string}
          */
         When: "now" | "next";
+        WindowInfo: {
+            /**
+             * Format: int32
+             * @description Null if it is not known.
+             */
+            tokens?: number | null;
+            source: components["schemas"]["WindowOrigin"];
+        };
+        /** @enum {string} */
+        WindowOrigin: "provider" | "known" | "config.yml" | "default";
         /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
@@ -3962,6 +4282,147 @@ export interface operations {
             };
         };
     };
+    models_set_default: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelRole"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_set_fallback: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelRole"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_change_model: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     prompt_prompt: {
         parameters: {
             query?: {
@@ -4091,6 +4552,247 @@ export interface operations {
             };
             /** @description the provider's refusal: auth, unreachable, timeout … */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_providers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_add: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewProvider"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderInfo"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description provider_exists, config_invalid, config_not_editable */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the provider's refusal */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_remove: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description not_editable, config_invalid */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_change: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProviderPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderInfo"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description not_editable, key_needed, config_invalid */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_check: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderInfo"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5565,6 +6267,84 @@ export interface operations {
                 };
             };
             /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    settings_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    settings_change_settings: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingsPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description unknown_setting, bad_setting, sandbox_off */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description confirm_loosening, config_invalid, config_not_editable, environment_wins, needs_token */
             409: {
                 headers: {
                     [name: string]: unknown;

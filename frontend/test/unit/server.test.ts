@@ -209,6 +209,7 @@ const EXCUSED: Record<string, string> = {
   bad_precondition: 'the page sends one header or the other',
   bad_request: 'the page sends what the schema says',
   bad_root: 'the page names roots from its table',
+  unknown_setting: 'the page names settings from the answer of the server',
   bad_weight: 'the page has no such parameter',
   cross_site: 'the page calls its own origin',
   no_such_endpoint: 'the page calls what the schema has',

@@ -3,3 +3,5 @@
 pub mod choice;
 pub mod list;
 pub mod provider;
+mod provider_types;
+pub mod providers;

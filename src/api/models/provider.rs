@@ -40,6 +40,8 @@ pub struct ProviderModels {
 
 /// Maximum length of a key and of a model name, in bytes.
 const MAX_LENGTH: usize = 500;
+/// Maximum length of an address, in bytes.
+const MAX_URL: usize = 2000;
 
 /// Tests an address and a key: asks the provider for its models, for at most ten seconds.
 ///
@@ -89,6 +91,21 @@ fn redacted_json_error(_: JsonRejection) -> ApiError {
 }
 
 fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Result<Endpoint, ApiError> {
+    let url = url_of(base_url)?;
+    let api_key = key_of(api_key)?;
+    let profile = Profile::from_url(&url, model);
+    Ok(Endpoint {
+        context_window: profile.context_window(model),
+        label: String::new(),
+        model: model.to_owned(),
+        api_key,
+        base_url: url,
+        profile,
+    })
+}
+
+/// Parses the address of a provider.
+pub(super) fn url_of(base_url: &str) -> Result<Url, ApiError> {
     let bad = |message: &str| ApiError::bad_request("bad_address", message);
     let url = Url::parse(base_url.trim()).map_err(|_| bad("invalid URL; use one like https://api.openai.com/v1"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
@@ -97,6 +114,14 @@ fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Resu
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
         return Err(bad("the URL can't include a user, password or query; enter the API key in its own field"));
     }
+    if base_url.len() > MAX_URL || base_url.contains("${") {
+        return Err(bad("the URL is too long, or contains ${"));
+    }
+    Ok(url)
+}
+
+/// Checks a key; `None` if it is empty.
+pub(super) fn key_of(api_key: Option<&SecretString>) -> Result<Option<SecretString>, ApiError> {
     let key = api_key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
     let fits = |key: &str| key.len() <= MAX_LENGTH && key.chars().all(|c| c.is_ascii_graphic() && c != '\'');
     if key.is_some_and(|key| !fits(key)) {
@@ -105,13 +130,5 @@ fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Resu
             "invalid API key: it contains spaces, quotes or other invalid characters, or is too long",
         ));
     }
-    let profile = Profile::from_url(&url, model);
-    Ok(Endpoint {
-        context_window: profile.context_window(model),
-        label: String::new(),
-        model: model.to_owned(),
-        api_key: key.map(|key| SecretString::from(key.to_owned())),
-        base_url: url,
-        profile,
-    })
+    Ok(key.map(|key| SecretString::from(key.to_owned())))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -27,8 +27,10 @@ pub enum Credentials<'a> {
 /// The access rules and sign-ins of one bound server.
 #[derive(Debug)]
 pub struct Access {
-    /// Lower-case `host:port` names that a request may have in `Host` and `Origin`.
+    /// `host:port` names of the address that a request may have in `Host` and `Origin`.
     hosts: Vec<String>,
+    /// Host names without a port that it may have too; they change with the configuration.
+    names: Arc<RwLock<Vec<String>>>,
     port: u16,
     token: Option<SecretString>,
     /// Digest of the one-time code and its expiry; `None` after its use.
@@ -57,13 +59,12 @@ const CLOCK_SLACK: u64 = 300;
 
 impl Access {
     /// Accepts the names of `bound`, and those in `names` (host names without a port) at its port.
-    pub fn new(bound: SocketAddr, names: &[String], token: Option<SecretString>) -> Self {
+    pub fn new(bound: SocketAddr, names: Arc<RwLock<Vec<String>>>, token: Option<SecretString>) -> Self {
         let port = bound.port();
         let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).to_vec();
         if !bound.ip().is_loopback() && !bound.ip().is_unspecified() {
             hosts.push(bound.to_string());
         }
-        hosts.extend(names.iter().map(|name| format!("{}:{port}", name.to_ascii_lowercase())));
         if port == 80 {
             let bare: Vec<String> =
                 hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
@@ -71,6 +72,7 @@ impl Access {
         }
         Self {
             hosts,
+            names,
             port,
             token,
             code: Mutex::default(),
@@ -80,7 +82,13 @@ impl Access {
     }
 
     pub fn is_our_host(&self, host: &str) -> bool {
-        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let is_named = |name: &String| {
+            let rest =
+                host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(|_| &host[name.len()..]);
+            rest.is_some_and(|rest| rest == format!(":{}", self.port) || rest.is_empty() && self.port == 80)
+        };
+        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) || names.iter().any(is_named)
     }
 
     /// Accepts only plain `http` origins with one of this server's names; never `null`.
@@ -239,7 +247,8 @@ mod tests {
 
     #[test]
     fn only_own_hosts_at_own_port_are_accepted() {
-        let access = Access::new("127.0.0.1:8002".parse().unwrap(), &["Desk.lan".to_owned()], None);
+        let access =
+            Access::new("127.0.0.1:8002".parse().unwrap(), Arc::new(RwLock::new(vec!["Desk.lan".to_owned()])), None);
         for ours in ["127.0.0.1:8002", "localhost:8002", "LOCALHOST:8002", "[::1]:8002", "desk.lan:8002"] {
             assert!(access.is_our_host(ours), "{ours}");
         }
@@ -255,7 +264,7 @@ mod tests {
     }
 
     fn locked(token: &str) -> Access {
-        Access::new("0.0.0.0:8002".parse().unwrap(), &[], Some(token.to_owned().into()))
+        Access::new("0.0.0.0:8002".parse().unwrap(), Arc::default(), Some(token.to_owned().into()))
     }
 
     #[test]
@@ -297,7 +306,7 @@ mod tests {
     fn cookie_is_valid_at_its_port_for_thirty_days() {
         let at = |port: u16| {
             let bound = SocketAddr::from(([127, 0, 0, 1], port));
-            Access::new(bound, &[], Some("abcdef".to_owned().into()))
+            Access::new(bound, Arc::default(), Some("abcdef".to_owned().into()))
         };
         let now = 2_000_000_000;
         let cookie = at(8002).cookie_of(now).unwrap();

@@ -86,7 +86,8 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
              to another folder."
         )
     });
-    let warnings = tenant.runtime.config.warnings.iter().cloned();
+    let config = tenant.runtime.config();
+    let warnings = config.warnings.iter().cloned();
     let tools = specs.iter().map(|spec| ToolInfo {
         name: spec.name.clone(),
         description: spec.description.clone(),

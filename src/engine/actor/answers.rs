@@ -48,7 +48,7 @@ impl Actor {
     /// Starts the time to answer a question again, and returns when it expires, in Unix seconds.
     pub(super) async fn hold(&mut self, id: &str) -> Result<f64, EngineError> {
         self.in_time(id).await?;
-        let timeout = self.tenant.policy.timeout;
+        let timeout = self.tenant.runtime.config().policy.timeout;
         let expires_at = clock::now() + timeout.as_secs_f64();
         self.timers.put(id, Instant::now() + timeout);
         self.tenant.approvals.held(id, expires_at);
@@ -84,7 +84,7 @@ impl Actor {
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
         let shown = checked.call.shown();
         let tool = approval.tool.as_str();
-        match self.tenant.policy.decide(&Case::of(tool, &checked, &shown), &[]) {
+        match self.tenant.runtime.config().policy.decide(&Case::of(tool, &checked, &shown), &[]) {
             Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
             Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
         }
@@ -163,7 +163,7 @@ impl Actor {
     pub(super) fn noted(&mut self, event: &Event) {
         match event {
             Event::ApprovalAsked { approval, .. } => {
-                self.timers.put(&approval.id, Instant::now() + self.tenant.policy.timeout);
+                self.timers.put(&approval.id, Instant::now() + self.tenant.runtime.config().policy.timeout);
                 self.tenant.approvals.asked(approval);
                 self.changed();
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Models, NoProgress, thinking};
 use crate::domain::Chosen;
-use crate::provider::Client;
+use crate::engine::catalogue::place_of;
+use crate::provider::{Client, Endpoint};
 
 /// The name of the embedded model in the configuration.
 pub const EMBEDDED: &str = "local";
@@ -15,8 +16,9 @@ impl Models {
     /// because it may have been chosen so that no data leaves the machine.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
         let wanted = self.catalogue.fallback()?;
-        let remote = self.catalogue.remote().into_iter();
-        let found = remote.map(|model| model.client).find(|client| client.endpoint().model == *wanted);
+        let remote = self.catalogue.remote();
+        let endpoints: Vec<&Endpoint> = remote.iter().map(|model| model.client.endpoint()).collect();
+        let found = place_of(&wanted, &endpoints).map(|place| remote[place].client.clone());
         let client = match (found, self.catalogue.local()) {
             (Some(client), _) => thinking(client, chosen),
             (None, Some(local)) if wanted == EMBEDDED => self.start(local, &mut NoProgress).await.ok()?,

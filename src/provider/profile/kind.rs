@@ -13,6 +13,8 @@ pub enum ProfileKind {
     Moonshot,
     Qwen,
     OpenRouter,
+    Anthropic,
+    Gemini,
     Ollama,
     LmStudio,
     LlamaCpp,
@@ -24,13 +26,15 @@ pub enum ProfileKind {
 }
 
 impl ProfileKind {
-    pub const ALL: [ProfileKind; 12] = [
+    pub const ALL: [ProfileKind; 14] = [
         Self::DeepSeek,
         Self::OpenAi,
         Self::Glm,
         Self::Moonshot,
         Self::Qwen,
         Self::OpenRouter,
+        Self::Anthropic,
+        Self::Gemini,
         Self::Ollama,
         Self::LmStudio,
         Self::LlamaCpp,
@@ -48,6 +52,8 @@ impl ProfileKind {
             Self::Moonshot => "moonshot",
             Self::Qwen => "qwen",
             Self::OpenRouter => "openrouter",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
             Self::Ollama => "ollama",
             Self::LmStudio => "lmstudio",
             Self::LlamaCpp => "llamacpp",
@@ -66,6 +72,8 @@ impl ProfileKind {
             Self::Moonshot => "Moonshot",
             Self::Qwen => "Qwen",
             Self::OpenRouter => "OpenRouter",
+            Self::Anthropic => "Anthropic",
+            Self::Gemini => "Gemini",
             Self::Ollama => "Ollama",
             Self::LmStudio => "LM Studio",
             Self::LlamaCpp => "llama.cpp",
@@ -84,6 +92,8 @@ impl ProfileKind {
             Self::Moonshot => Some("MOONSHOT_API_KEY"),
             Self::Qwen => Some("DASHSCOPE_API_KEY"),
             Self::OpenRouter => Some("OPENROUTER_API_KEY"),
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::Gemini => Some("GEMINI_API_KEY"),
             Self::Ollama | Self::LmStudio | Self::LlamaCpp | Self::Vllm | Self::Local | Self::Other => None,
         }
     }
@@ -97,6 +107,8 @@ impl ProfileKind {
             Self::Moonshot => Some("https://api.moonshot.cn/v1"),
             Self::Qwen => Some("https://dashscope.aliyuncs.com/compatible-mode/v1"),
             Self::OpenRouter => Some("https://openrouter.ai/api/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta/openai"),
             Self::Ollama => Some("http://127.0.0.1:11434/v1"),
             Self::LmStudio => Some("http://127.0.0.1:1234/v1"),
             Self::LlamaCpp => Some("http://127.0.0.1:8080/v1"),
@@ -110,13 +122,15 @@ impl ProfileKind {
     pub fn from_url(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
         let under = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
-        let hosts: [(&[&str], Self); 7] = [
+        let hosts: [(&[&str], Self); 9] = [
             (&["deepseek.com"], Self::DeepSeek),
             (&["openai.com", "openai.azure.com"], Self::OpenAi),
             (&["bigmodel.cn", "z.ai"], Self::Glm),
             (&["moonshot.cn", "moonshot.ai", "kimi.com"], Self::Moonshot),
             (&["aliyuncs.com"], Self::Qwen),
             (&["openrouter.ai"], Self::OpenRouter),
+            (&["anthropic.com"], Self::Anthropic),
+            (&["generativelanguage.googleapis.com"], Self::Gemini),
             (&["ollama.com"], Self::Ollama),
         ];
         if let Some((_, kind)) = hosts.iter().find(|(domains, _)| domains.iter().any(|domain| under(domain))) {

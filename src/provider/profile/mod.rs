@@ -24,6 +24,15 @@ pub enum Thinking {
     Off,
 }
 
+/// What a person has set for a model's requests; what is absent is left to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parameters {
+    pub temperature: Option<f32>,
+    pub top_p: Option<f32>,
+    /// Maximum tokens of an answer.
+    pub max_tokens: Option<u32>,
+}
+
 /// How a request turns thinking on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingParameter {
@@ -75,6 +84,8 @@ pub struct Profile {
     pub kind: ProfileKind,
     /// The person's choice; may be changed after the profile is created.
     pub thinking: Thinking,
+    /// What the person has set besides.
+    pub parameters: Parameters,
     pub thinking_parameter: ThinkingParameter,
     /// `max_tokens` or `max_completion_tokens`.
     pub max_tokens_field: &'static str,
@@ -119,6 +130,7 @@ impl Profile {
         let base = Self {
             kind,
             thinking: Thinking::Auto,
+            parameters: Parameters::default(),
             thinking_parameter: ThinkingParameter::None,
             max_tokens_field: "max_tokens",
             output_ceiling: models::output_ceiling(&model),
@@ -152,6 +164,11 @@ impl Profile {
                 thinking_replay: ThinkingReplay::WithCalls("reasoning"),
                 ..base
             },
+            // Anthropic ignores `reasoning_effort`, and lowers a temperature above 1 to 1 (docs.anthropic.com, “OpenAI SDK
+            // compatibility”).
+            ProfileKind::Anthropic => Self { temperature_ceiling: 1.0, ..base },
+            // Some models refuse `reasoning_effort: none` (ai.google.dev, “OpenAI compatibility”), so none is sent.
+            ProfileKind::Gemini => base,
             ProfileKind::Ollama => Self {
                 thinking_parameter: ThinkingParameter::Effort { on: "medium", off: "none" },
                 ..self_hosted(base)
@@ -176,23 +193,30 @@ impl Profile {
         }
     }
 
-    /// Returns the maximum tokens of prompt and answer together; 32,768 if unknown. A self-hosted server sets its
-    /// window itself, so the name of its model does not determine it.
+    /// Returns the maximum tokens of prompt and answer together; 32,768 if unknown.
     pub fn context_window(&self, model: &str) -> u32 {
         const UNKNOWN: u32 = 32_768;
+        self.known_window(model).unwrap_or(UNKNOWN)
+    }
+
+    /// Returns the maximum tokens of prompt and answer together, if they are known. A self-hosted server sets its window
+    /// itself, so the name of its model does not determine it.
+    pub fn known_window(&self, model: &str) -> Option<u32> {
         match self.kind {
             ProfileKind::Ollama
             | ProfileKind::LmStudio
             | ProfileKind::LlamaCpp
             | ProfileKind::Vllm
-            | ProfileKind::Local => UNKNOWN,
+            | ProfileKind::Local => None,
             ProfileKind::DeepSeek
             | ProfileKind::OpenAi
             | ProfileKind::Glm
             | ProfileKind::Moonshot
             | ProfileKind::Qwen
             | ProfileKind::OpenRouter
-            | ProfileKind::Other => models::context_window(&models::plain_name(model)).unwrap_or(UNKNOWN),
+            | ProfileKind::Anthropic
+            | ProfileKind::Gemini
+            | ProfileKind::Other => models::context_window(&models::plain_name(model)),
         }
     }
 

@@ -102,6 +102,16 @@ export const server: Record<string, string> = {
   unsearchable: '目前无法检索此文件夹。',
   wrong_token: '访问令牌或登录链接无效。',
 
+  bad_name: '名称必须是 1 到 100 字节的一行文字。',
+  confirm_loosening: '此更改会降低安全性，需要确认。',
+  key_needed: '现有密钥属于旧地址。请输入新地址的密钥。',
+  needs_token: '其他设备将可以访问此服务器。请先在 .env 中设置 MINICLAW_TOKEN 并重启。',
+  not_editable: '该服务商在别处配置（环境变量、.env、config.yml 的 models，或在本机发现），请在那里更改。',
+  provider_changed: '地址已在此期间更改，未保存任何内容。请重试。',
+  provider_exists: '该地址的服务商已存在。',
+  sandbox_off: '只能在命令行用 --sandbox off 关闭沙箱。',
+  unknown_provider: '该服务商已不存在。',
+  config_not_editable: '无法在此更改 config.yml 而不丢失其中内容。请直接编辑该文件。',
   bad_key: 'API 密钥无效：包含空格、引号或其他无效字符，或者过长。',
 
   // Why a file cannot be read.
@@ -183,6 +193,9 @@ export const server: Record<string, string> = {
   // Words before a sentence of the server that alone says what exactly is wrong.
   'message.attachment_too_large': '附件过大：{message}',
   'message.bad_arguments': '修改后的参数无效：{message}',
+  'message.bad_parameter': '参数无效：{message}',
+  'message.bad_setting': '设置无效：{message}',
+  'message.config_invalid': '未保存，配置文件无效，请先修正：{message}',
   'message.bad_path': '路径无效：{message}',
   'message.bad_session_id': '对话 ID 无效：{message}',
   'message.environment_wins': '未保存，服务器的环境变量优先：{message}',

@@ -1,0 +1,229 @@
+//! Providers and what a person has set for their models. Keys are never returned.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::provider::{key_of, url_of};
+use super::provider_types::{
+    KnownProvider, ModelPatch, ModelRole, NewProvider, ProviderInfo, ProviderPatch, Providers,
+};
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
+use crate::api::security::person::Right;
+use crate::engine::provider_changes::{KeyChange, ModelChange, ProviderChange};
+use crate::provider::ProfileKind;
+
+/// Maximum length of a name, in bytes.
+const MAX_NAME: usize = 100;
+
+/// The kinds that are offered for adding, in this order.
+const OFFERED: [ProfileKind; 10] = [
+    ProfileKind::DeepSeek,
+    ProfileKind::OpenAi,
+    ProfileKind::Anthropic,
+    ProfileKind::Gemini,
+    ProfileKind::OpenRouter,
+    ProfileKind::Glm,
+    ProfileKind::Moonshot,
+    ProfileKind::Qwen,
+    ProfileKind::Ollama,
+    ProfileKind::LmStudio,
+];
+
+/// Returns the providers, their state and their models.
+#[utoipa::path(get, path = "/api/providers", tag = "models",
+    responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
+pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
+    caller.require(Right::ManageServer)?;
+    shown(&caller).map(Json)
+}
+
+/// Tests a provider, stores it in config.yml and its key in `.env`, and lists its models.
+///
+/// Requires the page's secret.
+#[utoipa::path(post, path = "/api/providers", tag = "models", request_body = NewProvider,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 201, body = ProviderInfo), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 409, description = "provider_exists, config_invalid, config_not_editable", body = ErrorBody),
+              (status = 502, description = "the provider's refusal", body = ErrorBody)))]
+pub async fn add(
+    caller: Caller,
+    request: Result<Json<NewProvider>, JsonRejection>,
+) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
+    may_manage(&caller)?;
+    let Json(NewProvider { base_url, api_key, name }) = request.map_err(redacted_json_error)?;
+    let api_key = key_of(api_key.as_ref())?.map_or(KeyChange::Keep, KeyChange::Set);
+    let change =
+        ProviderChange { name: name.map(checked_name).transpose()?, base_url: Some(url_of(&base_url)?), api_key };
+    let id = caller.tenant().add_provider(change).await?;
+    one(&caller, &id).map(|provider| (StatusCode::CREATED, Json(provider)))
+}
+
+/// Changes a provider of config.yml after a test of its address and key.
+///
+/// Requires the page's secret.
+#[utoipa::path(patch, path = "/api/providers/{id}", tag = "models", request_body = ProviderPatch,
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = ProviderInfo), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 404, body = ErrorBody), (status = 409, description = "not_editable, key_needed, config_invalid", body = ErrorBody),
+              (status = 502, body = ErrorBody)))]
+pub async fn change(
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Result<Json<ProviderPatch>, JsonRejection>,
+) -> Result<Json<ProviderInfo>, ApiError> {
+    may_manage(&caller)?;
+    let Json(ProviderPatch { name, base_url, api_key }) = request.map_err(redacted_json_error)?;
+    let api_key = match api_key {
+        None => KeyChange::Keep,
+        Some(key) => key_of(key.as_ref())?.map_or(KeyChange::Remove, KeyChange::Set),
+    };
+    let base_url = base_url.as_deref().map(url_of).transpose()?;
+    let change = ProviderChange { name: name.map(checked_name).transpose()?, base_url, api_key };
+    caller.tenant().change_provider(&id, change).await?;
+    one(&caller, &id).map(Json)
+}
+
+/// Removes a provider from config.yml, and its key from `.env`.
+///
+/// Requires the page's secret.
+#[utoipa::path(delete, path = "/api/providers/{id}", tag = "models",
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "not_editable, config_invalid", body = ErrorBody)))]
+pub async fn remove(caller: Caller, Path(id): Path<String>) -> Result<Json<Providers>, ApiError> {
+    may_manage(&caller)?;
+    caller.tenant().remove_provider(&id).await?;
+    shown(&caller).map(Json)
+}
+
+/// Asks a provider for its models. The state of the provider says whether it answered.
+///
+/// Requires the page's secret.
+#[utoipa::path(post, path = "/api/providers/{id}/check", tag = "models",
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = ProviderInfo), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<ProviderInfo>, ApiError> {
+    may_manage(&caller)?;
+    caller.tenant().check_provider(&id).await?;
+    one(&caller, &id).map(Json)
+}
+
+/// Changes what a person has set for a model.
+///
+/// Requires the page's secret.
+#[utoipa::path(patch, path = "/api/models/{id}", tag = "models", request_body = ModelPatch,
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Providers), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+pub async fn change_model(
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Result<Json<ModelPatch>, JsonRejection>,
+) -> Result<Json<Providers>, ApiError> {
+    may_manage(&caller)?;
+    let Json(ModelPatch { favorite, enabled, parameters }) = request?;
+    parameters.iter().try_for_each(|(name, value)| checked_parameter(name, value))?;
+    caller.tenant().change_model(&id, ModelChange { favorite, enabled, parameters }).await?;
+    shown(&caller).map(Json)
+}
+
+/// Chooses the default model.
+///
+/// Requires the page's secret.
+#[utoipa::path(put, path = "/api/models/default", tag = "models", request_body = ModelRole,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub async fn set_default(
+    caller: Caller,
+    request: Result<Json<ModelRole>, JsonRejection>,
+) -> Result<Json<Providers>, ApiError> {
+    choose(&caller, "default_model", request).await
+}
+
+/// Chooses the model that is asked when another does not answer.
+///
+/// Requires the page's secret.
+#[utoipa::path(put, path = "/api/models/fallback", tag = "models", request_body = ModelRole,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub async fn set_fallback(
+    caller: Caller,
+    request: Result<Json<ModelRole>, JsonRejection>,
+) -> Result<Json<Providers>, ApiError> {
+    choose(&caller, "fallback_model", request).await
+}
+
+async fn choose(
+    caller: &Caller,
+    key: &'static str,
+    request: Result<Json<ModelRole>, JsonRejection>,
+) -> Result<Json<Providers>, ApiError> {
+    may_manage(caller)?;
+    let Json(ModelRole { model }) = request?;
+    caller.tenant().choose_model(key, model).await?;
+    shown(caller).map(Json)
+}
+
+fn may_manage(caller: &Caller) -> Result<(), ApiError> {
+    caller.require_page()?;
+    caller.require(Right::ManageServer)
+}
+
+/// Reports a malformed body without quoting it, because it may contain a key.
+fn redacted_json_error(rejection: JsonRejection) -> ApiError {
+    ApiError::new(rejection.status(), "bad_json", "send base_url, api_key and name, each as a text, and nothing else")
+}
+
+fn checked_name(name: String) -> Result<String, ApiError> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(ApiError::bad_request("bad_name", format!("a name is a line of 1 to {MAX_NAME} bytes")));
+    }
+    Ok(name.to_owned())
+}
+
+fn checked_parameter(name: &str, value: &Value) -> Result<(), ApiError> {
+    let within = |most: f64| value.as_f64().is_some_and(|number| (0.0..=most).contains(&number));
+    let whole = |least: u64, most: u64| value.as_u64().is_some_and(|number| (least..=most).contains(&number));
+    let (fits, must) = match name {
+        "temperature" => (within(2.0), "a number from 0 to 2"),
+        "top_p" => (within(1.0), "a number from 0 to 1"),
+        "max_tokens" => (whole(1, 10_000_000), "a whole number from 1 to 10,000,000"),
+        "context_window" => (whole(256, 100_000_000), "a whole number from 256 to 100,000,000"),
+        "thinking" => (value.is_boolean(), "true or false"),
+        _ => return Err(ApiError::bad_request("bad_parameter", "there is no parameter of this name")),
+    };
+    if fits || value.is_null() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request("bad_parameter", format!("{name} must be {must}")))
+}
+
+fn shown(caller: &Caller) -> Result<Providers, ApiError> {
+    let list = caller.tenant().providers()?;
+    let known = OFFERED.into_iter().filter_map(|kind| {
+        let base_url = kind.default_base_url()?.to_owned();
+        Some(KnownProvider {
+            kind: kind.word().to_owned(),
+            name: kind.name().to_owned(),
+            base_url,
+            needs_key: kind.key_variable().is_some(),
+        })
+    });
+    Ok(Providers {
+        providers: list.providers.into_iter().map(ProviderInfo::from).collect(),
+        known: known.collect(),
+        default_model: list.default_model,
+        fallback_model: list.fallback_model,
+    })
+}
+
+fn one(caller: &Caller, id: &str) -> Result<ProviderInfo, ApiError> {
+    let list = caller.tenant().providers()?;
+    let found = list.providers.into_iter().find(|provider| provider.id == id).map(ProviderInfo::from);
+    found.ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, "unknown_provider", "the provider is not there any more"))
+}

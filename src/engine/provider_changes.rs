@@ -1,0 +1,402 @@
+//! Adds, changes and removes providers and what a person has set for their models. A provider is in config.yml, its key in
+//! `.env`, under a name that no other key has: so a crash between the two writes never sends a key to another address.
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::provider_list::{ListedPlace, ListedProvider, endpoint_of};
+use super::server_settings::SettingsRefused;
+use super::{EngineError, Tenant};
+use crate::config::edit::{Edit, Step, at};
+use crate::config::is_set_by_process;
+use crate::config::providers::{ProviderPlace, free_id, name_of};
+use crate::provider::{Endpoint, ProfileKind, ProviderError, list_models};
+use crate::store::Variable;
+
+/// Why a provider or model was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderRefused {
+    #[error("there is no provider {0}")]
+    Unknown(String),
+    #[error("there is no model {0}")]
+    UnknownModel(String),
+    #[error("the provider at {0} is already there")]
+    Exists(String),
+    #[error(
+        "{0} is configured in the environment, in .env, in `models` of config.yml, or was found on this machine; change it there"
+    )]
+    NotEditable(String),
+    #[error("the key belongs to the old address; enter the key of the new one")]
+    KeyNeeded,
+}
+
+/// A provider to add, or what to change of one.
+#[derive(Debug, Default)]
+pub struct ProviderChange {
+    pub name: Option<String>,
+    pub base_url: Option<Url>,
+    pub api_key: KeyChange,
+}
+
+/// What happens to a key.
+#[derive(Debug, Default)]
+pub enum KeyChange {
+    #[default]
+    Keep,
+    Remove,
+    Set(SecretString),
+}
+
+/// What to change for a model: null removes a value.
+#[derive(Debug, Default)]
+pub struct ModelChange {
+    pub favorite: Option<bool>,
+    pub enabled: Option<bool>,
+    pub parameters: Map<String, Value>,
+}
+
+/// How many models of a new provider can be chosen at first; the others can be enabled.
+const FIRST_ENABLED: usize = 20;
+
+/// Parts of the names of models that do not chat.
+const NO_CHAT: [&str; 13] = [
+    "embed",
+    "whisper",
+    "tts",
+    "dall-e",
+    "moderation",
+    "realtime",
+    "audio",
+    "transcribe",
+    "image",
+    "sora",
+    "babbage",
+    "davinci",
+    "rerank",
+];
+
+impl Tenant {
+    /// Tests a provider, stores it and lists its models. Returns its id. Continues even if the requester disconnects.
+    ///
+    /// # Errors
+    /// Returns the provider's refusal, or [`ProviderRefused::Exists`]; nothing is written then.
+    pub async fn add_provider(self: &Arc<Self>, change: ProviderChange) -> Result<String, EngineError> {
+        self.require_own_home()?;
+        let base_url = change.base_url.clone().ok_or(EngineError::Internal("a provider without an address"))?;
+        let key = match change.api_key {
+            KeyChange::Set(key) => Some(key),
+            KeyChange::Keep | KeyChange::Remove => None,
+        };
+        self.refuse_known(&base_url)?;
+        let names = list_models(endpoint_of(&base_url, key.clone(), "")).await?;
+        let tenant = self.clone();
+        let added = tokio::spawn(async move { tenant.store_new(base_url, change.name, key, names).await });
+        added.await.map_err(|_| EngineError::Internal("the adding of a provider was cut off"))?
+    }
+
+    async fn store_new(
+        &self,
+        base_url: Url,
+        name: Option<String>,
+        key: Option<SecretString>,
+        names: Vec<String>,
+    ) -> Result<String, EngineError> {
+        let _one_at_a_time = self.runtime.connecting.lock().await;
+        self.refuse_known(&base_url)?;
+        let known = self.providers()?.providers;
+        let shown = base_url.as_str().trim_end_matches('/').to_owned();
+        let kind = ProfileKind::from_url(&base_url);
+        let id = free_id(kind, |id| known.iter().any(|provider| provider.id == id));
+        let variable = match key.clone() {
+            Some(key) => Some(self.store_key(&id, key).await?),
+            None => None,
+        };
+        let mut entry = Map::new();
+        entry.insert("id".to_owned(), json!(id));
+        entry.insert("name".to_owned(), json!(name.unwrap_or_else(|| name_of(kind, &base_url))));
+        entry.insert("base_url".to_owned(), json!(shown));
+        entry.extend(variable.as_ref().map(|name| ("api_key".to_owned(), json!(format!("${{{name}}}")))));
+        let chats = |name: &&String| !NO_CHAT.iter().any(|part| name.to_lowercase().contains(part));
+        let models: Vec<Value> =
+            names.iter().filter(chats).take(FIRST_ENABLED).map(|name| json!({"name": name})).collect();
+        entry.insert("models".to_owned(), json!(models));
+        let entry = Value::Object(entry);
+        let added = self
+            .edit_config(|file| {
+                let index = file.get("providers").and_then(Value::as_array).map_or(0, Vec::len);
+                let path = vec![Step::Key("providers".to_owned()), Step::Item(index)];
+                Ok(vec![Edit { path, value: Some(entry.clone()) }])
+            })
+            .await;
+        self.drop_unused_keys(&id).await;
+        added?;
+        self.answered(&endpoint_of(&base_url, key, ""), names);
+        Ok(id)
+    }
+
+    fn refuse_known(&self, base_url: &Url) -> Result<(), EngineError> {
+        let shown = base_url.as_str().trim_end_matches('/').to_owned();
+        let same = |one: &ListedProvider| one.base_url == shown && matches!(one.place, ListedPlace::Configured(_));
+        if self.providers()?.providers.iter().any(same) { Err(ProviderRefused::Exists(shown).into()) } else { Ok(()) }
+    }
+
+    /// Tests what a provider would be, and changes it.
+    ///
+    /// # Errors
+    /// Returns the provider's refusal or [`ProviderRefused`]; nothing is written then.
+    pub async fn change_provider(self: &Arc<Self>, id: &str, change: ProviderChange) -> Result<(), EngineError> {
+        self.require_own_home()?;
+        let (base_url, old_key) = self.editable(id)?;
+        let new_url = change.base_url.clone().unwrap_or_else(|| base_url.clone());
+        let key = match &change.api_key {
+            KeyChange::Set(key) => Some(key.clone()),
+            KeyChange::Remove => None,
+            KeyChange::Keep if old_key.is_some() && new_url.origin() != base_url.origin() => {
+                return Err(ProviderRefused::KeyNeeded.into());
+            }
+            KeyChange::Keep => old_key,
+        };
+        let mut answered = None;
+        if change.base_url.is_some() || !matches!(change.api_key, KeyChange::Keep) {
+            let endpoint = endpoint_of(&new_url, key, "");
+            answered = Some((list_models(endpoint.clone()).await?, endpoint));
+        }
+        let (tenant, id) = (self.clone(), id.to_owned());
+        let changed = tokio::spawn(async move {
+            tenant.store_change(&id, &base_url, change).await?;
+            answered.into_iter().for_each(|(names, endpoint)| tenant.answered(&endpoint, names));
+            Ok(())
+        });
+        changed.await.map_err(|_| EngineError::Internal("the change of a provider was cut off"))?
+    }
+
+    /// Changes the provider if it is still at the address at which the change was tested: otherwise a key might go to
+    /// another one.
+    async fn store_change(&self, id: &str, tested: &Url, change: ProviderChange) -> Result<(), EngineError> {
+        let _one_at_a_time = self.runtime.connecting.lock().await;
+        let mut fields: Vec<(&str, Option<Value>)> = Vec::new();
+        fields.extend(change.name.map(|name| ("name", Some(json!(name)))));
+        fields.extend(change.base_url.map(|url| ("base_url", Some(json!(url.as_str().trim_end_matches('/'))))));
+        match change.api_key {
+            KeyChange::Keep => {}
+            KeyChange::Remove => fields.push(("api_key", None)),
+            KeyChange::Set(key) => {
+                let name = self.store_key(id, key).await?;
+                fields.push(("api_key", Some(json!(format!("${{{name}}}")))));
+            }
+        }
+        let changed = self
+            .edit_config(|file| {
+                let index = item(file, id)?;
+                let now = at(file, &field(index, "base_url")).and_then(Value::as_str);
+                if now.and_then(|now| Url::parse(now).ok()).as_ref() != Some(tested) {
+                    return Err(SettingsRefused::ProviderChanged(id.to_owned()));
+                }
+                let edit =
+                    |(name, value): &(&str, Option<Value>)| Edit { path: field(index, name), value: value.clone() };
+                Ok(fields.iter().map(edit).collect())
+            })
+            .await;
+        self.drop_unused_keys(id).await;
+        changed
+    }
+
+    /// Removes a provider and its key. Sessions that have chosen a model of it say that it is no longer available.
+    ///
+    /// # Errors
+    /// Returns [`ProviderRefused`] if it is not one that can be changed here.
+    pub async fn remove_provider(self: &Arc<Self>, id: &str) -> Result<(), EngineError> {
+        self.require_own_home()?;
+        self.editable(id)?;
+        let (tenant, id) = (self.clone(), id.to_owned());
+        let removed = tokio::spawn(async move {
+            let _one_at_a_time = tenant.runtime.connecting.lock().await;
+            tenant
+                .edit_config(|file| {
+                    let path = vec![Step::Key("providers".to_owned()), Step::Item(item(file, &id)?)];
+                    Ok(vec![Edit { path, value: None }])
+                })
+                .await?;
+            tenant.drop_unused_keys(&id).await;
+            Ok(())
+        });
+        removed.await.map_err(|_| EngineError::Internal("the removal of a provider was cut off"))?
+    }
+
+    /// Asks a provider for its models again. Its state says whether it answered.
+    ///
+    /// # Errors
+    /// Returns [`ProviderRefused::Unknown`].
+    pub async fn check_provider(&self, id: &str) -> Result<(), EngineError> {
+        let config = self.runtime.config();
+        let configured = config.providers.iter().find(|provider| provider.id == id);
+        let (base_url, key) = match configured {
+            Some(provider) => (provider.base_url.clone(), provider.api_key.clone()),
+            None => {
+                let listed = self.providers()?.providers.into_iter().find(|provider| provider.id == id);
+                let listed = listed.ok_or_else(|| ProviderRefused::Unknown(id.to_owned()))?;
+                let Ok(base_url) = Url::parse(&listed.base_url) else { return Ok(()) };
+                (base_url, None)
+            }
+        };
+        let endpoint = endpoint_of(&base_url, key, "");
+        match list_models(endpoint.clone()).await {
+            Ok(names) => self.answered(&endpoint, names),
+            // The refusal is what the state shows.
+            refused => self.runtime.models.health(&endpoint).record(&refused),
+        }
+        Ok(())
+    }
+
+    /// Changes what a person has set for a model.
+    ///
+    /// # Errors
+    /// Returns [`ProviderRefused`], or why a value cannot be set.
+    pub async fn change_model(&self, id: &str, change: ModelChange) -> Result<(), EngineError> {
+        let list = self.providers()?;
+        let found = list.providers.iter().find_map(|provider| {
+            let model = provider.models.iter().find(|model| model.id == id)?;
+            Some((provider, model.settings.name.clone()))
+        });
+        let (provider, name) = found.ok_or_else(|| ProviderRefused::UnknownModel(id.to_owned()))?;
+        let is_own = matches!(provider.place, ListedPlace::Configured(ProviderPlace::Providers(_)));
+        let changes_model = change.enabled.is_some() || !change.parameters.is_empty();
+        if changes_model && !is_own {
+            return Err(ProviderRefused::NotEditable(provider.id.clone()).into());
+        }
+        let _one_at_a_time = self.runtime.connecting.lock().await;
+        self.edit_config(|file| {
+            let mut edits = Vec::new();
+            edits.extend(change.favorite.map(|favorite| favorites(file, id, favorite)));
+            if changes_model {
+                let index = item(file, &provider.id)?;
+                let models = at(file, &field(index, "models")).and_then(Value::as_array);
+                let place = models.and_then(|models| models.iter().position(|model| model["name"] == name.as_str()));
+                let place = place.unwrap_or_else(|| {
+                    let path = [field(index, "models"), vec![Step::Item(models.map_or(0, Vec::len))]].concat();
+                    edits.push(Edit { path, value: Some(json!({"name": name})) });
+                    models.map_or(0, Vec::len)
+                });
+                let own =
+                    |key: &str| [field(index, "models"), vec![Step::Item(place), Step::Key(key.to_owned())]].concat();
+                // Enabled is what a listed model is unless it says otherwise.
+                let disabled = change.enabled.map(|enabled| (!enabled).then(|| json!(false)));
+                edits.extend(disabled.map(|value| Edit { path: own("enabled"), value }));
+                for (key, value) in &change.parameters {
+                    let value = (!value.is_null()).then(|| value.clone());
+                    edits.push(Edit { path: own(key), value });
+                }
+            }
+            Ok(edits)
+        })
+        .await
+    }
+
+    /// Chooses the default or the fallback model, by its id.
+    ///
+    /// # Errors
+    /// Returns [`ProviderRefused::UnknownModel`] if it cannot be chosen.
+    pub async fn choose_model(&self, key: &'static str, id: Option<String>) -> Result<(), EngineError> {
+        self.require_own_home()?;
+        let candidates = self.models.candidates();
+        let embedded = self.runtime.models.embedded().map(|embedded| embedded.id);
+        if let Some(id) = &id
+            && !candidates.iter().any(|candidate| candidate.id == *id)
+        {
+            return Err(ProviderRefused::UnknownModel(id.clone()).into());
+        }
+        let word = match id {
+            Some(id) if Some(&id) == embedded.as_ref() => Some(super::models::EMBEDDED.to_owned()),
+            other => other,
+        };
+        let _one_at_a_time = self.runtime.connecting.lock().await;
+        self.edit_config(|_| Ok(vec![Edit::of_key(key, word.clone().map(Value::from))])).await
+    }
+
+    /// Records that a provider answered, and which models it named.
+    fn answered(&self, endpoint: &Endpoint, names: Vec<String>) {
+        self.runtime.models.health(endpoint).record(&Ok::<_, ProviderError>(()));
+        self.runtime.models.set_named(endpoint, names);
+    }
+
+    /// Returns address and key of a provider that can be changed here.
+    fn editable(&self, id: &str) -> Result<(Url, Option<SecretString>), ProviderRefused> {
+        let config = self.runtime.config();
+        match config.providers.iter().find(|provider| provider.id == id) {
+            Some(provider) if matches!(provider.place, ProviderPlace::Providers(_)) => {
+                Ok((provider.base_url.clone(), provider.api_key.clone()))
+            }
+            Some(_) => Err(ProviderRefused::NotEditable(id.to_owned())),
+            None => match self.providers().ok().filter(|list| list.providers.iter().any(|one| one.id == id)) {
+                Some(_) => Err(ProviderRefused::NotEditable(id.to_owned())),
+                None => Err(ProviderRefused::Unknown(id.to_owned())),
+            },
+        }
+    }
+
+    /// Stores a key in `.env` under a new name, which it returns.
+    async fn store_key(&self, id: &str, key: SecretString) -> Result<String, EngineError> {
+        let base = key_variable(id);
+        let taken = self.runtime.env_names().await?;
+        let is_free = |name: &String| !taken.contains(name) && !is_set_by_process(name);
+        let name = std::iter::once(base.clone()).chain((2..).map(|number| format!("{base}_{number}"))).find(is_free);
+        let name = name.unwrap_or(base);
+        self.tree.set_variables(self.claim, vec![Variable { name: name.clone().into(), value: Some(key) }]).await?;
+        Ok(name)
+    }
+
+    /// Removes keys of this provider that config.yml does not name, also those that a crash left. It does no harm if that
+    /// fails.
+    async fn drop_unused_keys(&self, id: &str) {
+        if let Err(error) = self.try_dropping_keys(id).await {
+            tracing::warn!(%error, "keys that are not used any more could not be removed from .env");
+        }
+    }
+
+    async fn try_dropping_keys(&self, id: &str) -> Result<(), EngineError> {
+        let text = self.runtime.read_config().await?.unwrap_or_default();
+        let is_own = |name: &str| {
+            let number = name.strip_prefix(&key_variable(id)).map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+            number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
+        };
+        let names = self.runtime.env_names().await?.into_iter();
+        let unused = names.filter(|name| is_own(name) && !text.contains(&format!("${{{name}}}")));
+        let variables: Vec<Variable> = unused.map(|name| Variable { name: name.into(), value: None }).collect();
+        if variables.is_empty() {
+            return Ok(());
+        }
+        Ok(self.tree.set_variables(self.claim, variables).await?)
+    }
+}
+
+/// Returns the name of the variable that holds the first key of a provider.
+fn key_variable(id: &str) -> String {
+    format!("{KEY_PREFIX}{}", id.to_uppercase().replace('-', "_"))
+}
+
+/// The beginning of the names of variables that hold keys entered in the page.
+const KEY_PREFIX: &str = "MINICLAW_KEY_";
+
+/// Returns the place of a provider in the file.
+fn item(file: &Value, id: &str) -> Result<usize, SettingsRefused> {
+    let providers = file.get("providers").and_then(Value::as_array);
+    let place = providers.and_then(|providers| providers.iter().position(|provider| provider["id"] == id));
+    place.ok_or_else(|| SettingsRefused::ProviderGone(id.to_owned()))
+}
+
+fn field(index: usize, name: &str) -> Vec<Step> {
+    vec![Step::Key("providers".to_owned()), Step::Item(index), Step::Key(name.to_owned())]
+}
+
+/// Returns the edit that makes a model a favorite, or no longer one.
+fn favorites(file: &Value, id: &str, favorite: bool) -> Edit {
+    let listed = file.get("favorite_models").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut favorites: Vec<Value> = listed.into_iter().filter(|known| *known != id).collect();
+    if favorite {
+        favorites.push(json!(id));
+    }
+    Edit::of_key("favorite_models", (!favorites.is_empty()).then_some(Value::Array(favorites)))
+}
