@@ -13,7 +13,6 @@ use crate::domain::path::BadPath;
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
-use crate::engine::providers::ConnectRefused;
 use crate::engine::server_settings::SettingsRefused;
 use crate::engine::{EngineError, UndoError};
 use crate::store::StoreError;
@@ -164,18 +163,12 @@ impl From<EngineError> for ApiError {
                 AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },
-            EngineError::ConnectRefused(refused) => match refused {
-                ConnectRefused::EnvironmentWins(_) => Self::new(StatusCode::CONFLICT, "environment_wins", message),
-                ConnectRefused::NotUsable(_) | ConnectRefused::AnotherIsChosen => {
-                    Self::new(StatusCode::CONFLICT, "not_used", message)
-                }
-                ConnectRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
-            },
             EngineError::ProviderRefused(refused) => match refused {
                 ProviderRefused::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
                 ProviderRefused::UnknownModel(_) => Self::new(StatusCode::NOT_FOUND, "unknown_model", message),
                 ProviderRefused::Exists(_) => Self::new(StatusCode::CONFLICT, "provider_exists", message),
                 ProviderRefused::NotEditable(_) => Self::new(StatusCode::CONFLICT, "not_editable", message),
+                ProviderRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
                 ProviderRefused::KeyNeeded => Self::new(StatusCode::CONFLICT, "key_needed", message),
             },
             EngineError::SettingsRefused(refused) => match refused {

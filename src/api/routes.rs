@@ -21,14 +21,14 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(models::list::models))
         .routes(routes!(security::login::login))
         .routes(routes!(security::login::logout))
-        .routes(routes!(models::provider::check))
-        .routes(routes!(models::provider::connect))
+        .routes(routes!(models::providers::check_address).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(
             routes!(models::providers::providers, models::providers::add).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
         )
         .routes(
             routes!(models::providers::change, models::providers::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
         )
+        .routes(routes!(models::providers::find))
         .routes(routes!(models::providers::check))
         .routes(routes!(models::providers::set_default))
         .routes(routes!(models::providers::set_fallback))

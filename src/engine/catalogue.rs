@@ -28,9 +28,11 @@ pub struct ModelCatalogue {
     fallback: RwLock<Option<String>>,
     /// The tenants' model choices, which are notified when the catalogue changes.
     followers: Mutex<Vec<Weak<Models>>>,
-    /// What is known of each address with a key, by the digest of the key.
-    addresses: Mutex<BTreeMap<(String, Option<[u8; 32]>), Address>>,
+    addresses: Mutex<BTreeMap<AddressWithKey, Address>>,
 }
+
+/// A provider's address, and the digest of the key that is sent to it.
+type AddressWithKey = (String, Option<[u8; 32]>);
 
 /// What is known of a provider's address since the start.
 #[derive(Clone, Default)]

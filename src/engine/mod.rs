@@ -24,8 +24,8 @@ mod opening;
 mod outgoing;
 mod pins;
 pub mod provider_changes;
+mod provider_keys;
 pub mod provider_list;
-pub mod providers;
 pub mod registry;
 pub mod runtime;
 pub mod server_settings;
@@ -100,14 +100,12 @@ pub enum EngineError {
     #[error(transparent)]
     AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(transparent)]
-    ConnectRefused(#[from] providers::ConnectRefused),
-    #[error(transparent)]
     ProviderRefused(#[from] provider_changes::ProviderRefused),
     #[error(transparent)]
     SettingsRefused(#[from] server_settings::SettingsRefused),
     #[error(
         "{0} doesn't support images: choose another model, or remove the images; if it does, add it to \
-         `vision_models` in config.yml, or to MINICLAW_VISION_MODELS, and restart miniclaw"
+         `vision_models` in config.yml, or to MINICLAW_VISION_MODELS"
     )]
     CannotSee(String),
     #[error("{MOST_QUEUED} messages are waiting already; remove one, or wait until one has run")]

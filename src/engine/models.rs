@@ -26,8 +26,8 @@ pub enum ModelError {
     NoModel(String),
     /// The model that the session has chosen is not in the catalogue.
     #[error(
-        "The model \"{0}\" is no longer available. Choose another model, or restore it (config.yml, .env, or start its \
-         server) and restart miniclaw"
+        "The model \"{0}\" is no longer available. Choose another model, restore it in the \
+         settings, or start its server"
     )]
     Gone(String),
     #[error(transparent)]

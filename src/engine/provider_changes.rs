@@ -1,5 +1,4 @@
-//! Adds, changes and removes providers and what a person has set for their models. A provider is in config.yml, its key in
-//! `.env`, under a name that no other key has: so a crash between the two writes never sends a key to another address.
+//! Adds, changes and removes providers and what a person has set for their models.
 
 use std::sync::Arc;
 
@@ -11,10 +10,8 @@ use super::provider_list::{ListedPlace, ListedProvider, endpoint_of};
 use super::server_settings::SettingsRefused;
 use super::{EngineError, Tenant};
 use crate::config::edit::{Edit, Step, at};
-use crate::config::is_set_by_process;
 use crate::config::providers::{ProviderPlace, free_id, name_of};
 use crate::provider::{Endpoint, ProfileKind, ProviderError, list_models};
-use crate::store::Variable;
 
 /// Why a provider or model was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +28,21 @@ pub enum ProviderRefused {
     NotEditable(String),
     #[error("the key belongs to the old address; enter the key of the new one")]
     KeyNeeded,
+    #[error("the providers and settings are those of the whole server, and are changed in its own home")]
+    NotHere,
 }
 
-/// A provider to add, or what to change of one.
+/// A provider to add.
+#[derive(Debug)]
+pub struct NewProvider {
+    pub base_url: Url,
+    pub name: Option<String>,
+    pub api_key: Option<SecretString>,
+    /// The name of its model that becomes the default.
+    pub default_model: Option<String>,
+}
+
+/// What to change of a provider.
 #[derive(Debug, Default)]
 pub struct ProviderChange {
     pub name: Option<String>,
@@ -83,47 +92,31 @@ impl Tenant {
     ///
     /// # Errors
     /// Returns the provider's refusal, or [`ProviderRefused::Exists`]; nothing is written then.
-    pub async fn add_provider(self: &Arc<Self>, change: ProviderChange) -> Result<String, EngineError> {
+    pub async fn add_provider(self: &Arc<Self>, new: NewProvider) -> Result<String, EngineError> {
         self.require_own_home()?;
-        let base_url = change.base_url.clone().ok_or(EngineError::Internal("a provider without an address"))?;
-        let key = match change.api_key {
-            KeyChange::Set(key) => Some(key),
-            KeyChange::Keep | KeyChange::Remove => None,
-        };
-        self.refuse_known(&base_url)?;
-        let names = list_models(endpoint_of(&base_url, key.clone(), "")).await?;
+        self.refuse_known(&new.base_url)?;
+        let names = models_of(&new.base_url, new.api_key.clone()).await?;
         let tenant = self.clone();
-        let added = tokio::spawn(async move { tenant.store_new(base_url, change.name, key, names).await });
+        let added = tokio::spawn(async move { tenant.store_new(new, names).await });
         added.await.map_err(|_| EngineError::Internal("the adding of a provider was cut off"))?
     }
 
-    async fn store_new(
-        &self,
-        base_url: Url,
-        name: Option<String>,
-        key: Option<SecretString>,
-        names: Vec<String>,
-    ) -> Result<String, EngineError> {
+    async fn store_new(&self, new: NewProvider, names: Vec<String>) -> Result<String, EngineError> {
+        let NewProvider { base_url, name, api_key, default_model } = new;
         let _one_at_a_time = self.runtime.connecting.lock().await;
         self.refuse_known(&base_url)?;
         let known = self.providers()?.providers;
-        let shown = base_url.as_str().trim_end_matches('/').to_owned();
         let kind = ProfileKind::from_url(&base_url);
         let id = free_id(kind, |id| known.iter().any(|provider| provider.id == id));
-        let variable = match key.clone() {
-            Some(key) => Some(self.store_key(&id, key).await?),
-            None => None,
-        };
-        let mut entry = Map::new();
-        entry.insert("id".to_owned(), json!(id));
-        entry.insert("name".to_owned(), json!(name.unwrap_or_else(|| name_of(kind, &base_url))));
-        entry.insert("base_url".to_owned(), json!(shown));
-        entry.extend(variable.as_ref().map(|name| ("api_key".to_owned(), json!(format!("${{{name}}}")))));
-        let chats = |name: &&String| !NO_CHAT.iter().any(|part| name.to_lowercase().contains(part));
-        let models: Vec<Value> =
-            names.iter().filter(chats).take(FIRST_ENABLED).map(|name| json!({"name": name})).collect();
-        entry.insert("models".to_owned(), json!(models));
-        let entry = Value::Object(entry);
+        let mut entry = json!({
+            "id": id,
+            "name": name.unwrap_or_else(|| name_of(kind, &base_url)),
+            "base_url": base_url.as_str().trim_end_matches('/'),
+        });
+        if let Some(key) = api_key.clone() {
+            entry["api_key"] = json!(format!("${{{}}}", self.store_key(&id, key).await?));
+        }
+        entry["models"] = json!(first_models(&names, default_model.as_deref()));
         let added = self
             .edit_config(|file| {
                 let index = file.get("providers").and_then(Value::as_array).map_or(0, Vec::len);
@@ -133,7 +126,11 @@ impl Tenant {
             .await;
         self.drop_unused_keys(&id).await;
         added?;
-        self.answered(&endpoint_of(&base_url, key, ""), names);
+        self.answered(&endpoint_of(&base_url, api_key.clone(), ""), names);
+        if let Some(model) = default_model {
+            let model = self.runtime.models.id_of(&endpoint_of(&base_url, api_key, &model));
+            self.edit_config(|_| Ok(vec![Edit::of_key("default_model", model.clone().map(Value::from))])).await?;
+        }
         Ok(id)
     }
 
@@ -231,6 +228,7 @@ impl Tenant {
     /// # Errors
     /// Returns [`ProviderRefused::Unknown`].
     pub async fn check_provider(&self, id: &str) -> Result<(), EngineError> {
+        self.require_own_home()?;
         let config = self.runtime.config();
         let configured = config.providers.iter().find(|provider| provider.id == id);
         let (base_url, key) = match configured {
@@ -248,6 +246,16 @@ impl Tenant {
             // The refusal is what the state shows.
             refused => self.runtime.models.health(&endpoint).record(&refused),
         }
+        Ok(())
+    }
+
+    /// Searches for Ollama and LM Studio on this machine again, unless `find_local_models` is off.
+    ///
+    /// # Errors
+    /// Returns [`ProviderRefused::NotHere`] if this is not the server's own home.
+    pub async fn find_providers(&self) -> Result<(), EngineError> {
+        self.require_own_home()?;
+        self.runtime.add_found_models().await;
         Ok(())
     }
 
@@ -336,49 +344,22 @@ impl Tenant {
             },
         }
     }
-
-    /// Stores a key in `.env` under a new name, which it returns.
-    async fn store_key(&self, id: &str, key: SecretString) -> Result<String, EngineError> {
-        let base = key_variable(id);
-        let taken = self.runtime.env_names().await?;
-        let is_free = |name: &String| !taken.contains(name) && !is_set_by_process(name);
-        let name = std::iter::once(base.clone()).chain((2..).map(|number| format!("{base}_{number}"))).find(is_free);
-        let name = name.unwrap_or(base);
-        self.tree.set_variables(self.claim, vec![Variable { name: name.clone().into(), value: Some(key) }]).await?;
-        Ok(name)
-    }
-
-    /// Removes keys of this provider that config.yml does not name, also those that a crash left. It does no harm if that
-    /// fails.
-    async fn drop_unused_keys(&self, id: &str) {
-        if let Err(error) = self.try_dropping_keys(id).await {
-            tracing::warn!(%error, "keys that are not used any more could not be removed from .env");
-        }
-    }
-
-    async fn try_dropping_keys(&self, id: &str) -> Result<(), EngineError> {
-        let text = self.runtime.read_config().await?.unwrap_or_default();
-        let is_own = |name: &str| {
-            let number = name.strip_prefix(&key_variable(id)).map(|rest| rest.strip_prefix('_').unwrap_or(rest));
-            number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
-        };
-        let names = self.runtime.env_names().await?.into_iter();
-        let unused = names.filter(|name| is_own(name) && !text.contains(&format!("${{{name}}}")));
-        let variables: Vec<Variable> = unused.map(|name| Variable { name: name.into(), value: None }).collect();
-        if variables.is_empty() {
-            return Ok(());
-        }
-        Ok(self.tree.set_variables(self.claim, variables).await?)
-    }
 }
 
-/// Returns the name of the variable that holds the first key of a provider.
-fn key_variable(id: &str) -> String {
-    format!("{KEY_PREFIX}{}", id.to_uppercase().replace('-', "_"))
+/// Tests an address and a key. Returns the names of the provider's models.
+///
+/// # Errors
+/// Returns the provider's refusal.
+pub async fn models_of(base_url: &Url, api_key: Option<SecretString>) -> Result<Vec<String>, ProviderError> {
+    list_models(endpoint_of(base_url, api_key, "")).await
 }
 
-/// The beginning of the names of variables that hold keys entered in the page.
-const KEY_PREFIX: &str = "MINICLAW_KEY_";
+/// Returns the entries of the models of a new provider that can be chosen at first.
+fn first_models(names: &[String], default_model: Option<&str>) -> Vec<Value> {
+    let chats = |name: &&str| !NO_CHAT.iter().any(|part| name.to_lowercase().contains(part));
+    let others = names.iter().map(String::as_str).filter(chats).filter(|name| Some(*name) != default_model);
+    default_model.into_iter().chain(others).take(FIRST_ENABLED).map(|name| json!({"name": name})).collect()
+}
 
 /// Returns the place of a provider in the file.
 fn item(file: &Value, id: &str) -> Result<usize, SettingsRefused> {

@@ -209,8 +209,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, Environment};
     use crate::domain::{Place, SessionId};
-    use crate::engine::providers::ConnectRefused;
-    use crate::provider::{Endpoint, Profile};
+    use crate::engine::provider_changes::{NewProvider, ProviderRefused};
     use crate::store::Expect;
 
     async fn registry(folder: &std::path::Path) -> Arc<TenantRegistry> {
@@ -259,16 +258,9 @@ mod tests {
         let registry = registry(folder.path()).await;
         let ann = registry.open(&id("ann")).await.unwrap();
         let url: url::Url = "http://127.0.0.1:1/v1".parse().unwrap();
-        let endpoint = Endpoint {
-            profile: Profile::from_url(&url, "m"),
-            base_url: url,
-            model: "m".to_owned(),
-            label: String::new(),
-            api_key: Some("sk-ann".into()),
-            context_window: 8192,
-        };
-        let refused = ann.tenant().connect_provider(endpoint).await;
-        assert!(matches!(refused, Err(EngineError::ConnectRefused(ConnectRefused::NotHere))), "{refused:?}");
+        let new = NewProvider { base_url: url, name: None, api_key: Some("sk-ann".into()), default_model: None };
+        let refused = ann.tenant().add_provider(new).await;
+        assert!(matches!(refused, Err(EngineError::ProviderRefused(ProviderRefused::NotHere))), "{refused:?}");
         assert!(registry.runtime().models.candidates().is_empty());
         assert!(!ann.tenant().home.path().join(".env").exists());
         registry.shut_down().await;

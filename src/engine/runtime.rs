@@ -113,7 +113,8 @@ impl Runtime {
         }
     }
 
-    async fn add_found_models(&self) {
+    /// Searches for model servers on this machine, unless the configuration says not to.
+    pub(super) async fn add_found_models(&self) {
         let found = find_local().await;
         let config = self.config();
         if !config.find_local {

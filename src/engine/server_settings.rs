@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::providers::ConnectRefused;
+use super::provider_changes::ProviderRefused;
 use super::runtime::Runtime;
 use super::{EngineError, Tenant, blocking};
 use crate::config::edit::{CannotEdit, Edit, edited};
@@ -129,7 +129,7 @@ impl Tenant {
     /// Returns all settings of config.yml.
     ///
     /// # Errors
-    /// Returns [`ConnectRefused::NotHere`] if this is not the server's own home, and an error if the file cannot be read.
+    /// Returns [`ProviderRefused::NotHere`] if this is not the server's own home, and an error if the file cannot be read.
     pub async fn server_settings(&self) -> Result<ServerSettings, EngineError> {
         self.require_own_home()?;
         let text = {
@@ -167,7 +167,7 @@ impl Tenant {
     }
 
     pub(super) fn require_own_home(&self) -> Result<(), EngineError> {
-        if self.home.path() == self.runtime.home { Ok(()) } else { Err(ConnectRefused::NotHere.into()) }
+        if self.home.path() == self.runtime.home { Ok(()) } else { Err(ProviderRefused::NotHere.into()) }
     }
 
     fn refuse_overridden(&self, change: &SettingsChange) -> Result<(), SettingsRefused> {

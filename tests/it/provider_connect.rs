@@ -2,9 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::http::Answer;
 use crate::script::{always, says, script};
 use crate::world::{Server, World};
 
@@ -24,12 +23,6 @@ async fn bare(world: &World) -> Server<'_> {
     world.serve_prepared(&["--port", "0"], unset).await
 }
 
-async fn as_page(server: &Server<'_>, method: &str, path: &str, body: Value) -> Answer {
-    let secret = server.secret().await;
-    let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
-    server.send(method, path, &headers, body.to_string().as_bytes()).await
-}
-
 #[tokio::test]
 async fn connected_provider_is_used_without_restart() {
     let world = world().await.with_file(".env", "# mine\nOTHER=1\n");
@@ -37,17 +30,18 @@ async fn connected_provider_is_used_without_restart() {
     assert_eq!(server.get("/api/status").await.ok()["model"]["state"], "none");
     let address = world.provider.base_url.to_string();
     let tried = json!({"base_url": address, "api_key": TYPED});
-    let models = as_page(&server, "POST", "/api/provider/check", tried).await.ok();
+    let models = server.as_page("POST", "/api/providers/check", tried).await.ok();
     assert_eq!(models, json!({"models": ["scripted"]}));
     assert_eq!(world.read(".env"), "# mine\nOTHER=1\n", "a try keeps nothing");
 
-    let chosen = json!({"base_url": address, "api_key": TYPED, "model": "scripted"});
-    let status = as_page(&server, "PUT", "/api/provider", chosen).await.ok();
-    assert_eq!((&status["model"], &status["state"]), (&json!("scripted"), &json!("ready")));
+    let chosen = json!({"base_url": address, "api_key": TYPED, "default_model": "scripted"});
+    let added = server.as_page("POST", "/api/providers", chosen).await.ok();
+    assert_eq!((&added["models"][0]["name"], &added["models"][0]["default"]), (&json!("scripted"), &json!(true)));
+    assert_eq!(server.get("/api/status").await.ok()["model"]["state"], "ready");
     server.chat("s", "hi").await;
     assert_eq!(world.asked()[0]["model"], "scripted");
     let text = world.read(".env");
-    assert!(text.starts_with("# mine\nOTHER=1\n") && text.contains(&format!("OPENAI_API_KEY='{TYPED}'")), "{text}");
+    assert!(text.starts_with("# mine\nOTHER=1\n") && text.contains(&format!("='{TYPED}'")), "{text}");
     let mode = std::fs::metadata(world.path(".env")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     for path in ["/api/status", "/api/models", "/api/prompt", "/api/sessions/s/requests"] {
@@ -64,28 +58,21 @@ async fn invalid_provider_is_refused_and_changes_nothing() {
     let world = world().await;
     let server = bare(&world).await;
     let address = world.provider.base_url.to_string();
-    let without = server.post("/api/provider/check", json!({"base_url": address})).await.refused();
+    let without = server.post("/api/providers/check", json!({"base_url": address})).await.refused();
     assert_eq!(without, (403, "no_secret".to_owned()));
-    let without = server.put("/api/provider", json!({"base_url": address, "model": "m"})).await.refused();
+    let without = server.post("/api/providers", json!({"base_url": address, "default_model": "m"})).await.refused();
     assert_eq!(without, (403, "no_secret".to_owned()));
     for (body, expected) in [
-        (json!({"base_url": "file:///etc/passwd", "model": "m"}), (400, "bad_address")),
-        (json!({"base_url": "https://me:canary@host/v1", "model": "m"}), (400, "bad_address")),
-        (json!({"base_url": address, "api_key": "two words", "model": "m"}), (400, "bad_key")),
-        (json!({"base_url": address, "api_key": "x'\nA=1", "model": "m"}), (400, "bad_key")),
-        (json!({"base_url": address, "model": " "}), (400, "bad_model")),
-        (json!({"base_url": address, "api_key": 7, "model": "m"}), (400, "bad_json")),
-        (json!({"base_url": "http://127.0.0.1:1/v1", "model": "m"}), (502, "unreachable")),
+        (json!({"base_url": "file:///etc/passwd", "default_model": "m"}), (400, "bad_address")),
+        (json!({"base_url": "https://me:canary@host/v1", "default_model": "m"}), (400, "bad_address")),
+        (json!({"base_url": address, "api_key": "two words", "default_model": "m"}), (400, "bad_key")),
+        (json!({"base_url": address, "api_key": "x'\nA=1", "default_model": "m"}), (400, "bad_key")),
+        (json!({"base_url": address, "default_model": " "}), (400, "bad_model")),
+        (json!({"base_url": address, "api_key": 7, "default_model": "m"}), (400, "bad_json")),
+        (json!({"base_url": "http://127.0.0.1:1/v1", "default_model": "m"}), (502, "unreachable")),
     ] {
-        let refused = as_page(&server, "PUT", "/api/provider", body.clone()).await.refused();
+        let refused = server.as_page("POST", "/api/providers", body.clone()).await.refused();
         assert_eq!((refused.0, refused.1.as_str()), expected, "{body}");
     }
-    assert!(!world.path(".env").exists());
-    drop(server);
-    // The environment overrides .env, so writing to .env would change nothing.
-    let server = world.serve().await;
-    let chosen = json!({"base_url": address, "model": "scripted"});
-    let refused = as_page(&server, "PUT", "/api/provider", chosen).await.refused();
-    assert_eq!(refused, (409, "environment_wins".to_owned()));
     assert!(!world.path(".env").exists());
 }

@@ -9,7 +9,6 @@ use axum::routing::get;
 use miniclaw::provider::scripted;
 use serde_json::{Value, json};
 
-use crate::http::Answer;
 use crate::script::{always, says, script};
 use crate::world::{CONFIG, Server, World};
 
@@ -17,12 +16,6 @@ const TYPED: &str = "sk-canary-typed-5f6e7d";
 
 async fn world() -> World {
     World::new(script([always(says(["Yes."]))])).await
-}
-
-async fn as_page(server: &Server<'_>, method: &str, path: &str, body: Value) -> Answer {
-    let secret = server.secret().await;
-    let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
-    server.send(method, path, &headers, body.to_string().as_bytes()).await
 }
 
 async fn providers(server: &Server<'_>) -> Value {
@@ -68,7 +61,7 @@ async fn several_providers_are_used_side_by_side() {
     assert_eq!(first["read_only_reason"], "in_environment");
 
     let new = json!({"base_url": second.base_url.as_str(), "api_key": TYPED, "name": "Zweiter: # \"x\""});
-    let answer = as_page(&server, "POST", "/api/providers", new.clone()).await;
+    let answer = server.as_page("POST", "/api/providers", new.clone()).await;
     assert_eq!(answer.status(), 201);
     let added = answer.ok();
     assert_eq!((&added["id"], &added["state"], &added["editable"]), (&json!("other-2"), &json!("ready"), &json!(true)));
@@ -81,7 +74,7 @@ async fn several_providers_are_used_side_by_side() {
     let file = world.read("config.yml");
     assert!(file.starts_with(&format!("# mine\n{CONFIG}# end\nproviders:\n")), "{file}");
     assert!(!file.contains(TYPED) && world.read(".env").contains(TYPED));
-    assert_eq!(as_page(&server, "POST", "/api/providers", new).await.refused(), (409, "provider_exists".to_owned()));
+    assert_eq!(server.as_page("POST", "/api/providers", new).await.refused(), (409, "provider_exists".to_owned()));
 
     // Both can be chosen, at once and after a restart.
     server.chat("s", "hi").await;
@@ -98,7 +91,7 @@ async fn several_providers_are_used_side_by_side() {
     let server = world.serve().await;
     assert!(server.get("/api/models").await.ok().to_string().contains("other/scripted"));
     // What was chosen and removed is said to be gone.
-    as_page(&server, "DELETE", "/api/providers/other-2", Value::Null).await.ok();
+    server.as_page("DELETE", "/api/providers/other-2", Value::Null).await.ok();
     assert!(!world.read(".env").contains(TYPED), "the key goes with its provider");
     assert_eq!(world.read("config.yml"), format!("# mine\n{CONFIG}# end\n"));
     let frames = server.chat("s", "more").await;
@@ -111,10 +104,10 @@ async fn parameters_apply_to_the_next_request() {
     let world = world().await;
     let second = scripted::start(script([always(says(["Second."]))])).await.unwrap();
     let server = world.serve().await;
-    as_page(&server, "POST", "/api/providers", json!({"base_url": second.base_url.as_str()})).await.ok();
+    server.as_page("POST", "/api/providers", json!({"base_url": second.base_url.as_str()})).await.ok();
     let path = "/api/models/other%2Fscripted";
     let set = json!({"favorite": true, "parameters": {"temperature": 0.5, "top_p": 0.9, "max_tokens": 77, "context_window": 9000}});
-    let list = as_page(&server, "PATCH", path, set).await.ok();
+    let list = server.as_page("PATCH", path, set).await.ok();
     let model = &provider(&list, "other-2")["models"][0];
     assert_eq!(
         model["parameters"],
@@ -124,42 +117,42 @@ async fn parameters_apply_to_the_next_request() {
         (&model["favorite"], &model["context_window"]),
         (&json!(true), &json!({"tokens": 9000, "source": "config.yml"}))
     );
-    let list = as_page(&server, "PUT", "/api/models/default", json!({"model": "other/scripted"})).await.ok();
+    let list = server.as_page("PUT", "/api/models/default", json!({"model": "other/scripted"})).await.ok();
     assert_eq!(list["default_model"], "other/scripted");
     server.chat("s", "hi").await;
     server.settled("s").await;
     let asked = second.requests().into_iter().find(|body| body.get("tools").is_some()).expect("a request");
     assert_eq!((&asked["temperature"], &asked["top_p"], &asked["max_tokens"]), (&json!(0.5), &json!(0.9), &json!(77)));
     // Null brings the model's own value back; a disabled model cannot be chosen.
-    as_page(&server, "PATCH", path, json!({"parameters": {"temperature": null}})).await.ok();
-    let list = as_page(&server, "PATCH", path, json!({"enabled": false})).await.ok();
+    server.as_page("PATCH", path, json!({"parameters": {"temperature": null}})).await.ok();
+    let list = server.as_page("PATCH", path, json!({"enabled": false})).await.ok();
     let model = &provider(&list, "other-2")["models"][0];
     assert_eq!((&model["enabled"], &model["parameters"]["temperature"]), (&json!(false), &Value::Null));
     assert!(!server.get("/api/models").await.ok()["available"].to_string().contains("scripted"));
     let again = model["id"].as_str().unwrap().replace('/', "%2F");
-    as_page(&server, "PATCH", &format!("/api/models/{again}"), json!({"enabled": true})).await.ok();
+    server.as_page("PATCH", &format!("/api/models/{again}"), json!({"enabled": true})).await.ok();
     assert!(server.get("/api/models").await.ok()["available"].to_string().contains("scripted"));
     for (body, code) in [
         (json!({"parameters": {"temperature": 3}}), "bad_parameter"),
         (json!({"parameters": {"api_key": "x"}}), "bad_parameter"),
         (json!({"parameters": {"max_tokens": 0}}), "bad_parameter"),
     ] {
-        assert_eq!(as_page(&server, "PATCH", path, body).await.refused(), (400, code.to_owned()));
+        assert_eq!(server.as_page("PATCH", path, body).await.refused(), (400, code.to_owned()));
     }
-    let other = as_page(&server, "PATCH", "/api/models/other%2Fmock", json!({"enabled": false})).await.refused();
+    let other = server.as_page("PATCH", "/api/models/other%2Fmock", json!({"enabled": false})).await.refused();
     assert_eq!(other, (409, "not_editable".to_owned()), "it belongs to the environment");
-    as_page(&server, "PATCH", "/api/models/other%2Fmock", json!({"favorite": true})).await.ok();
+    server.as_page("PATCH", "/api/models/other%2Fmock", json!({"favorite": true})).await.ok();
 }
 
 #[tokio::test]
 async fn fallback_and_default_are_chosen_by_id_and_removed() {
     let world = world().await;
     let server = world.serve().await;
-    let unknown = as_page(&server, "PUT", "/api/models/default", json!({"model": "other/none"})).await.refused();
+    let unknown = server.as_page("PUT", "/api/models/default", json!({"model": "other/none"})).await.refused();
     assert_eq!(unknown, (404, "unknown_model".to_owned()));
-    let list = as_page(&server, "PUT", "/api/models/fallback", json!({"model": "other/mock"})).await.ok();
+    let list = server.as_page("PUT", "/api/models/fallback", json!({"model": "other/mock"})).await.ok();
     assert_eq!(list["fallback_model"], "other/mock");
-    let list = as_page(&server, "PUT", "/api/models/fallback", json!({"model": null})).await.ok();
+    let list = server.as_page("PUT", "/api/models/fallback", json!({"model": null})).await.ok();
     assert_eq!((&list["fallback_model"], world.read("config.yml").as_str()), (&Value::Null, CONFIG));
 }
 
@@ -181,7 +174,7 @@ async fn state_is_that_of_the_last_request() {
         [("up", "ready", None), ("down", "unreachable", Some("unreachable")), ("refusing", "refused", Some("auth"))]
     {
         assert_eq!(provider(&providers(&server).await, id)["state"], "unchecked");
-        let checked = as_page(&server, "POST", &format!("/api/providers/{id}/check"), Value::Null).await.ok();
+        let checked = server.as_page("POST", &format!("/api/providers/{id}/check"), Value::Null).await.ok();
         assert_eq!(checked["state"], state, "{id}");
         assert_eq!(checked["detail"]["code"].as_str(), code, "{id}");
         assert!(checked["state_since"].as_str().is_some_and(|since| since.ends_with('Z')), "{checked}");
@@ -192,7 +185,7 @@ async fn state_is_that_of_the_last_request() {
         (&json!("m"), &json!(false)),
         "named, not enabled"
     );
-    let gone = as_page(&server, "POST", "/api/providers/none/check", Value::Null).await.refused();
+    let gone = server.as_page("POST", "/api/providers/none/check", Value::Null).await.refused();
     assert_eq!(gone, (404, "unknown_provider".to_owned()));
 }
 
@@ -202,18 +195,18 @@ async fn key_is_replaced_and_never_goes_to_another_address() {
     let (first, first_keys) = lister(&["m"]).await;
     let (second, second_keys) = lister(&["m"]).await;
     let server = world.serve().await;
-    let added = as_page(&server, "POST", "/api/providers", json!({"base_url": first, "api_key": "sk-one"})).await.ok();
+    let added = server.as_page("POST", "/api/providers", json!({"base_url": first, "api_key": "sk-one"})).await.ok();
     let path = format!("/api/providers/{}", added["id"].as_str().unwrap());
-    as_page(&server, "PATCH", &path, json!({"api_key": "sk-two"})).await.ok();
+    server.as_page("PATCH", &path, json!({"api_key": "sk-two"})).await.ok();
     assert_eq!(*first_keys.lock().unwrap(), ["Bearer sk-one", "Bearer sk-two"]);
     let env = world.read(".env");
     assert!(env.contains("sk-two") && !env.contains("sk-one"), "{env}");
-    let refused = as_page(&server, "PATCH", &path, json!({"base_url": second})).await.refused();
+    let refused = server.as_page("PATCH", &path, json!({"base_url": second})).await.refused();
     assert_eq!(refused, (409, "key_needed".to_owned()));
     assert!(second_keys.lock().unwrap().is_empty());
-    as_page(&server, "PATCH", &path, json!({"base_url": second, "api_key": "sk-three"})).await.ok();
+    server.as_page("PATCH", &path, json!({"base_url": second, "api_key": "sk-three"})).await.ok();
     assert_eq!(*second_keys.lock().unwrap(), ["Bearer sk-three"]);
-    let changed = as_page(&server, "PATCH", &path, json!({"api_key": null, "name": "Mine"})).await.ok();
+    let changed = server.as_page("PATCH", &path, json!({"api_key": null, "name": "Mine"})).await.ok();
     assert_eq!((&changed["key"]["set"], &changed["name"]), (&json!(false), &json!("Mine")));
     assert!(!world.read(".env").contains("sk-"));
 
@@ -222,7 +215,7 @@ async fn key_is_replaced_and_never_goes_to_another_address() {
     let redirecting = served(Router::new().route("/v1/models", get(redirect))).await;
     let before = second_keys.lock().unwrap().len();
     let refused =
-        as_page(&server, "POST", "/api/providers", json!({"base_url": redirecting, "api_key": "sk-four"})).await;
+        server.as_page("POST", "/api/providers", json!({"base_url": redirecting, "api_key": "sk-four"})).await;
     assert_eq!((refused.refused().0, second_keys.lock().unwrap().len()), (502, before));
     assert!(!world.read(".env").contains("sk-four"));
 }
@@ -241,23 +234,23 @@ async fn hostile_provider_changes_nothing() {
         (json!({"base_url": address, "api_key": "x'\nA=1"}), (400, "bad_key")),
         (json!({"base_url": address, "name": "a\nport: 1"}), (400, "bad_name")),
         (json!({"base_url": address, "name": "x".repeat(101)}), (400, "bad_name")),
-        (json!({"base_url": address, "api_key": ["sk-canary"]}), (422, "bad_json")),
+        (json!({"base_url": address, "api_key": ["sk-canary"]}), (400, "bad_json")),
         (json!({"base_url": address, "name": "x".repeat(100_000)}), (413, "bad_json")),
         (json!({"base_url": "http://127.0.0.1:1/v1", "api_key": TYPED}), (502, "unreachable")),
     ] {
-        let refused = as_page(&server, "POST", "/api/providers", body.clone()).await;
+        let refused = server.as_page("POST", "/api/providers", body.clone()).await;
         assert!(!refused.text().contains("canary"));
         let refused = refused.refused();
         assert_eq!((refused.0, refused.1.as_str()), expected, "{}", body["base_url"]);
     }
     for path in ["/api/providers/other", "/api/providers/none"] {
-        assert!(as_page(&server, "DELETE", path, Value::Null).await.refused().0 >= 404, "{path}");
+        assert!(server.as_page("DELETE", path, Value::Null).await.refused().0 >= 404, "{path}");
     }
     assert_eq!(world.read("config.yml"), CONFIG);
     assert!(!world.path(".env").exists());
     // A name is a text, whatever it looks like.
     let named = json!({"base_url": address, "name": "${OPENAI_API_KEY}"});
-    assert_eq!(as_page(&server, "POST", "/api/providers", named).await.ok()["name"], "${OPENAI_API_KEY}");
+    assert_eq!(server.as_page("POST", "/api/providers", named).await.ok()["name"], "${OPENAI_API_KEY}");
 }
 
 #[tokio::test]
@@ -268,7 +261,7 @@ async fn invalid_file_is_not_rewritten() {
     world.write("config.yml", &broken);
     let (address, _) = lister(&["m"]).await;
     let refused =
-        as_page(&server, "POST", "/api/providers", json!({"base_url": address, "api_key": TYPED})).await.refused();
+        server.as_page("POST", "/api/providers", json!({"base_url": address, "api_key": TYPED})).await.refused();
     assert_eq!(refused, (409, "config_invalid".to_owned()));
     assert_eq!(world.read("config.yml"), broken);
     assert!(!world.read(".env").contains(TYPED), "the key is not left behind");
@@ -294,7 +287,7 @@ async fn kill_at_any_moment_leaves_no_provider_without_its_key() {
         if let Some(found) = found {
             assert_eq!(found["key"]["set"], true, "{found}");
             let path = format!("/api/providers/{}", found["id"].as_str().unwrap());
-            as_page(&server, "DELETE", &path, Value::Null).await.ok();
+            server.as_page("DELETE", &path, Value::Null).await.ok();
             assert!(!world.read(".env").contains("sk-"), "keys that a crash left go too");
         }
     }
@@ -306,14 +299,23 @@ async fn concurrent_changes_never_send_a_key_to_another_address() {
     let (first, first_keys) = lister(&["m"]).await;
     let (second, second_keys) = lister(&["m"]).await;
     let server = world.serve().await;
-    as_page(&server, "POST", "/api/providers", json!({"base_url": first, "api_key": "sk-first"})).await.ok();
+    server.as_page("POST", "/api/providers", json!({"base_url": first, "api_key": "sk-first"})).await.ok();
     let path = "/api/providers/other-2";
     let (one, two) = tokio::join!(
-        as_page(&server, "PATCH", path, json!({"api_key": "sk-first-new"})),
-        as_page(&server, "PATCH", path, json!({"base_url": second, "api_key": "sk-second"})),
+        server.as_page("PATCH", path, json!({"api_key": "sk-first-new"})),
+        server.as_page("PATCH", path, json!({"base_url": second, "api_key": "sk-second"})),
     );
     assert!(two.status() == 200 && (one.status() == 200 || one.refused() == (409, "provider_changed".to_owned())));
-    as_page(&server, "POST", &format!("{path}/check"), Value::Null).await.ok();
+    server.as_page("POST", &format!("{path}/check"), Value::Null).await.ok();
     assert!(first_keys.lock().unwrap().iter().all(|key| key.contains("first")));
     assert!(second_keys.lock().unwrap().iter().all(|key| key.contains("second")), "{second_keys:?}");
+}
+
+#[tokio::test]
+async fn search_for_local_servers_obeys_the_configuration() {
+    let world = world().await;
+    let server = world.serve().await;
+    assert_eq!(server.post("/api/providers/find", json!({})).await.refused(), (403, "no_secret".to_owned()));
+    let found = server.as_page("POST", "/api/providers/find", json!({})).await.ok();
+    assert!(found["providers"].as_array().unwrap().iter().all(|one| one["source"] != "found"), "{found}");
 }

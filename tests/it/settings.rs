@@ -13,9 +13,7 @@ async fn world() -> World {
 }
 
 async fn patch(server: &Server<'_>, body: Value) -> Answer {
-    let secret = server.secret().await;
-    let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
-    server.send("PATCH", PATH, &headers, body.to_string().as_bytes()).await
+    server.as_page("PATCH", PATH, body).await
 }
 
 async fn set(server: &Server<'_>, key: &str, value: Value) -> Answer {

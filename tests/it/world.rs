@@ -321,6 +321,13 @@ impl Server<'_> {
         self.open_chat(session, message).await.rest().await
     }
 
+    /// Sends JSON as the page does, with its secret.
+    pub async fn as_page(&self, method: &str, path: &str, body: Value) -> Answer {
+        let secret = self.secret().await;
+        let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
+        self.send(method, path, &headers, body.to_string().as_bytes()).await
+    }
+
     /// Returns the secret with which the page of this server may answer approvals.
     pub async fn secret(&self) -> String {
         let page = self.get("/").await.text();

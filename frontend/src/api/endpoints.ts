@@ -27,14 +27,35 @@ export const getUsage = () =>
 
 const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
 /** Tests an address and a key with the provider; returns the models it offers. */
-export const checkProvider = (base_url: string, api_key: string) =>
+export const checkAddress = (base_url: string, api_key: string) =>
   asPage(header =>
-    api.POST('/api/provider/check', { params: { header }, body: { base_url, ...keyOf(api_key) } }),
+    api.POST('/api/providers/check', { params: { header }, body: { base_url, ...keyOf(api_key) } }),
   ).then(r => r.models)
-export const connectProvider = (base_url: string, api_key: string, model: string) =>
+export const listProviders = () => dataOf(api.GET('/api/providers'))
+/** Adds a provider; `default_model` is the name of its model that becomes the default. */
+export const addProvider = (base_url: string, api_key: string, default_model: string) =>
   asPage(header =>
-    api.PUT('/api/provider', { params: { header }, body: { base_url, model, ...keyOf(api_key) } }),
+    api.POST('/api/providers', { params: { header }, body: { base_url, default_model, ...keyOf(api_key) } }),
   )
+export const changeProvider = (id: string, body: Schemas['ProviderPatch']) =>
+  asPage(header => api.PATCH('/api/providers/{id}', { params: { header, ...of(id) }, body }))
+export const removeProvider = (id: string) =>
+  asPage(header => api.DELETE('/api/providers/{id}', { params: { header, ...of(id) } }))
+export const checkProvider = (id: string) =>
+  asPage(header => api.POST('/api/providers/{id}/check', { params: { header, ...of(id) } }))
+/** Searches for model servers on the server's machine again. */
+export const findProviders = () => asPage(header => api.POST('/api/providers/find', { params: { header } }))
+export const changeModel = (id: string, body: Schemas['ModelPatch']) =>
+  asPage(header => api.PATCH('/api/models/{id}', { params: { header, ...of(id) }, body }))
+/** The id of a model, or null for none. */
+export const setDefaultModel = (model: string | null) =>
+  asPage(header => api.PUT('/api/models/default', { params: { header }, body: { model } }))
+export const setFallbackModel = (model: string | null) =>
+  asPage(header => api.PUT('/api/models/fallback', { params: { header }, body: { model } }))
+
+export const getSettings = () => dataOf(api.GET('/api/settings'))
+export const changeSettings = (body: Schemas['SettingsPatch']) =>
+  asPage(header => api.PATCH('/api/settings', { params: { header }, body }))
 
 export const listSessions = () => dataOf(api.GET('/api/sessions'))
 export const searchSessions = (words: string) => dataOf(api.GET('/api/sessions/search', query({ q: words })))

@@ -17,6 +17,7 @@ import {
   getMessages,
   getPrompt,
   getRetrievalStatus,
+  getSettings,
   getStatus,
   getTests,
   getUsage,
@@ -27,6 +28,7 @@ import {
   listFiles,
   listFolder,
   listModels,
+  listProviders,
   listSent,
   listSessions,
   listSkills,
@@ -65,6 +67,8 @@ export const queryClient = new QueryClient({
 export const keys = {
   status: ['status'],
   models: ['models'],
+  providers: ['providers'],
+  settings: ['settings'],
   sessions: ['sessions'],
   found: ['found'],
   deleted: ['deleted'],
@@ -95,6 +99,9 @@ export type QueryKey = readonly unknown[]
 
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
 export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
+/** Never served from the cache: a request may have changed the state of a provider, and an editor config.yml. */
+export const useProviders = () => useQuery({ queryKey: keys.providers, queryFn: listProviders, staleTime: 0 })
+export const useSettings = () => useQuery({ queryKey: keys.settings, queryFn: getSettings, staleTime: 0 })
 export const useSessions = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.sessions })
 /** Ids of the pinned sessions. */

@@ -417,46 +417,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/provider": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /**
-         * Stores address, key and model in the home's `.env`, which only its owner can read, and uses them at once.
-         * @description Requires the page's secret.
-         */
-        put: operations["status_connect"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/provider/check": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Tests an address and a key: asks the provider for its models, for at most ten seconds.
-         * @description Nothing is stored. Requires the page's secret.
-         */
-        post: operations["status_check"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/providers": {
         parameters: {
             query?: never;
@@ -472,6 +432,46 @@ export interface paths {
          * @description Requires the page's secret.
          */
         post: operations["models_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/providers/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tests an address and a key: asks the provider for its models, for at most ten seconds.
+         * @description Nothing is stored. Requires the page's secret.
+         */
+        post: operations["models_check_address"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/providers/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Searches for Ollama and LM Studio on this machine again, unless `find_local_models` is off.
+         * @description Requires the page's secret.
+         */
+        post: operations["models_find"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2427,6 +2427,8 @@ export interface components {
             /** @description Its id in `available`; null if there is no model. */
             default_id?: string | null;
             available: components["schemas"]["ModelCandidate"][];
+            /** @description Ids of the models that a person likes. */
+            favorites: string[];
         };
         /** @description A chunk that was not returned as a hit. */
         NearMiss: {
@@ -2445,12 +2447,6 @@ export interface components {
          * @enum {string}
          */
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
-        NewProvider: {
-            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
-            base_url: string;
-            api_key?: string | null;
-            name?: string | null;
-        };
         NewSession: {
             title?: string;
         };
@@ -2642,11 +2638,6 @@ export interface components {
             /** @description The key. May be absent for a server that needs none. */
             api_key?: string | null;
         };
-        ProviderChoice: {
-            base_url: string;
-            api_key?: string | null;
-            model: string;
-        };
         ProviderDetail: {
             code: string;
             message: string;
@@ -2704,6 +2695,15 @@ export interface components {
         };
         /** @enum {string} */
         ProviderState: "unchecked" | "ready" | "unreachable" | "refused" | "error";
+        ProviderToAdd: {
+            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
+            base_url: string;
+            /** @description The key. May be absent for a server that needs none. */
+            api_key?: string | null;
+            name?: string | null;
+            /** @description The name of its model that becomes the default model; absent keeps the present one. */
+            default_model?: string | null;
+        };
         Providers: {
             providers: components["schemas"]["ProviderInfo"][];
             /** @description Providers that can be added. */
@@ -4453,7 +4453,34 @@ export interface operations {
             };
         };
     };
-    status_connect: {
+    models_providers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Providers"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_add: {
         parameters: {
             query?: never;
             header: {
@@ -4464,16 +4491,16 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ProviderChoice"];
+                "application/json": components["schemas"]["ProviderToAdd"];
             };
         };
         responses: {
-            200: {
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelStatus"];
+                    "application/json": components["schemas"]["ProviderInfo"];
                 };
             };
             400: {
@@ -4492,7 +4519,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description environment_wins: a variable of the process says otherwise */
+            /** @description provider_exists, config_invalid, config_not_editable */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4501,6 +4528,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the provider's refusal */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -4511,7 +4539,7 @@ export interface operations {
             };
         };
     };
-    status_check: {
+    models_check_address: {
         parameters: {
             query?: never;
             header: {
@@ -4561,10 +4589,12 @@ export interface operations {
             };
         };
     };
-    models_providers: {
+    models_find: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4579,65 +4609,6 @@ export interface operations {
                 };
             };
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_add: {
-        parameters: {
-            query?: never;
-            header: {
-                "X-Miniclaw-Secret": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewProvider"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProviderInfo"];
-                };
-            };
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description provider_exists, config_invalid, config_not_editable */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description the provider's refusal */
-            502: {
                 headers: {
                     [name: string]: unknown;
                 };

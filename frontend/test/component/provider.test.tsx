@@ -13,7 +13,7 @@ it('a key is checked before it is stored, and a refusal shows beside the field',
   const answers = [
     { status: 502, body: { code: 'auth', message: 'The key was refused.' } },
     { status: 200, body: { models: ['small', 'large'] } },
-    { status: 200, body: { model: 'large', label: 'Large', state: 'ready' } },
+    { status: 201, body: { id: 'openai', models: [] } },
   ]
   serve(({ path, body: sent }) => {
     asked.push([path, sent])
@@ -42,9 +42,9 @@ it('a key is checked before it is stored, and a refusal shows beside the field',
   await vi.waitFor(() => expect(onDone).toHaveBeenCalledOnce())
   const address = 'https://api.openai.com/v1'
   expect(asked).toEqual([
-    ['/api/provider/check', { base_url: address, api_key: 'sk-1' }],
-    ['/api/provider/check', { base_url: address, api_key: 'sk-1' }],
-    ['/api/provider', { base_url: address, api_key: 'sk-1', model: 'large' }],
+    ['/api/providers/check', { base_url: address, api_key: 'sk-1' }],
+    ['/api/providers/check', { base_url: address, api_key: 'sk-1' }],
+    ['/api/providers', { base_url: address, api_key: 'sk-1', default_model: 'large' }],
   ])
   expect((key as HTMLInputElement).value).toBe('')
   cleanup()

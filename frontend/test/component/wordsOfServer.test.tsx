@@ -109,7 +109,7 @@ it('the source of a model is translated, except for file names', async () => {
   const current = status({ state: 'ready', label: 'm' })
   const props = {
     model: current,
-    models: { current, available },
+    models: { current, available, favorites: [] },
     chosen: {},
     onChoose: () => {},
     onConnect: () => {},

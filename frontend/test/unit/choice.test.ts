@@ -23,6 +23,7 @@ const models: Models = {
     },
   },
   default_id: 'a/one',
+  favorites: [],
   available: [candidate('a/one'), candidate('b/two', true), candidate('c/three@host:1')],
 }
 

@@ -2,6 +2,6 @@
 
 pub mod choice;
 pub mod list;
-pub mod provider;
+mod provider_address;
 mod provider_types;
 pub mod providers;

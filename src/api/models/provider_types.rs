@@ -158,12 +158,31 @@ pub struct KnownProvider {
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewProvider {
+pub struct ProviderToAdd {
     /// Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
     pub(super) base_url: String,
+    /// The key. May be absent for a server that needs none.
     #[schema(value_type = Option<String>)]
     pub(super) api_key: Option<SecretString>,
     pub(super) name: Option<String>,
+    /// The name of its model that becomes the default model; absent keeps the present one.
+    pub(super) default_model: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderAddress {
+    /// Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
+    pub(super) base_url: String,
+    /// The key. May be absent for a server that needs none.
+    #[schema(value_type = Option<String>)]
+    pub(super) api_key: Option<SecretString>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ProviderModels {
+    /// The models that can be chosen, by the provider's names.
+    pub(super) models: Vec<String>,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]

@@ -6,14 +6,16 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde_json::Value;
 
-use super::provider::{key_of, url_of};
+use super::provider_address::{MAX_LENGTH, key_of, url_of};
 use super::provider_types::{
-    KnownProvider, ModelPatch, ModelRole, NewProvider, ProviderInfo, ProviderPatch, Providers,
+    KnownProvider, ModelPatch, ModelRole, ProviderAddress, ProviderInfo, ProviderModels, ProviderPatch, ProviderToAdd,
+    Providers,
 };
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
-use crate::engine::provider_changes::{KeyChange, ModelChange, ProviderChange};
+use crate::engine::EngineError;
+use crate::engine::provider_changes::{KeyChange, ModelChange, NewProvider, ProviderChange, models_of};
 use crate::provider::ProfileKind;
 
 /// Maximum length of a name, in bytes.
@@ -41,24 +43,44 @@ pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
     shown(&caller).map(Json)
 }
 
+/// Tests an address and a key: asks the provider for its models, for at most ten seconds.
+///
+/// Nothing is stored. Requires the page's secret.
+#[utoipa::path(post, path = "/api/providers/check", tag = "models", request_body = ProviderAddress,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = ProviderModels), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 502, description = "the provider's refusal: auth, unreachable, timeout …", body = ErrorBody)))]
+pub async fn check_address(
+    caller: Caller,
+    request: Result<Json<ProviderAddress>, JsonRejection>,
+) -> Result<Json<ProviderModels>, ApiError> {
+    may_manage(&caller)?;
+    let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
+    let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?).await.map_err(EngineError::from)?;
+    Ok(Json(ProviderModels { models }))
+}
+
 /// Tests a provider, stores it in config.yml and its key in `.env`, and lists its models.
 ///
 /// Requires the page's secret.
-#[utoipa::path(post, path = "/api/providers", tag = "models", request_body = NewProvider,
+#[utoipa::path(post, path = "/api/providers", tag = "models", request_body = ProviderToAdd,
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 201, body = ProviderInfo), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 409, description = "provider_exists, config_invalid, config_not_editable", body = ErrorBody),
               (status = 502, description = "the provider's refusal", body = ErrorBody)))]
 pub async fn add(
     caller: Caller,
-    request: Result<Json<NewProvider>, JsonRejection>,
+    request: Result<Json<ProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
     may_manage(&caller)?;
-    let Json(NewProvider { base_url, api_key, name }) = request.map_err(redacted_json_error)?;
-    let api_key = key_of(api_key.as_ref())?.map_or(KeyChange::Keep, KeyChange::Set);
-    let change =
-        ProviderChange { name: name.map(checked_name).transpose()?, base_url: Some(url_of(&base_url)?), api_key };
-    let id = caller.tenant().add_provider(change).await?;
+    let Json(ProviderToAdd { base_url, api_key, name, default_model }) = request.map_err(redacted_json_error)?;
+    let new = NewProvider {
+        base_url: url_of(&base_url)?,
+        name: name.map(checked_name).transpose()?,
+        api_key: key_of(api_key.as_ref())?,
+        default_model: default_model.map(checked_model).transpose()?,
+    };
+    let id = caller.tenant().add_provider(new).await?;
     one(&caller, &id).map(|provider| (StatusCode::CREATED, Json(provider)))
 }
 
@@ -110,6 +132,17 @@ pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<Provid
     may_manage(&caller)?;
     caller.tenant().check_provider(&id).await?;
     one(&caller, &id).map(Json)
+}
+
+/// Searches for Ollama and LM Studio on this machine again, unless `find_local_models` is off.
+///
+/// Requires the page's secret.
+#[utoipa::path(post, path = "/api/providers/find", tag = "models", params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
+pub async fn find(caller: Caller) -> Result<Json<Providers>, ApiError> {
+    may_manage(&caller)?;
+    caller.tenant().find_providers().await?;
+    shown(&caller).map(Json)
 }
 
 /// Changes what a person has set for a model.
@@ -175,13 +208,26 @@ fn may_manage(caller: &Caller) -> Result<(), ApiError> {
 
 /// Reports a malformed body without quoting it, because it may contain a key.
 fn redacted_json_error(rejection: JsonRejection) -> ApiError {
-    ApiError::new(rejection.status(), "bad_json", "send base_url, api_key and name, each as a text, and nothing else")
+    let too_large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
+    ApiError::new(
+        if too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST },
+        "bad_json",
+        "send base_url, api_key, name and default_model, each as a text, and nothing else",
+    )
 }
 
 fn checked_name(name: String) -> Result<String, ApiError> {
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(ApiError::bad_request("bad_name", format!("a name is a line of 1 to {MAX_NAME} bytes")));
+    }
+    Ok(name.to_owned())
+}
+
+fn checked_model(name: String) -> Result<String, ApiError> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > MAX_LENGTH || name.chars().any(char::is_control) {
+        return Err(ApiError::bad_request("bad_model", format!("a model's name is a line of 1 to {MAX_LENGTH} bytes")));
     }
     Ok(name.to_owned())
 }

@@ -76,11 +76,11 @@ impl Actor {
         if self.running.is_some() {
             return;
         }
-        if let Some(message) = self.next_queued() {
-            if let Err(error) = self.start(message).await {
-                tracing::error!(session = %self.ledger.id, %error, "could not start a queued message");
-                self.queue_paused = true;
-            }
+        if let Some(message) = self.next_queued()
+            && let Err(error) = self.start(message).await
+        {
+            tracing::error!(session = %self.ledger.id, %error, "could not start a queued message");
+            self.queue_paused = true;
         }
     }
 

@@ -21,8 +21,8 @@ export default function MenuPanel({ id, trigger, align, byKey, onClose, children
   return (
     <Radix.Root open modal={false} onOpenChange={open => !open && onClose()}>
       <Radix.Anchor virtualRef={trigger as RefObject<HTMLButtonElement>} />
-      {/* Inside the landmark, so that a screen reader that navigates by landmarks reaches it. */}
-      <Radix.Portal container={document.querySelector('main')}>
+      {/* Inside the landmark, so that a screen reader that navigates by landmarks reaches it; a dialog hides the landmark. */}
+      <Radix.Portal container={trigger.current?.closest('[role=dialog]') ?? document.querySelector('main')}>
         <Radix.Content
           id={id}
           aria-labelledby={trigger.current?.id}

@@ -2,6 +2,7 @@ import { type ReactNode, useId } from 'react'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
+import { FindButton } from '@/features/providers/FindButton'
 import { useFold } from '@/stores/folds'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
@@ -23,7 +24,8 @@ export default function FirstModel({ onDone }: { onDone: () => void }) {
       <ConnectProvider onDone={onDone} />
       <div className="mt-4 border-t pt-2">
         <OtherWay name="local" title={t('firstLocal')}>
-          <p className="text-fg-2">{t('firstLocalHow')}</p>
+          <p className="mb-2 text-fg-2">{t('firstLocalHow')}</p>
+          <FindButton onFound={onDone} />
         </OtherWay>
         <OtherWay name="demo" title={t('firstDemo')}>
           <ol className="space-y-2 text-[13px]">

@@ -47,7 +47,6 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
         {WAYS.map(way => (
           <Way key={way.title} title={t(way.title)} lines={way.lines} />
         ))}
-        <li className="font-medium">{t('modelHelpRestart')}</li>
       </ol>
     </Dialog>
   )

@@ -1,4 +1,4 @@
-import { Cpu, Plug, TriangleAlert } from 'lucide-react'
+import { Cpu, Plug, Star, TriangleAlert } from 'lucide-react'
 import type { Chosen, ModelStatus, Models } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
@@ -39,7 +39,11 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
   const choose = (id: string | null) => models && onChoose(withModel(models, chosen, id))
   const available = models?.available ?? []
   // The default model has an item of its own.
-  const others = available.filter(({ id }) => id !== models?.default_id || id === chosen.model)
+  const favorites = models?.favorites ?? []
+  const isFavorite = ({ id }: { id: string }) => favorites.includes(id)
+  const others = available
+    .filter(({ id }) => id !== models?.default_id || id === chosen.model)
+    .toSorted((a, b) => Number(isFavorite(b)) - Number(isFavorite(a)))
   const trigger = (
     <Button
       size="small"
@@ -71,7 +75,7 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
         others.map(candidate => (
           <MenuItem
             key={candidate.id}
-            icon={<Cpu size={14} aria-hidden />}
+            icon={isFavorite(candidate) ? <Star size={14} aria-hidden /> : <Cpu size={14} aria-hidden />}
             checked={own && choice.candidate.id === candidate.id}
             onSelect={() => choose(candidate.id)}
           >

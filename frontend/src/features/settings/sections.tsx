@@ -1,13 +1,13 @@
 /** Every section of the settings, in order. */
 import type { ComponentType } from 'react'
 import { ShortcutList } from '@/app/ShortcutList'
+import { ProvidersSection } from '@/features/providers/ProvidersSection'
 import type { Key } from '@/lib/i18n'
 import { About } from './About'
 import { Approvals } from './Approvals'
 import { Data } from './Data'
 import { General } from './General'
 import { Memory } from './Memory'
-import { Model } from './Model'
 import { Tools } from './Tools'
 
 export interface SettingsSection {
@@ -26,7 +26,13 @@ export const SECTIONS: readonly SettingsSection[] = [
     contains: ['languages', 'theme', 'themeLight', 'themeDark', 'autosave', 'readAloud', 'solidPanes'],
     Content: General,
   },
-  { id: 'model', title: 'model', contains: ['provider', 'providerKey', 'usage'], Content: Model },
+  {
+    id: 'providers',
+    title: 'providersTitle',
+    hint: 'providersHint',
+    contains: ['provider', 'providerKey', 'modelDefaultBadge', 'modelFallbackBadge', 'modelParameters'],
+    Content: ProvidersSection,
+  },
   {
     id: 'approvals',
     title: 'settingsApprovals',

@@ -1,11 +1,10 @@
 /** Connecting a provider, and the first run without a model. */
 export const connect = {
-  modelHelpIntro: 'To set up a model by hand, edit .env and restart:',
+  modelHelpIntro: 'To set up a model by hand, edit .env:',
   modelHelpEnv: 'Copy the example settings file',
   modelHelpDeepseek: 'DeepSeek: set the API key in .env',
   modelHelpOpenai: 'OpenAI or any OpenAI-compatible provider: set the API key and base URL in .env',
   modelHelpOllama: 'Ollama on this machine: start it and pull a model. miniclaw detects it automatically.',
-  modelHelpRestart: 'Restart miniclaw',
   modelWindow: 'Context window: {n} {n|token|tokens}',
   providerAddress: 'Base URL',
   providerKey: 'API key',
@@ -27,5 +26,5 @@ export const connect = {
   providerKeyOptional: 'API key (optional for local servers)',
   firstLocal: 'Use a model on this computer',
   firstLocalHow:
-    'Start Ollama or LM Studio and load a model, then restart miniclaw: it finds them by itself. For any other local server, choose “Other…” and enter its base URL.',
+    'Start Ollama or LM Studio and load a model. For any other local server, choose “Other…” and enter its base URL.',
 }

@@ -5,6 +5,7 @@ import { connect } from './connect'
 import { editor } from './editor'
 import { playground } from './playground'
 import { preferences } from './preferences'
+import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
 import { tour } from './tour'
@@ -22,6 +23,7 @@ export const later = {
   ...editor,
   ...playground,
   ...preferences,
+  ...providers,
   ...queue,
   ...tour,
   ...undo,

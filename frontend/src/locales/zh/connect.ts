@@ -1,12 +1,11 @@
 import type { connect as en } from '../en/connect'
 
 export const connect: Record<keyof typeof en, string> = {
-  modelHelpIntro: '如需手动设置模型，请编辑 .env 并重启：',
+  modelHelpIntro: '如需手动设置模型，请编辑 .env：',
   modelHelpEnv: '复制示例设置文件',
   modelHelpDeepseek: 'DeepSeek：在 .env 中设置 API 密钥',
   modelHelpOpenai: 'OpenAI 或任何兼容 OpenAI 的服务商：在 .env 中设置 API 密钥和基础 URL',
   modelHelpOllama: '本机 Ollama：启动并拉取模型，miniclaw 会自动检测。',
-  modelHelpRestart: '重启 miniclaw',
   modelWindow: '上下文窗口：{n} 词元',
   providerAddress: '基础 URL',
   providerKey: 'API 密钥',
@@ -26,6 +25,5 @@ export const connect: Record<keyof typeof en, string> = {
   providerOther: '其他…',
   providerKeyOptional: 'API 密钥（本地服务器可不填）',
   firstLocal: '使用本机模型',
-  firstLocalHow:
-    '启动 Ollama 或 LM Studio 并加载模型，然后重启 miniclaw，即可自动检测。使用其他本地服务器时，请选择“其他…”并填写基础 URL。',
+  firstLocalHow: '启动 Ollama 或 LM Studio 并加载模型。使用其他本地服务器时，请选择“其他…”并填写基础 URL。',
 }

@@ -14,6 +14,7 @@ import { keyboard } from './keyboard'
 import { model } from './model'
 import { playground } from './playground'
 import { preferences } from './preferences'
+import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
 import { retrieval } from './retrieval'
@@ -48,6 +49,7 @@ export const zh: Record<keyof Words, string> = {
   ...retrieval,
   ...playground,
   ...preferences,
+  ...providers,
   ...queue,
   ...editor,
   ...files,

@@ -52,8 +52,7 @@ export const server: Record<string, string> = {
   refused: '{provider} 拒绝了请求（{status}）。请修改请求，或选择其他模型。',
   server: '{provider} 返回服务器错误（{status}）。',
   empty: '{provider} 的 {model} 返回了空回复。请重试，或换一种说法。',
-  unknown_model:
-    '模型“{model}”已不可用。请选择其他模型，或恢复该模型（config.yml、.env，或启动其服务器）并重启 miniclaw。',
+  unknown_model: '模型“{model}”已不可用。请选择其他模型，在设置中恢复该模型，或启动其服务器。',
   prompt_unreadable:
     '{file} 是每次请求的组成部分，但无法读取（{cause}）。未向模型发送任何内容。请修复或移除该文件，然后重试。',
   said: '服务商消息：“{said}”。',
@@ -203,7 +202,6 @@ export const server: Record<string, string> = {
   'message.not_picture': '无法识别的图片：{message}',
   'message.not_saved': '无法保存对话：{message}',
   'message.not_text': '不是文本文件：{message}',
-  'message.not_used': '已保存，但未生效：{message}',
   'message.picture_gone': '图片已不存在：{message}',
   'message.refused': '操作被拒绝：{message}',
   'message.stays_archived': '无法恢复这些消息：{message}',
