@@ -7,6 +7,8 @@
   try {
     theme = localStorage.getItem('mc.theme') || theme
     lang = localStorage.getItem('mc.lang') || lang
+    root.dataset.text = localStorage.getItem('mc.text') || '14'
+    root.dataset.density = localStorage.getItem('mc.density') || 'normal'
   } catch {
     // storage is blocked: the defaults are good enough
   }

@@ -7,7 +7,7 @@
 const PERSON = 'owner'
 
 /** Settings of the browser, which are needed before anyone has signed in (public/boot.js reads them too). */
-const OF_BROWSER: readonly string[] = ['theme', 'lang']
+const OF_BROWSER: readonly string[] = ['theme', 'lang', 'text', 'density']
 
 const OLD_PREFIX = 'mc.'
 const keyOf = (name: string): string =>

@@ -151,7 +151,9 @@ it('a search in the settings leaves the sections that contain its words', () => 
     fireEvent.change(screen.getByRole('searchbox', { name: t('settingsSearch') }), {
       target: { value: query },
     })
-    return screen.queryAllByRole('region').map(section => within(section).getByRole('heading').textContent)
+    return screen
+      .queryAllByRole('region')
+      .map(section => within(section).getByRole('heading', { level: 3 }).textContent)
   }
   expect(sought('transparency')).toEqual([t('general')])
   expect(sought('EXPORT json')).toEqual([t('settingsData')])
@@ -174,7 +176,7 @@ it('the settings show every section under its title', () => {
   show(<Settings open onOpenChange={() => {}} />)
   for (const { title } of SECTIONS) {
     const section = screen.getByRole('region', { name: t(title) })
-    expect(within(section).getByRole('heading').textContent).toBe(t(title))
+    expect(within(section).getByRole('heading', { level: 3 }).textContent).toBe(t(title))
     expect(section.textContent).not.toBe(t(title))
   }
 })

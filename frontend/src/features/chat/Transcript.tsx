@@ -120,7 +120,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
         aria-live="off"
         tabIndex={0}
         onScroll={look}
-        className="scroll h-full px-4 max-md:px-2"
+        className="scroll h-full px-4 text-(length:--reading) max-md:px-2"
       >
         <div ref={list.containerRef} className="relative">
           {list.getVirtualItems().map(item => {

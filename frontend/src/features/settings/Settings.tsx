@@ -1,10 +1,13 @@
 import { Search } from 'lucide-react'
 import { useId, useState } from 'react'
+import { useSettings } from '@/api/queries'
+import { Banner } from '@/components/ui/Banner'
 import { Dialog } from '@/components/ui/Dialog'
 import { Input } from '@/components/ui/Input'
 import { matches } from '@/features/palette/match'
 import { type Key, useT } from '@/lib/i18n'
 import '@/lib/later'
+import { labelsOf, namesOf } from './config'
 import { SECTIONS, type SettingsSection } from './sections'
 
 interface Props {
@@ -21,14 +24,11 @@ export default function Settings({ open, onOpenChange }: Props) {
     ...(hint ? [hint] : []),
     ...contains,
   ]
-  const found = SECTIONS.filter(section =>
-    matches(
-      words(section)
-        .map(key => t(key))
-        .join(' '),
-      query,
-    ),
-  )
+  const found = SECTIONS.filter(section => {
+    const { part } = section
+    const names = part ? [...labelsOf(part).map(key => t(key)), ...namesOf(part)] : []
+    return matches([...words(section).map(key => t(key)), ...names].join(' '), query)
+  })
   const titleOf = (section: SettingsSection) => `${id}-${section.id}`
   const show = (section: SettingsSection) => {
     const title = document.getElementById(titleOf(section))
@@ -37,8 +37,8 @@ export default function Settings({ open, onOpenChange }: Props) {
   }
   return (
     <Dialog size="widest" open={open} onOpenChange={onOpenChange} title={t('settings')}>
-      <div className="gap-6 md:flex md:min-h-[56dvh]">
-        <div className="shrink-0 max-md:mb-4 md:sticky md:top-0 md:w-[180px] md:self-start">
+      <div className="gap-6 pt-1 md:flex md:min-h-[56dvh]">
+        <div className="shrink-0 max-md:mb-4 md:sticky md:top-1 md:w-[180px] md:self-start">
           <Input
             type="search"
             size="medium"
@@ -65,6 +65,7 @@ export default function Settings({ open, onOpenChange }: Props) {
           </nav>
         </div>
         <div className="min-w-0 flex-1 space-y-6">
+          <ConfigWarnings />
           {found.length === 0 && (
             <p role="status" className="text-fg-3 text-small">
               {t('nothingFound')}
@@ -86,5 +87,19 @@ export default function Settings({ open, onOpenChange }: Props) {
         </div>
       </div>
     </Dialog>
+  )
+}
+
+/** What is wrong with config.yml, in the server's own words: they name the line. */
+function ConfigWarnings() {
+  const t = useT()
+  const warnings = useSettings().data?.warnings ?? []
+  if (warnings.length === 0) return null
+  return (
+    <Banner tone="warn" boxed role="status">
+      {warnings.map(message => (
+        <p key={message}>{t('configWarning', { message })}</p>
+      ))}
+    </Banner>
   )
 }

@@ -5,6 +5,8 @@ import { ProvidersSection } from '@/features/providers/ProvidersSection'
 import type { Key } from '@/lib/i18n'
 import { About } from './About'
 import { Approvals } from './Approvals'
+import { ConfigRows } from './ConfigRows'
+import type { Part } from './config'
 import { Data } from './Data'
 import { General } from './General'
 import { Memory } from './Memory'
@@ -16,6 +18,8 @@ export interface SettingsSection {
   hint?: Key
   /** Its settings, by which a search finds it. */
   contains: readonly Key[]
+  /** Its part of config.yml, by whose settings a search finds it too. */
+  part?: Part
   Content: ComponentType
 }
 
@@ -23,7 +27,10 @@ export const SECTIONS: readonly SettingsSection[] = [
   {
     id: 'general',
     title: 'general',
-    contains: ['languages', 'theme', 'themeLight', 'themeDark', 'autosave', 'readAloud', 'solidPanes'],
+    contains: [
+      ...(['languages', 'theme', 'themeLight', 'themeDark', 'textSize', 'densityTitle'] as const),
+      ...(['autosave', 'readAloud', 'solidPanes'] as const),
+    ],
     Content: General,
   },
   {
@@ -31,22 +38,61 @@ export const SECTIONS: readonly SettingsSection[] = [
     title: 'providersTitle',
     hint: 'providersHint',
     contains: ['provider', 'providerKey', 'modelDefaultBadge', 'modelFallbackBadge', 'modelParameters'],
-    Content: ProvidersSection,
+    part: 'models',
+    Content: () => (
+      <div className="space-y-3">
+        <ProvidersSection />
+        <ConfigRows part="models" />
+      </div>
+    ),
+  },
+  {
+    id: 'agent',
+    title: 'settingsAgent',
+    contains: [],
+    part: 'agent',
+    Content: () => <ConfigRows part="agent" />,
   },
   {
     id: 'approvals',
-    title: 'settingsApprovals',
-    hint: 'settingsApprovalsHint',
-    contains: [],
+    title: 'settingsRules',
+    hint: 'settingsRulesHint',
+    contains: ['settingsApprovals', 'settingsToolRules'],
+    part: 'approvals',
     Content: Approvals,
   },
-  { id: 'search', title: 'settingsMemory', contains: ['rag', 'ragHint', 'playground'], Content: Memory },
+  {
+    id: 'search',
+    title: 'settingsMemory',
+    contains: ['rag', 'ragHint', 'playground'],
+    part: 'search',
+    Content: () => (
+      <div className="space-y-3">
+        <Memory />
+        <ConfigRows part="search" />
+      </div>
+    ),
+  },
   {
     id: 'tools',
     title: 'settingsTools',
     hint: 'settingsToolsHint',
     contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork'],
     Content: Tools,
+  },
+  {
+    id: 'network',
+    title: 'settingsNetwork',
+    contains: [],
+    part: 'network',
+    Content: () => <ConfigRows part="network" />,
+  },
+  {
+    id: 'server',
+    title: 'settingsServer',
+    contains: [],
+    part: 'server',
+    Content: () => <ConfigRows part="server" />,
   },
   { id: 'keys', title: 'shortcuts', hint: 'keysHint', contains: [], Content: ShortcutList },
   {

@@ -1,6 +1,7 @@
 import { calls } from './calls'
 import { choose } from './choose'
 import { compress } from './compress'
+import { config } from './config'
 import { connect } from './connect'
 import { editor } from './editor'
 import { playground } from './playground'
@@ -19,6 +20,7 @@ export const later = {
   ...recovery,
   ...choose,
   ...compress,
+  ...config,
   ...connect,
   ...editor,
   ...playground,

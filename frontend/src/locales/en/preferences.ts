@@ -4,8 +4,7 @@ export const preferences = {
   settingsSections: 'Sections',
   settingsMemory: 'Memory and search',
   settingsTools: 'Tools',
-  settingsToolsHint:
-    'What each tool can do. Whether miniclaw asks first is decided by the approval policy in config.yml.',
+  settingsToolsHint: 'What each tool can do. The rules under “Approvals” decide whether miniclaw asks first.',
   settingsData: 'Data',
   effectRead: 'Reads files',
   effectWrite: 'Changes files',

@@ -7,9 +7,8 @@ export const settings = {
   solidPanes: 'Reduce transparency',
   languages: 'Language',
   settingsApprovals: 'Always allowed',
-  settingsApprovalsHint:
-    'Each entry is one exact tool input. Everything else follows the approval policy in config.yml.',
-  noRules: 'Nothing is always allowed. The approval policy in config.yml applies.',
+  settingsApprovalsHint: 'Each entry is one exact tool input. Everything else follows the rules above.',
+  noRules: 'Nothing is always allowed.',
   ruleSince: 'since {at}',
   removeRule: 'Remove rule for {tool}',
   ruleRemoved: 'Rule removed. miniclaw asks again.',

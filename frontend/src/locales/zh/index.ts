@@ -5,6 +5,7 @@ import { calls } from './calls'
 import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
+import { config } from './config'
 import { connect } from './connect'
 import { context } from './context'
 import { editor } from './editor'
@@ -34,6 +35,7 @@ export const zh: Record<keyof Words, string> = {
   ...recovery,
   ...choose,
   ...compress,
+  ...config,
   ...connect,
   ...context,
   ...model,

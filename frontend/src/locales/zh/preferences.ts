@@ -5,7 +5,7 @@ export const preferences: Record<keyof typeof en, string> = {
   settingsSections: '分类',
   settingsMemory: '记忆与搜索',
   settingsTools: '工具',
-  settingsToolsHint: '每个工具能做什么。是否先询问你，由 config.yml 中的批准策略决定。',
+  settingsToolsHint: '每个工具能做什么。是否先询问，由“批准”中的规则决定。',
   settingsData: '数据',
   effectRead: '读取文件',
   effectWrite: '更改文件',
