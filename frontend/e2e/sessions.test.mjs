@@ -27,8 +27,8 @@ const test = withMiniclaw({
 
 const sidebar = page => page.getByRole('navigation', { name: 'Conversations' })
 const search = page => page.getByRole('textbox', { name: 'Search conversations' })
-const menu = async (page, title, item) => {
-  await sidebar(page).getByRole('link', { name: title }).hover()
+const menu = async (page, link, item, title = link) => {
+  await sidebar(page).getByRole('link', { name: link }).hover()
   await sidebar(page)
     .getByRole('button', { name: `Actions for ${title}` })
     .click()
@@ -224,4 +224,126 @@ test('compacted messages can be read, and a deleted conversation restored', asyn
   await dialog.getByText('No deleted conversations.').waitFor()
   await page.keyboard.press('Escape')
   await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
+})
+
+test('the list is sorted and filtered, and its groups have dates', async ({ app, open }) => {
+  const messages = [{ role: 'user', content: 'hi' }]
+  await writeFile(
+    join(app.home, 'sessions/ago.json'),
+    file('Long ago', messages, Date.now() / 1000 - 4_000_000),
+  )
+  const page = await open()
+  const arrange = async item => {
+    await sidebar(page).getByRole('button', { name: 'Filter and sort' }).click()
+    await page.getByRole('menuitemcheckbox', { name: item }).click()
+  }
+  const titles = () => sidebar(page).getByRole('list').getByRole('link').allTextContents()
+  const old = sidebar(page).getByRole('link', { name: 'Long ago' })
+  await old.waitFor()
+  const headings = await sidebar(page).getByRole('heading', { level: 2 }).allTextContents()
+  assert.equal(headings[0], 'Today')
+  assert.ok(
+    headings.some(title => /^[A-Z]\w+ \d{4}$/.test(title)),
+    `a month and a year: ${headings}`,
+  )
+  assert.match(await old.locator('span[title]').first().getAttribute('title'), /Long ago\n.*\d/)
+  await arrange('By title')
+  await until(
+    titles,
+    list => list.join() === list.toSorted((a, b) => a.localeCompare(b)).join(),
+    'the order by title',
+  )
+  await page.reload()
+  await sidebar(page).getByRole('heading', { name: 'Conversations', level: 2 }).waitFor()
+  await shot(page, 'sessions-by-title')
+  await arrange('Approval needed')
+  await sidebar(page).getByText('No conversation matches “Approval needed”.').waitFor()
+  await sidebar(page).getByRole('button', { name: 'All conversations' }).click()
+  await old.waitFor()
+  await arrange('Latest activity first')
+})
+
+test('a renamed conversation keeps its place', async ({ app, open }) => {
+  const page = await open()
+  const titles = () => sidebar(page).getByRole('list').getByRole('link').allTextContents()
+  await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
+  const place = (await titles()).findIndex(title => title.includes('An old platypus'))
+  assert.ok(place > 0, 'it is not the first')
+  await menu(page, 'An old platypus', 'Rename')
+  await page.getByRole('textbox', { name: 'New name' }).fill('A very old platypus')
+  await page.keyboard.press('Enter')
+  await until(
+    async () => JSON.parse(await readFile(join(app.home, 'sessions/old.json'), 'utf8')).title,
+    title => title === 'A very old platypus',
+    'the file',
+  )
+  await page.reload()
+  await sidebar(page).getByRole('link', { name: 'A very old platypus' }).waitFor()
+  assert.match((await titles())[place], /A very old platypus/)
+  await menu(page, 'A very old platypus', 'Rename')
+  await page.getByRole('textbox', { name: 'New name' }).fill('An old platypus')
+  await page.keyboard.press('Enter')
+  await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
+})
+
+test('a search hit opens at the word, and Enter leads to the next', async ({ app, open }) => {
+  const filler = 'Nothing to see here. '.repeat(40)
+  const deep = `${Array.from({ length: 40 }, (_, n) => `Paragraph ${n}. ${filler}`).join('\n\n')}\n\nThe **wombat** sleeps.\n\n${filler}`
+  const messages = [
+    { role: 'user', content: 'Tell me of the wombat', id: 'w-q1', work_id: 'w-w1' },
+    { role: 'assistant', content: deep, id: 'w-a1', work_id: 'w-w1' },
+    { role: 'user', content: 'And the wombat now?', id: 'w-q2', work_id: 'w-w2' },
+    { role: 'assistant', content: 'It dreams.', id: 'w-a2', work_id: 'w-w2' },
+  ]
+  await writeFile(join(app.home, 'sessions/burrow.json'), file('Burrow', messages, Date.now() / 1000 - 60))
+  const page = await open()
+  await search(page).fill('wombat')
+  const results = page.getByRole('region', { name: 'Search results' })
+  await results.getByRole('link', { name: /The \*\*wombat\*\* sleeps|wombat sleeps/ }).click()
+  await page.waitForURL(/\/s\/burrow\/m\/w-a1$/)
+  const bar = page.getByRole('search', { name: 'Find in conversation' })
+  await bar.getByText('2 of 3').waitFor()
+  const word = page.getByRole('log').locator('strong', { hasText: 'wombat' })
+  await until(
+    () =>
+      word.evaluate(it => {
+        const [at, view] = [it.getBoundingClientRect(), it.closest('[role=log]').getBoundingClientRect()]
+        return at.top >= view.top && at.bottom <= view.bottom
+      }),
+    seen => seen,
+    'the word in view',
+  )
+  await shot(page, 'session-word')
+  await bar.getByRole('textbox').press('Enter')
+  await bar.getByText('3 of 3').waitFor()
+})
+
+test('a branch is named by its point and leads back to it', async ({ open }) => {
+  const page = await open({ path: '/s/zoo' })
+  const answer = page.getByRole('article', { name: 'miniclaw' }).filter({ hasText: 'Answer 29' })
+  await answer.getByRole('button', { name: 'Branch from here' }).click()
+  await page.waitForURL(url => !url.pathname.includes('zoo'))
+  await sidebar(page).getByRole('link', { name: '↳ Question 29' }).waitFor()
+  const back = page.getByRole('link', { name: /Branched from “At the zoo” at “Answer 29\. It is long/ })
+  await page.keyboard.press('Home')
+  await back.click()
+  await page.waitForURL(/\/s\/zoo\/m\/a29$/)
+})
+
+test('a deleted conversation that comes back is as unread as before', async ({ app, open }) => {
+  const grow = count => {
+    const messages = Array.from({ length: count }, () => ({ role: 'user', content: 'hi' }))
+    return writeFile(join(app.home, 'sessions/fern.json'), file('Fern', messages, Date.now() / 1000 - 90))
+  }
+  await grow(1)
+  const page = await open({ path: '/s/zoo' })
+  const fern = sidebar(page).getByRole('link', { name: /Fern/ })
+  await fern.waitFor()
+  await grow(3)
+  await page.reload()
+  await fern.getByText('Unread').waitFor()
+  await menu(page, /^Fern/, 'Delete', 'Fern')
+  await fern.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await fern.getByText('Unread').waitFor()
 })

@@ -100,7 +100,10 @@ impl Session {
             return;
         }
         self.seq = fact.seq;
-        self.updated_at = fact.at;
+        // A new title is no activity: a renamed session keeps its place in the list.
+        if !matches!(fact.event, Event::Titled { .. }) {
+            self.updated_at = fact.at;
+        }
         self.apply(&fact.event, fact.at);
     }
 

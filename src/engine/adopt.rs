@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::actor::Command;
 use super::{Engine, EngineError, IfMissing, Tenant, blocking};
 use crate::clock;
-use crate::domain::{Event, NewPicture, Outcome, Session, SessionId, StoppedBy, WorkId};
-use crate::store::SessionSummary;
+use crate::domain::{Event, NewPicture, Outcome, Role, Session, SessionId, StoppedBy, WorkId};
+use crate::store::{SessionSummary, beginning};
 
 /// Where a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,23 @@ impl Engine {
     ) -> Result<Option<SessionSummary>, EngineError> {
         let view = self.view(id).await?;
         let Some(mut session) = branched(&view.session, message, cut) else { return Ok(None) };
+        session.title = point_title(&view.session, message, cut).unwrap_or(session.title);
         session.updated_at = clock::now();
         session.extra.insert("parent".to_owned(), json!({"session_id": id, "message_id": message}));
         self.adopt(session, BTreeMap::new(), Pictures::Of(id.clone())).await.map(Some)
     }
+}
+
+/// Returns a title that tells a branch from its parent: the beginning of the person's message at its point. `None` if there
+/// is no text there.
+fn point_title(session: &Session, message: &str, cut: BranchEnd) -> Option<String> {
+    let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
+    let asked = match cut {
+        BranchEnd::Before => session.messages.get(at),
+        BranchEnd::After => session.messages[..=at].iter().rev().find(|known| known.role == Role::User),
+    };
+    let beginning = beginning(&asked?.content);
+    (!beginning.is_empty()).then(|| format!("↳ {beginning}"))
 }
 
 fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session> {

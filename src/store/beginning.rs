@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for Messages {
 }
 
 /// Returns the beginning of a text on one line, at most 80 characters.
-pub(super) fn beginning(text: &str) -> String {
+pub fn beginning(text: &str) -> String {
     const LONGEST: usize = 80;
     let mut line = String::new();
     for word in text.split_whitespace() {

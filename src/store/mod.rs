@@ -39,6 +39,7 @@ mod usage;
 mod variables;
 mod weights;
 
+pub use beginning::beginning;
 pub use cache::Caches;
 pub use changes::{ChangeSet, FileChange, FileMode, FileState};
 pub use error::StoreError;

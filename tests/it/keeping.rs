@@ -289,12 +289,17 @@ async fn branch_shares_the_past_and_diverges() {
     let branch = async |message: &str, cut: &str| {
         server.post("/api/sessions/march/branch", json!({"message_id": message, "cut": cut})).await
     };
-    for (message, cut, kept) in [("i2", "before", 2), ("i1", "after", 2), ("i3", "after", 4), ("i0", "before", 0)] {
+    for (message, cut, kept, point) in [
+        ("i2", "before", 2, "the key too"),
+        ("i1", "after", 2, "整理发票"),
+        ("i3", "after", 4, "the key too"),
+        ("i0", "before", 0, "整理发票"),
+    ] {
         let made = branch(message, cut).await.ok();
         let file = world.session(made["id"].as_str().unwrap());
         assert_eq!(file["messages"].as_array().unwrap()[..], original["messages"].as_array().unwrap()[..kept]);
         assert_eq!(file["parent"], json!({"session_id": "march", "message_id": message}));
-        assert_eq!((&file["title"], &file["mine"]), (&original["title"], &original["mine"]));
+        assert_eq!((&file["title"], &file["mine"]), (&json!(format!("↳ {point}")), &original["mine"]));
     }
     let id = branch("i1", "after").await.ok()["id"].take();
     let id = id.as_str().unwrap();

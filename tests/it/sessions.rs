@@ -91,12 +91,12 @@ async fn sessions_are_listed_renamed_deleted_and_restored() {
         (&renamed["title"], &renamed["id"], &renamed["state"]),
         (&json!("The first"), &json!("one"), &json!("idle"))
     );
-    assert_eq!(ids().await, ["one", "three", "two"]);
+    assert_eq!(ids().await, ["three", "two", "one"], "a renamed session keeps its place");
     assert_eq!(world.session("one")["title"], "The first");
 
     let before = world.read("sessions/two.json");
     assert_eq!(server.delete("/api/sessions/two").await.ok(), json!({"deleted": true, "id": "two"}));
-    assert_eq!(ids().await, ["one", "three"]);
+    assert_eq!(ids().await, ["three", "one"]);
     let missing = (404, "not_found".to_owned());
     assert_eq!(server.get("/api/sessions/two/history").await.refused(), missing);
     assert_eq!(server.delete("/api/sessions/two").await.refused(), missing);

@@ -37,6 +37,10 @@ export const clock = (at: number, lang: string): string =>
 export const moment = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleString(lang, { dateStyle: 'short', timeStyle: 'short' })
 
+/** Month and year. */
+export const monthOf = (at: number, lang: string): string =>
+  new Date(at * 1000).toLocaleDateString(lang, { month: 'long', year: 'numeric' })
+
 export const isToday = (at: number, now: Date): boolean =>
   new Date(at * 1000).toDateString() === now.toDateString()
 

@@ -17,13 +17,23 @@ function kept(): Counts | null {
 /** Null before the first list arrives: everything in that list counts as read. */
 export const useSeen = create<{ counts: Counts | null }>(() => ({ counts: kept() }))
 
+/** Number of conversations that are not in the list whose read state is kept: one that was deleted may come back. */
+const ABSENT = 100
+
+function absent(counts: Counts, sessions: SessionSummary[]): [string, number][] {
+  const listed = new Set(sessions.map(({ id }) => id))
+  return Object.entries(counts)
+    .filter(([id]) => !listed.has(id))
+    .slice(-ABSENT)
+}
+
 /** The read state after a list arrives while `current` is on the screen; null if nothing changes. */
 export function look(
   counts: Counts | null,
   sessions: SessionSummary[],
   current: string | null,
 ): Counts | null {
-  const next: Counts = {}
+  const next: Counts = Object.fromEntries(absent(counts ?? {}, sessions))
   for (const { id, message_count } of sessions) {
     const before = counts === null || id === current ? message_count : counts[id]
     if (before !== undefined) next[id] = before

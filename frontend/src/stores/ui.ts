@@ -70,6 +70,8 @@ interface Ui {
   view: 'chat' | 'raw'
   /** The words searched for in the open conversation; null while the search is closed. */
   find: string | null
+  /** The message at which that search starts; null for the newest match. */
+  findAt: string | null
   /** The message that is being edited. */
   editing: string | null
   dialog: OpenDialog | null
@@ -109,6 +111,7 @@ export const useUi = create<Ui>(set => ({
   lastChat: '/',
   view: 'chat',
   find: null,
+  findAt: null,
   editing: null,
   dialog: null,
   stale: false,

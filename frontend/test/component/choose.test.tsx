@@ -20,7 +20,7 @@ const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(session) as [
 ]
 const GROUPS: Group[] = [
   { name: 'today', sessions: [a, b] },
-  { name: 'earlier', sessions: [c] },
+  { name: 'week', sessions: [c] },
   { name: 'archived', sessions: [d] },
 ]
 

@@ -19,8 +19,11 @@ it('messages of the first list count as read, and later ones do not', () => {
   expect(isUnread(counts, session('new', 2))).toBe(true)
 })
 
-it('the open conversation stays read, and deleted ones are dropped', () => {
-  expect(look({ a: 2, b: 4 }, [session('a', 6)], 'a')).toEqual({ a: 6 })
+it('the open conversation stays read, and a deleted one that comes back is as read as before', () => {
+  expect(look({ a: 2, b: 4 }, [session('a', 6)], 'a')).toEqual({ a: 6, b: 4 })
+  expect(isUnread({ a: 6, b: 4 }, session('b', 6))).toBe(true)
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`gone-${n}`, 1]))
+  expect(Object.keys(look({ ...many, a: 2 }, [session('a', 6)], 'a') ?? {})).toHaveLength(101)
   expect(look({ a: 6 }, [session('a', 6)], 'a')).toBeNull()
   expect(look({ a: 6 }, [session('a', 8), session('new', 2)], null)).toBeNull()
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SessionSummary } from '@/api/types'
-import { groupsOf } from '@/features/sessions/groups'
+import { filtered, groupsOf } from '@/features/sessions/groups'
 import { markWords, wordsOf } from '@/lib/needle'
 import { receive } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
@@ -17,14 +17,14 @@ const session = (id: string, daysAgo: number): SessionSummary => ({
 it('pinned conversations come first, in pinned order, and nowhere else', () => {
   const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
   const kept = { pinned: ['d', 'gone', 'a'], archived: [] }
-  const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  const shape = groupsOf(sessions, kept, 'activity', NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['d', 'a']],
     ['today', ['b']],
-    ['earlier', ['c']],
+    ['week', ['c']],
   ])
-  const alone = groupsOf([session('c', 3)], { pinned: [], archived: [] }, NOW)
-  expect(alone.map(g => g.name)).toEqual(['earlier'])
+  const alone = groupsOf([session('c', 3)], { pinned: [], archived: [] }, 'activity', NOW)
+  expect(alone.map(g => g.name)).toEqual(['week'])
 })
 
 it('archived sessions come last and nowhere else, unless they run or wait', () => {
@@ -37,13 +37,48 @@ it('archived sessions come last and nowhere else, unless they run or wait', () =
     session('e', 2),
   ]
   const kept = { pinned: ['a', 'b'], archived: ['a', 'b', 'c', 'd', 'gone'] }
-  const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  const shape = groupsOf(sessions, kept, 'activity', NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['b']],
     ['today', ['c']],
-    ['earlier', ['e']],
+    ['week', ['e']],
     ['archived', ['a', 'd']],
   ])
+})
+
+it('conversations are grouped by day and month, and sorted as chosen', () => {
+  const sessions = [
+    session('b 10', 0),
+    session('b 9', 1),
+    session('old', 40),
+    session('older', 41),
+    session('c', 80),
+  ]
+  const none = { pinned: [], archived: [] }
+  const shape = (sort: 'activity' | 'created' | 'title') =>
+    groupsOf(sessions, none, sort, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  expect(shape('activity')).toEqual([
+    ['today', ['b 10']],
+    ['yesterday', ['b 9']],
+    ['month', ['old', 'older']],
+    ['month', ['c']],
+  ])
+  expect(shape('title')).toEqual([['all', ['b 9', 'b 10', 'c', 'old', 'older']]])
+  // All were created at once, long ago.
+  expect(shape('created').map(([name]) => name)).toEqual(['month'])
+})
+
+it('a filter leaves what is unread, runs or waits', () => {
+  const runs = { ...session('runs', 0), state: 'running' as const }
+  const asks = session('asks', 0)
+  const all = [session('read', 0), session('grown', 0), runs, asks]
+  const counts = { read: 2, grown: 1, runs: 1, asks: 2 }
+  const left = (filter: 'all' | 'unread' | 'running' | 'waiting') =>
+    filtered(all, filter, new Set(['asks']), counts).map(({ id }) => id)
+  expect(left('all')).toHaveLength(4)
+  expect(left('unread')).toEqual(['grown'])
+  expect(left('running')).toEqual(['runs'])
+  expect(left('waiting')).toEqual(['asks'])
 })
 
 it('a branched session knows its origin', () => {

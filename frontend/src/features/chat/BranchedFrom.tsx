@@ -4,8 +4,14 @@ import { useSessions } from '@/api/queries'
 import { useT } from '@/lib/i18n'
 import type { Parent } from '@/thread/model'
 
+interface Props {
+  parent: Parent
+  /** The beginning of the message at which it branched off; empty if that is not part of this conversation. */
+  point: string
+}
+
 /** Link to where the conversation branched off. If that conversation is gone, its page says so. */
-export function BranchedFrom({ parent }: { parent: Parent }) {
+export function BranchedFrom({ parent, point }: Props) {
   const t = useT()
   const known = useSessions().data?.find(session => session.id === parent.sessionId)
   const title = known ? known.title || known.begins || t('untitled') : t('anotherChat')
@@ -17,7 +23,7 @@ export function BranchedFrom({ parent }: { parent: Parent }) {
         href={`/s/${encodeURIComponent(sessionId)}/m/${encodeURIComponent(messageId)}`}
         className="min-w-0 truncate underline-offset-2 hover:underline pointer-coarse:py-3"
       >
-        {t('branchedFrom', { title })}
+        {point ? t('branchedAt', { title, point }) : t('branchedFrom', { title })}
       </Link>
     </p>
   )

@@ -5,6 +5,7 @@ import { getLang, type Translate, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
 import { branchesAt } from '@/thread/branches'
+import { beginningOf } from '@/thread/find'
 import type { Entry, Parent, Thread } from '@/thread/model'
 import { AnswerBubble } from './AnswerBubble'
 import { BranchedFrom } from './BranchedFrom'
@@ -37,7 +38,7 @@ export function rowsOf(
   const entries = thread?.entries ?? []
   const parent = thread?.parent
   return [
-    ...(parent ? [parentRow(parent, t)] : []),
+    ...(thread && parent ? [parentRow(thread, parent, t)] : []),
     ...(thread ? entries.map((_, i) => entryRow(thread, i, actions, t)) : []),
     ...outgoing.map(item => ({
       key: item.key,
@@ -48,11 +49,11 @@ export function rowsOf(
   ]
 }
 
-const parentRow = (parent: Parent, t: Translate): Row => ({
+const parentRow = (thread: Thread, parent: Parent, t: Translate): Row => ({
   key: 'parent',
   label: t('branchedLabel'),
   estimate: 36,
-  body: <BranchedFrom parent={parent} />,
+  body: <BranchedFrom parent={parent} point={beginningOf(thread, parent.messageId)} />,
 })
 
 /** Each entry's row with the inputs it was made from: while an answer grows, the other rows keep their elements. */

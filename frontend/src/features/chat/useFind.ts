@@ -2,14 +2,20 @@ import { useMemo, useState } from 'react'
 import { useUi } from '@/stores/ui'
 import { entriesWith } from '@/thread/find'
 import type { Thread } from '@/thread/model'
+import { entryOf } from '@/thread/places'
 
-/** The search in the open conversation: its matches, and the current one. It starts with the newest. */
+/**
+ * The search in the open conversation: its matches, and the current one. It starts with the newest, or with the
+ * one that a search in all conversations led to.
+ */
 export function useFind(thread: Thread | null) {
   const query = useUi(s => s.find)
+  const findAt = useUi(s => s.findAt)
   const [step, setStep] = useState(0)
   const found = useMemo(() => entriesWith(thread, query ?? ''), [thread, query])
-  const last = found.length - 1
-  const at = found.length === 0 ? 0 : (((last + step) % found.length) + found.length) % found.length
+  const asked = thread && findAt !== null ? found.indexOf(entryOf(thread, findAt) ?? '') : -1
+  const start = asked < 0 ? found.length - 1 : asked
+  const at = found.length === 0 ? 0 : (((start + step) % found.length) + found.length) % found.length
   return {
     open: query !== null,
     query: query ?? '',
@@ -18,12 +24,12 @@ export function useFind(thread: Thread | null) {
     target: query === null ? null : (found[at] ?? null),
     onQuery: (find: string) => {
       setStep(0)
-      useUi.setState({ find })
+      useUi.setState({ find, findAt: null })
     },
     onStep: (by: 1 | -1) => setStep(step + by),
     onClose: () => {
       setStep(0)
-      useUi.setState({ find: null })
+      useUi.setState({ find: null, findAt: null })
     },
   }
 }

@@ -2,10 +2,12 @@ import '@/lib/later'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useT } from '@/lib/i18n'
+import { useArrangement } from './arrangement'
 import { archiveAll, exportAll, removeAll } from './bulk'
 import { ChooseBar } from './ChooseBar'
 import { ChooseRow } from './ChooseRow'
 import { between, type Group } from './groups'
+import { titleOf } from './groupTitle'
 
 interface Props {
   groups: readonly Group[]
@@ -21,6 +23,7 @@ interface Props {
 export default function ChooseList({ groups, start, waiting, current, onDone }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
+  const sort = useArrangement(s => s.sort)
   const [picked, setPicked] = useState<ReadonlySet<string>>(() => new Set(start))
   const [anchor, setAnchor] = useState(start.at(-1) ?? null)
   const box = useRef<HTMLFieldSetElement>(null)
@@ -81,11 +84,11 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
         }}
         onDelete={() => void onDelete()}
       />
-      {groups.map(({ name, sessions }) => (
-        <section key={name} aria-label={t(name)}>
-          <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
+      {groups.map(group => (
+        <section key={titleOf(group, sort, t)} aria-label={titleOf(group, sort, t)}>
+          <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{titleOf(group, sort, t)}</h2>
           <ul>
-            {sessions.map(session => (
+            {group.sessions.map(session => (
               <li key={session.id}>
                 <ChooseRow
                   session={session}

@@ -15,7 +15,7 @@ export function SearchBox({ query, onComposing, onQuery }: Props) {
   const t = useT()
   const composition = useComposition()
   return (
-    <div role="search" aria-label={t('searchSessions')} className="mx-3 mt-2">
+    <div role="search" aria-label={t('searchSessions')} className="min-w-0 flex-1">
       <Input
         size="medium"
         icon={Search}

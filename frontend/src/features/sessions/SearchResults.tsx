@@ -8,6 +8,7 @@ import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { markWords, wordsOf } from '@/lib/needle'
 import { announce } from '@/stores/announcer'
+import { useUi } from '@/stores/ui'
 
 /** Conversations whose title or messages contain the words; each match links to its message. */
 export default function SearchResults({ query, onOpen }: { query: string; onOpen: () => void }) {
@@ -21,13 +22,12 @@ export default function SearchResults({ query, onOpen }: { query: string; onOpen
   if (found.error) return <QueryError error={found.error} className="p-3" />
   if (!sessions) return <Skeleton label={t('loading')} rows={4} />
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('nothingFound')}</p>
-  const words = wordsOf(query)
   return (
     <section aria-label={t('searchResults')}>
       <ul className="space-y-1 pt-2">
         {sessions.map(session => (
           <li key={session.id}>
-            <Found session={session} words={words} onOpen={onOpen} />
+            <Found session={session} query={query} onOpen={onOpen} />
           </li>
         ))}
       </ul>
@@ -38,12 +38,13 @@ export default function SearchResults({ query, onOpen }: { query: string; onOpen
 
 interface FoundProps {
   session: FoundSession
-  words: string[]
+  query: string
   onOpen: () => void
 }
 
-function Found({ session, words, onOpen }: FoundProps) {
+function Found({ session, query, onOpen }: FoundProps) {
   const t = useT()
+  const words = wordsOf(query)
   const { id, title, messages, found } = session
   const hidden = found - messages.length
   return (
@@ -61,7 +62,11 @@ function Found({ session, words, onOpen }: FoundProps) {
           <Link
             key={message_id}
             href={`/s/${id}/m/${encodeURIComponent(message_id)}`}
-            onClick={onOpen}
+            onClick={() => {
+              onOpen()
+              // The search in a conversation sees only what is written, not what tools read.
+              if (!tool && !attachment) useUi.setState({ find: query, findAt: message_id })
+            }}
             className="flex items-start gap-1.5 rounded-md px-2 py-1 text-fg-2 text-small hover:bg-hover max-md:min-h-11"
           >
             <Icon size={12} aria-hidden className="mt-[3px] shrink-0 text-fg-3" />

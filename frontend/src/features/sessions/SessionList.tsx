@@ -1,14 +1,19 @@
 import { useState } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
+import { Button } from '@/components/ui/Button'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { cn } from '@/lib/cn'
-import { useT } from '@/lib/i18n'
+import { moment } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { isUnread, useSeen } from '@/stores/seen'
-import { between, groupsOf, type Kept } from './groups'
+import { FILTER_WORDS } from './ArrangeMenu'
+import { useArrangement } from './arrangement'
+import { between, filtered, groupsOf, type Kept, timeOf } from './groups'
+import { titleOf } from './groupTitle'
 import { SessionRow } from './SessionRow'
 
 const ChooseList = onDemand(() => import('./ChooseList'))
@@ -37,13 +42,17 @@ export function SessionList(props: Props) {
   const { choosing, onChoosing } = props
   const t = useT()
   const counts = useSeen(s => s.counts)
+  const { sort, filter } = useArrangement()
+  const lang = useLang()
   const [archivedOpen, setArchivedOpen] = useFold('archived', false)
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
-  const groups = groupsOf(sessions, kept, new Date())
+  const left = filtered(sessions, filter, waiting, counts)
+  if (left.length === 0) return <NoneLeft words={t('filterNone', { filter: t(FILTER_WORDS[filter]) })} />
+  const groups = groupsOf(left, kept, sort, new Date())
   const shown = groups.filter(({ name }) => name !== 'archived' || archivedOpen)
   if (choosing) {
     return (
@@ -56,13 +65,16 @@ export function SessionList(props: Props) {
       />
     )
   }
-  return groups.map(({ name, sessions: list }) => {
+  return groups.map(group => {
+    const { name, sessions: list } = group
+    const title = titleOf(group, sort, t)
     const rows = (
       <ul>
         {list.map(session => (
           <li key={session.id}>
             <SessionRow
               session={session}
+              date={moment(timeOf(session, sort), locale(lang))}
               state={waiting.has(session.id) ? 'approval' : session.state}
               current={session.id === current}
               unread={session.id !== current && isUnread(counts, session)}
@@ -89,7 +101,7 @@ export function SessionList(props: Props) {
     )
     const heading = 'px-2 pt-2 pb-1 font-medium text-fg-3 text-meta'
     return (
-      <section key={name} aria-label={t(name)}>
+      <section key={title} aria-label={title}>
         {name === 'archived' ? (
           <Disclosure
             open={archivedOpen}
@@ -97,7 +109,7 @@ export function SessionList(props: Props) {
             summaryClass={cn(heading, 'rounded-md hover:bg-hover')}
             summary={
               <h2 className="me-auto">
-                {t(name)} ({list.length})
+                {title} ({list.length})
               </h2>
             }
           >
@@ -105,11 +117,24 @@ export function SessionList(props: Props) {
           </Disclosure>
         ) : (
           <>
-            <h2 className={heading}>{t(name)}</h2>
+            <h2 className={heading}>{title}</h2>
             {rows}
           </>
         )}
       </section>
     )
   })
+}
+
+/** The filter hides every conversation: says so, and takes it off. */
+function NoneLeft({ words }: { words: string }) {
+  const t = useT()
+  return (
+    <div className="p-3 text-fg-3 text-small">
+      <p role="status">{words}</p>
+      <Button size="small" className="mt-2" onClick={() => useArrangement.setState({ filter: 'all' })}>
+        {t('filterAll')}
+      </Button>
+    </div>
+  )
 }

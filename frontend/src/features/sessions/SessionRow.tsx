@@ -9,6 +9,8 @@ import { type State, StateMark } from './StateMark'
 
 interface Props {
   session: SessionSummary
+  /** When it last changed, or was created, as the list is sorted. */
+  date: string
   state: State
   current: boolean
   unread: boolean
@@ -32,6 +34,7 @@ interface Props {
 export function SessionRow(props: Props) {
   const {
     session,
+    date,
     state,
     current,
     unread,
@@ -69,7 +72,12 @@ export function SessionRow(props: Props) {
         onDoubleClick={onStartRename}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 touch-row"
       >
-        <span className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}>{title}</span>
+        <span
+          title={`${title}\n${date}`}
+          className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}
+        >
+          {title}
+        </span>
         <span className="beside-menu flex shrink-0">
           <StateMark state={state} />
           {state === 'idle' && session.tokens > 0 && (

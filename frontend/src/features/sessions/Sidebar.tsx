@@ -9,6 +9,7 @@ import { useT } from '@/lib/i18n'
 import { useAsked } from '@/lib/useAsked'
 import { useConnection } from '@/stores/live'
 import { useUi } from '@/stores/ui'
+import { ArrangeMenu } from './ArrangeMenu'
 import { SearchBox } from './SearchBox'
 import { SessionList } from './SessionList'
 import { SidebarActions } from './SidebarActions'
@@ -52,7 +53,10 @@ export default function Sidebar({ sessionId }: Props) {
           setChoosing([])
         }}
       />
-      <SearchBox query={query} onComposing={setComposing} onQuery={setQuery} />
+      <div className="mx-3 mt-2 flex items-center gap-1">
+        <SearchBox query={query} onComposing={setComposing} onQuery={setQuery} />
+        <ArrangeMenu />
+      </div>
       <div className="scroll mt-1 min-h-0 flex-1 px-2 pb-2">
         {asked !== '' && query.trim() !== '' ? (
           <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />

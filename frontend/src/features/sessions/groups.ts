@@ -1,8 +1,10 @@
 import type { SessionSummary } from '@/api/types'
-import { isToday } from '@/lib/format'
+import { isUnread, type useSeen } from '@/stores/seen'
+import type { Arrangement } from './arrangement'
 
 export interface Group {
-  name: 'pinned' | 'today' | 'earlier' | 'archived'
+  /** `month` is one of several: its sessions say which. */
+  name: 'pinned' | 'today' | 'yesterday' | 'week' | 'month' | 'all' | 'archived'
   sessions: SessionSummary[]
 }
 
@@ -15,18 +17,77 @@ export interface Kept {
 /** A session that runs or waits for a person is never hidden among the archived ones. */
 const isBusy = ({ state }: SessionSummary): boolean => state === 'running' || state === 'approval'
 
-/** The pinned sessions first, in pinned order; then by day; archived ones last. */
-export function groupsOf(sessions: readonly SessionSummary[], kept: Kept, now: Date): Group[] {
+const nameOf = (session: SessionSummary): string => session.title || session.begins || ''
+
+/** When a session counts as having happened, by the order of the list. */
+export const timeOf = (session: SessionSummary, sort: Arrangement['sort']): number =>
+  sort === 'created' ? session.created_at : session.updated_at
+
+function sorted(sessions: readonly SessionSummary[], sort: Arrangement['sort']): SessionSummary[] {
+  if (sort === 'title') {
+    return sessions.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b), undefined, { numeric: true }))
+  }
+  return sessions.toSorted((a, b) => timeOf(b, sort) - timeOf(a, sort))
+}
+
+type Counts = ReturnType<typeof useSeen.getState>['counts']
+
+/** The sessions that the filter leaves. */
+export function filtered(
+  sessions: readonly SessionSummary[],
+  filter: Arrangement['filter'],
+  waiting: ReadonlySet<string>,
+  counts: Counts,
+): readonly SessionSummary[] {
+  switch (filter) {
+    case 'all':
+      return sessions
+    case 'unread':
+      return sessions.filter(session => isUnread(counts, session))
+    case 'running':
+      return sessions.filter(isBusy)
+    case 'waiting':
+      return sessions.filter(({ id, state }) => state === 'approval' || waiting.has(id))
+  }
+}
+
+/** By day: today, yesterday, the week before, then by month. */
+function byDay(sessions: readonly SessionSummary[], sort: Arrangement['sort'], now: Date): Group[] {
+  const midnight = (daysAgo: number) =>
+    new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).getTime() / 1000
+  const groups = new Map<string, Group>()
+  for (const session of sessions) {
+    const at = timeOf(session, sort)
+    const date = new Date(at * 1000)
+    const name =
+      at >= midnight(0) ? 'today' : at >= midnight(1) ? 'yesterday' : at >= midnight(7) ? 'week' : 'month'
+    const key = name === 'month' ? `${date.getFullYear()}-${date.getMonth()}` : name
+    const group = groups.get(key)
+    if (group) group.sessions.push(session)
+    else groups.set(key, { name, sessions: [session] })
+  }
+  return [...groups.values()]
+}
+
+/** The pinned sessions first, in pinned order; then the others as arranged; archived ones last. */
+export function groupsOf(
+  sessions: readonly SessionSummary[],
+  kept: Kept,
+  sort: Arrangement['sort'],
+  now: Date,
+): Group[] {
   const archived = new Set(kept.archived)
   const isArchived = (session: SessionSummary) => archived.has(session.id) && !isBusy(session)
   const listed = sessions.filter(session => !isArchived(session))
   const known = new Map(listed.map(session => [session.id, session]))
-  const rest = listed.filter(session => !kept.pinned.includes(session.id))
+  const rest = sorted(
+    listed.filter(session => !kept.pinned.includes(session.id)),
+    sort,
+  )
   const groups: Group[] = [
     { name: 'pinned', sessions: kept.pinned.flatMap(id => known.get(id) ?? []) },
-    { name: 'today', sessions: rest.filter(session => isToday(session.updated_at, now)) },
-    { name: 'earlier', sessions: rest.filter(session => !isToday(session.updated_at, now)) },
-    { name: 'archived', sessions: sessions.filter(isArchived) },
+    ...(sort === 'title' ? [{ name: 'all' as const, sessions: rest }] : byDay(rest, sort, now)),
+    { name: 'archived', sessions: sorted(sessions.filter(isArchived), sort) },
   ]
   return groups.filter(group => group.sessions.length > 0)
 }

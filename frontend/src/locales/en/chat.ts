@@ -76,6 +76,7 @@ export const chat = {
   branched: 'You’re in a new conversation with the same history.',
   branchedLabel: 'Branch origin',
   branchedFrom: 'Branched from “{title}”',
+  branchedAt: 'Branched from “{title}” at “{point}”',
   anotherChat: 'another conversation',
   previousWay: 'Previous version',
   nextWay: 'Next version',

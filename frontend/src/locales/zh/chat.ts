@@ -77,6 +77,7 @@ export const chat: Record<keyof typeof en, string> = {
   branched: '已进入历史相同的新对话。',
   branchedLabel: '分支来源',
   branchedFrom: '分支自“{title}”',
+  branchedAt: '从“{title}”的“{point}”处分支',
   anotherChat: '另一个对话',
   previousWay: '上一个版本',
   nextWay: '下一个版本',
