@@ -2,10 +2,11 @@ import { type RefObject, useCallback, useEffect } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { onDemand } from '@/components/onDemand'
+import { INSPECTOR_TOGGLE } from '@/components/PaneHeader'
 import { PanePending } from '@/components/PanePending'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import type { Width } from '@/lib/useMedia'
+import { useMedia, type Width } from '@/lib/useMedia'
 import { useTour } from '@/stores/tour'
 import { useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
@@ -13,6 +14,7 @@ import type { Place } from './pages'
 import { RightPanel, useRightPanel } from './RightPanel'
 import { SafetyBanners } from './SafetyBanners'
 import { PaneSplitter, SizedPane } from './SizedPane'
+import { useCarryOver } from './useCarryOver'
 import { useRun } from './useCommand'
 
 const Sheet = onDemand(() => import('@/components/ui/Sheet'))
@@ -46,7 +48,11 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
     document.documentElement.toggleAttribute('data-solid', ui.solid)
   }, [ui.solid])
 
+  useCarryOver(width)
+
   const narrow = width === 'narrow'
+  // The breakpoint `lg`: below it the left pane has a fixed width.
+  const split = useMedia('(min-width: 1024px)')
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
   const showChat = !narrow || ui.pane === 'chat'
   const showRight = narrow ? ui.pane === 'right' : width === 'wide' && ui.rightOpen
@@ -69,13 +75,13 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
             {t('skipToChat')}
           </a>
           {showLeft && (
-            <SizedPane of="left" width={width} className="shrink-0 max-md:w-full md:max-lg:w-60">
+            <SizedPane of="left" sized={split} className="shrink-0 max-md:w-full md:max-lg:w-60">
               <ErrorBoundary>
                 <Sidebar sessionId={sessionId} />
               </ErrorBoundary>
             </SizedPane>
           )}
-          {showLeft && width === 'wide' && (
+          {showLeft && split && (
             <PaneSplitter
               of="left"
               direction={1}
@@ -101,7 +107,7 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
             />
           )}
           {showRight && (
-            <SizedPane of={page.side} width={width} className={cn('max-md:w-full', side)}>
+            <SizedPane of={page.side} sized={!narrow} className={cn('max-md:w-full', side)}>
               <RightPanel {...panel} />
             </SizedPane>
           )}
@@ -109,7 +115,13 @@ export function Panes({ place: { page, sessionId, message }, width, input }: Pro
         {narrow && <BottomBar pane={ui.pane} page={page} onPane={pane => set({ pane })} />}
       </div>
       {width === 'medium' && (
-        <Sheet open={ui.sheetOpen} onOpenChange={sheetOpen => set({ sheetOpen })} title={t(panel.title)}>
+        <Sheet
+          open={ui.sheetOpen}
+          onOpenChange={sheetOpen => set({ sheetOpen })}
+          title={t(panel.title)}
+          modal={!touring}
+          opener={() => document.getElementById(INSPECTOR_TOGGLE)}
+        >
           <RightPanel {...panel} />
         </Sheet>
       )}

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react'
 import { Splitter } from '@/components/ui/Splitter'
-import type { Width } from '@/lib/useMedia'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 
 const LIMITS = { left: LEFT, right: RIGHT, chunks: CHUNKS }
@@ -8,16 +7,17 @@ type Side = keyof typeof LIMITS
 
 interface PaneProps {
   of: Side
-  width: Width
+  /** Whether the pane has a splitter; otherwise the class names give it its width. */
+  sized: boolean
   className: string
   children: ReactNode
 }
 
 /** A pane beside the middle one, with the width that its splitter sets. Resizing does not re-render its content. */
-export function SizedPane({ of, width, className, children }: PaneProps) {
+export function SizedPane({ of, sized, className, children }: PaneProps) {
   const pixels = useUi(s => s[of])
   return (
-    <div className={className} style={width === 'wide' ? { width: pixels } : undefined}>
+    <div className={className} style={sized ? { width: pixels } : undefined}>
       {children}
     </div>
   )

@@ -4,6 +4,9 @@ import type { Width } from '@/lib/useMedia'
 import { useUi } from '@/stores/ui'
 import { CommandIconButton } from './CommandButton'
 
+/** The id of the button that opens the right pane. */
+export const INSPECTOR_TOGGLE = 'toggle-inspector'
+
 interface Props {
   id: string
   title: string
@@ -33,6 +36,7 @@ export function PaneHeader({ id, title, children, width }: Props) {
       </div>
       <CommandIconButton
         command="toggleInspector"
+        id={INSPECTOR_TOGGLE}
         aria-expanded={rightOpen}
         aria-controls={rightOpen ? 'pane-right' : undefined}
       >

@@ -26,7 +26,7 @@ export type Width = 'wide' | 'medium' | 'narrow'
 
 /** Three panes, two panes and a sheet, or one pane with a bar. */
 export function useWidth(): Width {
-  const wide = useMedia('(min-width: 1024px)')
+  const wide = useMedia('(min-width: 1200px)')
   const medium = useMedia('(min-width: 768px)')
   return wide ? 'wide' : medium ? 'medium' : 'narrow'
 }

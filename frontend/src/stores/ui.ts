@@ -54,7 +54,7 @@ interface Ui {
   aloud: boolean
   /** The panes are opaque. */
   solid: boolean
-  /** The inspector is open over the chat, on screens too small for three panes. */
+  /** The inspector is open over the chat, on screens too narrow for three panes. */
   sheetOpen: boolean
   pane: Pane
   /** The inspector's tab (features/inspector/tabs.tsx); null for the first. */
@@ -149,6 +149,9 @@ export function openPath(path: string, lines?: Lines | null): void {
 /** Shows the selected passage in its file, on any width of the screen. */
 export const showChunks = (): void =>
   useUi.setState({ beside: 'chunks', rightOpen: true, sheetOpen: true, pane: 'right' })
+
+/** Brings the page in the middle to the front, on any width of the screen. */
+export const showMiddle = (): void => useUi.setState({ pane: 'chat', sheetOpen: false })
 
 export const openDialog = (dialog: OpenDialog): void => useUi.setState({ dialog })
 export const closeDialog = (): void => useUi.setState({ dialog: null })

@@ -1,10 +1,12 @@
-import { act, fireEvent, render, screen, waitFor } from '@testing-library/react'
+import { act, fireEvent, render, renderHook, screen, waitFor } from '@testing-library/react'
 import { type ComponentType, createRef, Profiler, type ReactNode } from 'react'
 import { afterEach, expect, it, vi } from 'vitest'
 import { Shell } from '@/app/Shell'
+import { useCarryOver } from '@/app/useCarryOver'
 import { ChatPane } from '@/features/chat/ChatPane'
 import Inspector from '@/features/inspector/Inspector'
 import Playground from '@/features/playground/Playground'
+import type { Width } from '@/lib/useMedia'
 import { useUi } from '@/stores/ui'
 import { Page } from '../commands'
 
@@ -72,8 +74,17 @@ it('a change that a pane does not show does not re-render it', async () => {
   act(() => useUi.setState({ editing: null, rightOpen: true, tab: 'memory' }))
 })
 
+/** happy-dom evaluates media queries against this width. */
+const setWidth = (width: number) =>
+  (
+    window as unknown as { happyDOM: { setViewport: (size: { width: number }) => void } }
+  ).happyDOM.setViewport({
+    width,
+  })
+
 it('moving a splitter re-renders no pane of the page', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
+  setWidth(1200)
   render(
     <Page>
       <Shell />
@@ -96,4 +107,23 @@ it('moving a splitter re-renders no pane of the page', async () => {
     new Set(['sidebar', 'chat', 'inspector']),
   )
   act(() => useUi.setState({ solid: false, left, right }))
+})
+
+it('carries the inspector over when the width changes, and lets nothing cover the chat unasked', async () => {
+  vi.stubGlobal('fetch', () => new Promise(() => {}))
+  const { rerender } = renderHook(useCarryOver, { initialProps: 'wide' as Width })
+  const after = (width: Width, patch: Partial<ReturnType<typeof useUi.getState>>) => {
+    useUi.setState(patch)
+    rerender(width)
+    const { sheetOpen, pane, rightOpen } = useUi.getState()
+    return { sheetOpen, pane, rightOpen }
+  }
+  // A file was opened beside the chat.
+  const beside = { sheetOpen: true, pane: 'right', rightOpen: true } as const
+  expect(after('medium', beside)).toMatchObject({ sheetOpen: false })
+  expect(after('narrow', { sheetOpen: true })).toMatchObject({ pane: 'right' })
+  expect(after('medium', { pane: 'right', sheetOpen: false })).toMatchObject({ sheetOpen: true })
+  expect(after('wide', { rightOpen: false })).toMatchObject({ sheetOpen: false, rightOpen: true })
+  expect(after('narrow', beside)).toMatchObject({ pane: 'chat' })
+  useUi.setState({ sheetOpen: false, pane: 'chat', rightOpen: true })
 })

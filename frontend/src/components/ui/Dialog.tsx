@@ -1,9 +1,10 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
-import { type ReactNode, useRef } from 'react'
+import type { ReactNode } from 'react'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { IconButton } from './Button'
+import { useOpener } from './useOpener'
 
 interface Props {
   open: boolean
@@ -33,8 +34,7 @@ function toFirstField(event: Event): void {
 
 export function Dialog({ open, onOpenChange, title, description, size = 'narrow', children }: Props) {
   const t = useT()
-  /** What had the focus when the dialog opened. The dialog has no trigger of its own. */
-  const opener = useRef<Element | null>(null)
+  const { remember, onCloseAutoFocus } = useOpener()
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -42,14 +42,10 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
         <Radix.Content
           aria-describedby={undefined}
           onOpenAutoFocus={event => {
-            opener.current = document.activeElement
+            remember()
             toFirstField(event)
           }}
-          onCloseAutoFocus={event => {
-            if (!(opener.current instanceof HTMLElement) || !opener.current.isConnected) return
-            event.preventDefault()
-            opener.current.focus()
-          }}
+          onCloseAutoFocus={onCloseAutoFocus}
           className={cn(
             'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
             WIDTH[size],

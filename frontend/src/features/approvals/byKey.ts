@@ -4,7 +4,7 @@ import type { Approval } from '@/api/types'
 import type { CommandContext } from '@/app/command'
 import { t } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
-import { useUi } from '@/stores/ui'
+import { showMiddle, useUi } from '@/stores/ui'
 import { answer } from './actions'
 import { approvalCards, stepBars } from './cards'
 
@@ -24,7 +24,8 @@ async function give(approval: Approval, given: Answer): Promise<void> {
 /** Opens the conversation of a pending call. */
 function show({ session_id }: Approval, { navigate }: CommandContext): void {
   navigate(`/s/${session_id}`)
-  useUi.setState({ pane: 'chat', view: 'chat' })
+  showMiddle()
+  useUi.setState({ view: 'chat' })
 }
 
 export function answerCard(approval: Approval, given: Answer, context: CommandContext): void {

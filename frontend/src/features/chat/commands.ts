@@ -1,14 +1,15 @@
 import { type CommandContext, defineCommands } from '@/app/command'
 import { stop } from '@/app/threads'
 import { useLive } from '@/stores/live'
-import { useUi } from '@/stores/ui'
+import { showMiddle, useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import type { Thread } from '@/thread/model'
 import { actionOfFocused, chains, type MessageAction, neighbour } from './messageActions'
 
 function showComposer(address: string, { navigate, input }: CommandContext): void {
   if (location.pathname !== address) navigate(address)
-  useUi.setState({ pane: 'chat', view: 'chat' })
+  showMiddle()
+  useUi.setState({ view: 'chat' })
   requestAnimationFrame(() => input.current?.focus())
 }
 
@@ -47,7 +48,8 @@ export const chatCommands = defineCommands([
     // Without a conversation, the keys keep their meaning in the browser.
     enabled: ({ sessionId }) => sessionId !== null,
     run: () => {
-      useUi.setState(({ find }) => ({ pane: 'chat', view: 'chat', find: find ?? '' }))
+      showMiddle()
+      useUi.setState(({ find }) => ({ view: 'chat', find: find ?? '' }))
       requestAnimationFrame(() =>
         document.querySelector<HTMLInputElement>('#pane-chat [role=search] input')?.select(),
       )

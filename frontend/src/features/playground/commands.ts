@@ -1,12 +1,12 @@
 import { type CommandContext, defineCommands } from '@/app/command'
 import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
-import { useUi } from '@/stores/ui'
+import { showMiddle } from '@/stores/ui'
 
 const show =
   (href: string) =>
   ({ navigate }: CommandContext): void => {
     navigate(href)
-    useUi.setState({ pane: 'chat' })
+    showMiddle()
   }
 
 export const playgroundCommands = defineCommands([

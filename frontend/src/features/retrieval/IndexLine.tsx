@@ -7,7 +7,7 @@ import { useSay, useT } from '@/lib/i18n'
 import type { SearchFolder } from '@/lib/roots'
 import { unreadableIn } from '@/lib/server'
 import { useFold } from '@/stores/folds'
-import { useUi } from '@/stores/ui'
+import { showMiddle } from '@/stores/ui'
 import { playgroundHref } from './address'
 import { EmbedderNote, isWithoutMeaning } from './EmbedderNote'
 import { IndexProgress } from './IndexProgress'
@@ -36,7 +36,7 @@ export default function IndexLine({ folder, status, model }: Props) {
         </span>
         <Link
           href={playgroundHref({ folder })}
-          onClick={() => useUi.setState({ pane: 'chat', sheetOpen: false })}
+          onClick={showMiddle}
           aria-label={name}
           title={name}
           className="grid size-6 shrink-0 place-items-center rounded-md text-fg-2 hover:bg-hover hover:text-fg pointer-coarse:size-9"

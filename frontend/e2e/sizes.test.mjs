@@ -1,0 +1,91 @@
+// The page at every size: three panes, two and a sheet, or one; all of it is reachable.
+import assert from 'node:assert/strict'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, settled, shot } from './harness.mjs'
+
+const test = withMiniclaw({
+  replies: [
+    { match: 'where', repeat: true, steps: [{ text: 'It is in memory/MEMORY.md:1.' }, { finish: 'stop' }] },
+  ],
+})
+
+const sheet = page => page.getByRole('dialog', { name: /^(Inspector|检查器)$/ })
+const toggle = page => page.locator('#toggle-inspector')
+const focused = page => page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName)
+
+for (const width of [768, 1024, 1199])
+  test(`at ${width} px the inspector is a sheet`, async ({ open }) => {
+    const page = await open({ viewport: { width, height: 800 } })
+    await page.locator('#pane-left').waitFor()
+    assert.equal(await page.locator('#pane-right').count(), 0, 'the chat has the room')
+    await toggle(page).click()
+    await sheet(page).locator('#pane-right').waitFor()
+    await page.keyboard.press('Escape')
+    await sheet(page).waitFor({ state: 'detached' })
+    assert.equal(await focused(page), 'toggle-inspector')
+    // A link opens it, too; its own button closes it, and the link has the focus again.
+    await say(page, 'where is it')
+    await settled(page)
+    const link = answers(page).getByRole('link', { name: 'memory/MEMORY.md:1' })
+    await link.click()
+    await sheet(page).locator('.cm-content').waitFor()
+    await shot(page, `sheet-${width}`)
+    await sheet(page).getByRole('button', { name: 'Close', exact: true }).click()
+    await sheet(page).waitFor({ state: 'detached' })
+    assert.ok(await link.evaluate(element => element === document.activeElement))
+  })
+
+test('a file from the palette opens the sheet, and its menus are in it', async ({ open }) => {
+  const page = await open({ viewport: { width: 1100, height: 800 } })
+  await page.keyboard.press('ControlOrMeta+k')
+  await page.getByRole('combobox').fill('SOUL.md')
+  await page.getByRole('option', { name: /SOUL\.md/ }).click()
+  await sheet(page).locator('.cm-content').waitFor()
+  await sheet(page).getByRole('treeitem').first().hover()
+  await sheet(page).locator('[aria-haspopup=menu]').first().click()
+  // What is outside the sheet is hidden from a screen reader, and from this query.
+  await page.getByRole('menuitem').first().waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('menuitem').first().waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
+  await sheet(page).waitFor({ state: 'detached' })
+  await page.waitForFunction(() => document.activeElement !== document.body)
+})
+
+test('three panes begin at 1200 px, and a smaller window gives the chat the room', async ({ open }) => {
+  const page = await open({ viewport: { width: 1200, height: 800 } })
+  await page.locator('main #pane-right').waitFor()
+  await page
+    .getByRole('treeitem', { name: /MEMORY\.md/ })
+    .first()
+    .click()
+  await page.locator('.cm-content').waitFor()
+  await page.setViewportSize({ width: 1199, height: 800 })
+  await page.locator('#pane-right').waitFor({ state: 'detached' })
+  await toggle(page).click()
+  await sheet(page).locator('.cm-content').waitFor()
+  await page.setViewportSize({ width: 600, height: 800 })
+  await page.locator('main #pane-right .cm-content').waitFor()
+})
+
+for (const width of [768, 1100])
+  test(`at ${width} px the tour is used beside the sheet`, async ({ open }) => {
+    const page = await open({ viewport: { width, height: 800 } })
+    const tour = page.getByRole('region', { name: 'Tour' })
+    await page.getByRole('button', { name: 'Take a short tour' }).click()
+    await tour.getByRole('button', { name: 'Add it to SOUL.md' }).click()
+    await sheet(page).locator('.cm-content').waitFor()
+    const [card, over] = [await tour.boundingBox(), await sheet(page).boundingBox()]
+    assert.ok(card.x + card.width <= over.x, 'nothing overlaps')
+    await shot(page, `tour-sheet-${width}`)
+    await tour.getByRole('button', { name: 'Save and continue' }).click()
+    await tour.getByText('Step 2 of 3').waitFor()
+    await tour.getByRole('button', { name: 'Write a question' }).click()
+    await sheet(page).waitFor({ state: 'detached' })
+    await page.waitForFunction(() => document.activeElement?.matches('[data-composer]'))
+    assert.notEqual(await composer(page).inputValue(), '')
+    await tour.getByRole('button', { name: 'Next' }).click()
+    // The line is removed, so that the next of these tests begins as this one did.
+    await tour.getByRole('button', { name: 'Remove the line' }).click()
+    await tour.getByRole('button', { name: 'Done' }).click()
+  })
