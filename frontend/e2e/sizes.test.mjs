@@ -89,3 +89,40 @@ for (const width of [768, 1100])
     await tour.getByRole('button', { name: 'Remove the line' }).click()
     await tour.getByRole('button', { name: 'Done' }).click()
   })
+
+const status = page => page.locator('#status-area')
+const fold = page => page.getByRole('button', { name: 'Show or hide status area' })
+const heightOf = async locator => (await locator.boundingBox()).height
+
+test('the status area is folded by its button, and stays so', async ({ open }) => {
+  const page = await open()
+  const whole = await heightOf(status(page))
+  await fold(page).click()
+  await status(page).getByRole('switch').waitFor({ state: 'detached' })
+  assert.ok((await heightOf(status(page))) <= 44 && whole > 120, `${whole}`)
+  await page.reload()
+  await composer(page).waitFor()
+  await status(page).getByRole('meter', { name: 'Context' }).waitFor()
+  assert.equal(await status(page).getByRole('switch').count(), 0)
+  await status(page).getByText('Connected').waitFor()
+  await status(page).getByRole('button', { name: 'Settings' }).waitFor()
+  await fold(page).click()
+  await status(page).getByRole('switch').waitFor()
+})
+
+for (const [size, viewport] of Object.entries({
+  'a 1280×800 window at 200 %': { width: 640, height: 400 },
+  'a low window': { width: 1280, height: 400 },
+}))
+  test(`the conversations have room beside the folded status area in ${size}`, async ({ open }) => {
+    const page = await open({ viewport })
+    if (viewport.width < 768) await page.getByRole('button', { name: 'Conversations' }).click()
+    const list = page.locator('#pane-left > .scroll').first()
+    await list.waitFor()
+    assert.ok((await heightOf(list)) >= 120, `${await heightOf(list)} px`)
+    // Opening it there is possible, too, and lasts until the window is higher.
+    await fold(page).click()
+    await status(page).getByRole('switch').waitFor()
+    await status(page).getByRole('button', { name: 'Settings' }).click()
+    await page.getByRole('dialog', { name: 'Settings' }).waitFor()
+  })

@@ -48,6 +48,8 @@ interface Ui {
   chunks: number
   leftOpen: boolean
   rightOpen: boolean
+  /** The status area below the conversations is shown whole, if the window is high enough. */
+  statusOpen: boolean
   /** Long lines of a file are wrapped, not scrolled. */
   wrap: boolean
   /** Screen readers announce a reply when it is complete. */
@@ -86,7 +88,7 @@ const width = (key: string, { min, max, start }: { min: number; max: number; sta
 }
 
 /** The switches that are stored, with their defaults. */
-const FLAGS = { leftOpen: true, rightOpen: true, wrap: true, aloud: false, solid: false }
+const FLAGS = { leftOpen: true, rightOpen: true, statusOpen: true, wrap: true, aloud: false, solid: false }
 type Flag = keyof typeof FLAGS
 
 const flags = Object.fromEntries(

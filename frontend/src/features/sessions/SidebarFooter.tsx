@@ -1,15 +1,27 @@
-import { BookOpen, ChartColumn, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
+import {
+  BookOpen,
+  ChartColumn,
+  ChevronDown,
+  ChevronUp,
+  Code,
+  Keyboard,
+  ScanSearch,
+  Settings,
+} from 'lucide-react'
+import { useState } from 'react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
 import { useRun } from '@/app/useCommand'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
-import { Button } from '@/components/ui/Button'
+import { Button, IconButton } from '@/components/ui/Button'
 import { Switch } from '@/components/ui/Switch'
 import { ModelLine } from '@/features/model/ModelLine'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
+import { useMedia } from '@/lib/useMedia'
 import type { ShownConnection } from '@/stores/live'
-import { ContextMeter } from './ContextMeter'
+import { useUi } from '@/stores/ui'
+import { ContextMeter, ContextMeterLine } from './ContextMeter'
 
 const LINK: Record<ShownConnection, { word: Key; dot: string }> = {
   open: { word: 'connected', dot: 'bg-ok' },
@@ -27,12 +39,68 @@ interface Props {
   raw: { shown: boolean; toggle: () => void } | null
 }
 
-export function SidebarFooter({ status, size, connection, raw }: Props) {
+/** A window so low that the status area would leave the conversations no room. */
+const LOW = '(max-height: 600px)'
+
+/** Whether the status area is shown whole. In a low window it is folded until it is opened, and that is not stored. */
+function useStatusOpen(): [open: boolean, toggle: () => void] {
+  const low = useMedia(LOW)
+  const kept = useUi(ui => ui.statusOpen)
+  const [openLow, setOpenLow] = useState(false)
+  return low ? [openLow, () => setOpenLow(!openLow)] : [kept, () => useUi.setState({ statusOpen: !kept })]
+}
+
+export function SidebarFooter(props: Props) {
+  const { status, size, connection } = props
   const t = useT()
-  const run = useRun()
+  const [open, toggle] = useStatusOpen()
   const { word, dot } = LINK[connection]
   return (
-    <div className="space-y-2.5 border-t p-3">
+    <div
+      id="status-area"
+      className={cn('scroll shrink-0 border-t', open ? 'max-h-[50dvh] space-y-2.5 p-3' : 'px-3 py-1.5')}
+    >
+      {open && <StatusDetails {...props} />}
+      <div className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
+        <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
+        <span className={cn(open && 'me-auto')}>{t(word)}</span>
+        {open && status && <span className="@max-[260px]:hidden tabular-nums">v{status.version}</span>}
+        {!open && <ContextMeterLine size={size} />}
+        <span className="-me-1 flex items-center gap-x-1">
+          {open && (
+            <>
+              <CommandIconButton command="shortcuts" size="smallIcon">
+                <Keyboard size={15} aria-hidden />
+              </CommandIconButton>
+              <CommandIconButton command="usage" size="smallIcon">
+                <ChartColumn size={15} aria-hidden />
+              </CommandIconButton>
+            </>
+          )}
+          <CommandIconButton command="settings" size="smallIcon">
+            <Settings size={15} aria-hidden />
+          </CommandIconButton>
+          <IconButton
+            label={t('toggleStatus')}
+            size="smallIcon"
+            aria-expanded={open}
+            aria-controls="status-area"
+            onClick={toggle}
+          >
+            {open ? <ChevronDown size={15} aria-hidden /> : <ChevronUp size={15} aria-hidden />}
+          </IconButton>
+        </span>
+      </div>
+    </div>
+  )
+}
+
+/** What the folded status area leaves out. */
+function StatusDetails({ status, size, raw }: Props) {
+  const t = useT()
+  const run = useRun()
+  return (
+    <>
       <div className="flex flex-wrap gap-1.5">
         <Switch
           on={status?.rag_mode ?? false}
@@ -71,20 +139,6 @@ export function SidebarFooter({ status, size, connection, raw }: Props) {
       </div>
       <ContextMeter size={size} />
       <ModelLine model={status?.model} />
-      <div className="flex items-center gap-2 px-1 text-fg-3 text-meta">
-        <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
-        <span className="me-auto">{t(word)}</span>
-        {status && <span className="tabular-nums">v{status.version}</span>}
-        <CommandIconButton command="shortcuts" size="smallIcon">
-          <Keyboard size={15} aria-hidden />
-        </CommandIconButton>
-        <CommandIconButton command="usage" size="smallIcon">
-          <ChartColumn size={15} aria-hidden />
-        </CommandIconButton>
-        <CommandIconButton command="settings" size="smallIcon">
-          <Settings size={15} aria-hidden />
-        </CommandIconButton>
-      </div>
-    </div>
+    </>
   )
 }

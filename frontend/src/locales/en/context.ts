@@ -23,6 +23,7 @@ export const context = {
   compressChanged: 'The conversation changed. Nothing was compacted. Review it again.',
   compacted: '{n} {n|message|messages} compacted',
   broughtBack: '{n} {n|message|messages} restored',
+  toggleStatus: 'Show or hide status area',
   connected: 'Connected',
   connecting: 'Connecting…',
   disconnected: 'Disconnected',

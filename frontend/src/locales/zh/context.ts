@@ -24,6 +24,7 @@ export const context: Record<keyof typeof en, string> = {
   compressChanged: '对话已更改，未压缩任何内容，请重新查看。',
   compacted: '已压缩 {n} 条消息',
   broughtBack: '已恢复 {n} 条消息',
+  toggleStatus: '显示或隐藏状态区',
   connected: '已连接',
   connecting: '正在连接…',
   disconnected: '已断开',
