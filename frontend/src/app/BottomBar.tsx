@@ -20,7 +20,7 @@ export function BottomBar({ pane, page, onPane }: Props) {
   const t = useT()
   const tabs: readonly Tab[] = [SESSIONS, ['chat', page.label, page.icon], FILES]
   return (
-    <nav aria-label={t('panels')} className="safe-bottom flex shrink-0 border-t bg-float">
+    <nav aria-label={t('panels')} className="keyboard-hides safe-bottom flex shrink-0 border-t bg-float">
       {tabs.map(([name, label, Icon]) => (
         <button
           key={name}
@@ -28,7 +28,7 @@ export function BottomBar({ pane, page, onPane }: Props) {
           aria-current={pane === name ? 'page' : undefined}
           onClick={() => onPane(name)}
           className={cn(
-            'flex h-14 flex-1 flex-col items-center justify-center gap-0.5 text-meta',
+            'flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-meta lowest:h-11 lowest:flex-row lowest:gap-2',
             pane === name ? 'font-semibold text-accent' : 'text-fg-2',
           )}
         >

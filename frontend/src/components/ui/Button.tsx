@@ -8,8 +8,8 @@ const LOOK = {
   danger: 'border border-bad-line bg-bad-soft text-bad hover:brightness-95',
 }
 const SIZE = {
-  small: 'h-7 px-2 text-small pointer-coarse:h-9 reach',
-  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-11',
+  small: 'h-7 px-2 text-small pointer-coarse:h-9 pointer-coarse:min-w-11 reach',
+  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-11 pointer-coarse:min-w-11',
   icon: 'size-8 pointer-coarse:size-11',
   /** As high as a small field beside it. */
   fieldIcon: 'size-7 max-md:size-11 pointer-coarse:size-11',

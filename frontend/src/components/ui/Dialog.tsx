@@ -47,11 +47,11 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
           }}
           onCloseAutoFocus={onCloseAutoFocus}
           className={cn(
-            'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
+            'floating appear fixed inset-x-0 low:top-[3dvh] top-[10%] z-50 mx-auto flex low:max-h-[94dvh] max-h-[80dvh] flex-col rounded-xl',
             WIDTH[size],
           )}
         >
-          <header className="flex items-center gap-2 px-5 pt-4 pb-2">
+          <header className="flex items-center gap-2 px-5 pt-4 low:pt-2 pb-2 low:pb-1">
             <Radix.Title className="min-w-0 flex-1 font-semibold text-[15px]">{title}</Radix.Title>
             <Radix.Close asChild>
               <IconButton label={t('close')} size="smallIcon">

@@ -6,7 +6,7 @@ import { cn } from '@/lib/cn'
 const ON_TOUCH = 'max-md:text-[16px] pointer-coarse:text-[16px]'
 
 const SIZE = {
-  small: 'h-7 text-small max-md:h-10 pointer-coarse:h-10',
+  small: 'h-7 text-small max-md:h-11 pointer-coarse:h-11',
   medium: 'h-8 text-[13px] max-md:h-11 pointer-coarse:h-11',
   large: 'h-9 text-[13px] max-md:h-11 pointer-coarse:h-11',
 }

@@ -65,7 +65,7 @@ function Item({ icon, onSelect, danger, checked, children }: MenuItemProps) {
     onSelect()
   }
   const className = cn(
-    'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] outline-none data-highlighted:bg-sel pointer-coarse:py-2.5',
+    'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] outline-none data-highlighted:bg-sel pointer-coarse:min-h-11',
     danger && 'text-bad',
     checked && 'font-semibold text-accent',
   )

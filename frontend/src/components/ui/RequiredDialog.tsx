@@ -17,7 +17,7 @@ export function RequiredDialog({ title, description, children }: Props) {
         <Radix.Content
           onEscapeKeyDown={prevent}
           onInteractOutside={prevent}
-          className="floating appear fixed inset-0 z-[70] m-auto h-fit w-[min(380px,94vw)] space-y-3 rounded-xl p-5"
+          className="floating appear fixed inset-0 z-[70] scroll m-auto h-fit max-h-[94dvh] w-[min(380px,94vw)] space-y-3 rounded-xl p-5"
         >
           <Radix.Title className="flex items-center gap-2 font-semibold text-[15px]">{title}</Radix.Title>
           <Radix.Description className="text-[13px] text-fg-2">{description}</Radix.Description>

@@ -18,7 +18,7 @@ export function Segmented<T extends string>({ label, value, options, onChange }:
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
           className={cn(
-            'h-7 rounded-md px-2.5 text-small pointer-coarse:h-10',
+            'h-7 rounded-md px-2.5 text-small pointer-coarse:h-11 pointer-coarse:min-w-11',
             option.value === value
               ? 'bg-card font-medium text-fg shadow-sm dark:bg-white/15'
               : 'text-fg-2 hover:text-fg',

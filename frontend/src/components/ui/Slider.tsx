@@ -25,7 +25,7 @@ export function Slider({ label, value, min, max, step, text, mark, disabled = fa
         aria-valuetext={text}
         {...{ value, min, max, step, disabled }}
         onChange={event => onChange(Number(event.target.value))}
-        className="block h-6 w-full cursor-pointer disabled:cursor-default disabled:opacity-50 accent-(--accent) pointer-coarse:h-9"
+        className="block h-6 w-full cursor-pointer disabled:cursor-default disabled:opacity-50 accent-(--accent) pointer-coarse:h-11"
       />
       {mark != null && (
         <span

@@ -22,14 +22,14 @@ export function EmptyState({ onPick, first }: Props) {
       <div className="m-auto w-full max-w-[520px] py-6 text-center">
         <span
           aria-hidden
-          className="mx-auto grid size-12 place-items-center rounded-lg bg-accent font-semibold text-[22px] text-accent-fg shadow-(--shadow)"
+          className="low:hidden mx-auto grid size-12 place-items-center rounded-lg bg-accent font-semibold text-[22px] text-accent-fg shadow-(--shadow)"
         >
           m
         </span>
-        <p className="mt-4 font-semibold text-[20px]">{t('emptyTitle')}</p>
+        <p className="low:mt-0 mt-4 font-semibold text-[20px]">{t('emptyTitle')}</p>
         <p className="mx-auto mt-1 max-w-[40ch] text-fg-2">{t('emptyBody')}</p>
         {first}
-        <ul className="mt-6 space-y-2 text-start">
+        <ul className="low:mt-3 mt-6 space-y-2 text-start">
           {(['starter1', 'starter2', 'starter3'] as const).map(key => (
             <li key={key}>
               <button

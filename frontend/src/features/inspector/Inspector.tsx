@@ -8,6 +8,7 @@ import { TabList, TabPanel, Tabs } from '@/components/ui/Tabs'
 import { open } from '@/features/editor/actions'
 import { EditorPane } from '@/features/editor/EditorPane'
 import { EditorTabs, PANEL } from '@/features/editor/EditorTabs'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { useUi } from '@/stores/ui'
@@ -26,7 +27,7 @@ export default function Inspector({ back }: PanelProps) {
     if (file) void open(file)
   }, [file])
   return (
-    <Pane id="pane-right" aria-label={t('inspector')}>
+    <Pane id="pane-right" aria-label={t('inspector')} className="low:overflow-y-auto">
       {back && (
         <Button size="small" look="ghost" className="mx-2 mt-2 self-start text-rag!" onClick={back.run}>
           <Rows3 size={13} aria-hidden />
@@ -53,7 +54,8 @@ export default function Inspector({ back }: PanelProps) {
       <EditorTabs />
       <div
         id={PANEL}
-        className="flex min-h-0 flex-1 flex-col"
+        // In a low window the pane scrolls, and the text keeps a readable height.
+        className={cn('flex min-h-0 flex-1 flex-col', file && 'low:min-h-[300px] low:shrink-0')}
         {...(file && { role: 'tabpanel', 'aria-label': `${file}` })}
       >
         <EditorPane

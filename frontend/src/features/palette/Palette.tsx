@@ -53,7 +53,7 @@ export default function Palette({ only }: Props) {
             const { key, keyCode } = event
             if (composition.owns({ key, keyCode, nativeEvent: event })) event.preventDefault()
           }}
-          className="floating appear fixed inset-x-0 top-[12%] z-50 mx-auto w-[min(620px,94vw)] overflow-hidden rounded-xl"
+          className="floating appear fixed inset-x-0 low:top-[3dvh] top-[12%] z-50 mx-auto w-[min(620px,94vw)] overflow-hidden rounded-xl"
         >
           <Dialog.Title className="sr-only">{t('palette')}</Dialog.Title>
           <div className="flex items-center gap-2 border-b px-3.5">
@@ -80,7 +80,7 @@ export default function Palette({ only }: Props) {
             id="palette-list"
             role="listbox"
             aria-label={t('palette')}
-            className="scroll max-h-[52vh] p-1.5"
+            className="scroll low:max-h-[calc(94dvh-50px)] max-h-[52vh] p-1.5"
           >
             {items.length === 0 && <p className="p-6 text-center text-fg-3">{t('nothingFound')}</p>}
             {items.map((item, i) => (
@@ -128,7 +128,7 @@ function Row({ item, index, active, heading, onPick, onHover }: RowProps) {
         onClick={onPick}
         onPointerMove={onHover}
         className={cn(
-          'flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1.5 text-[13.5px] pointer-coarse:py-2.5',
+          'flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1.5 text-[13.5px] pointer-coarse:min-h-11',
           active && 'bg-sel',
         )}
       >

@@ -39,7 +39,7 @@ export default function IndexLine({ folder, status, model }: Props) {
           onClick={showMiddle}
           aria-label={name}
           title={name}
-          className="grid size-6 shrink-0 place-items-center rounded-md text-fg-2 hover:bg-hover hover:text-fg pointer-coarse:size-9"
+          className="grid size-6 shrink-0 place-items-center rounded-md text-fg-2 hover:bg-hover hover:text-fg pointer-coarse:size-11"
         >
           <SlidersHorizontal size={13} aria-hidden />
         </Link>

@@ -61,12 +61,14 @@ export function SidebarFooter(props: Props) {
       className={cn('scroll shrink-0 border-t', open ? 'max-h-[50dvh] space-y-2.5 p-3' : 'px-3 py-1.5')}
     >
       {open && <StatusDetails {...props} />}
-      <div className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
+      <div className="flex items-center gap-x-2 px-1 text-fg-3 text-meta pointer-coarse:flex-wrap">
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
-        <span className={cn(open && 'me-auto')}>{t(word)}</span>
-        {open && status && <span className="@max-[260px]:hidden tabular-nums">v{status.version}</span>}
+        <span className={cn('shrink-0', open && 'me-auto')}>{t(word)}</span>
+        {open && status && (
+          <span className="@max-[260px]:hidden min-w-0 truncate tabular-nums">v{status.version}</span>
+        )}
         {!open && <ContextMeterLine size={size} />}
-        <span className="-me-1 flex items-center gap-x-1">
+        <span className="-me-1 flex shrink-0 items-center pointer-fine:gap-x-0.5">
           {open && (
             <>
               <CommandIconButton command="shortcuts" size="smallIcon">

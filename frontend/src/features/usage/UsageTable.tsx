@@ -19,11 +19,11 @@ export function UsageTable({ caption, first, rows, total }: Props) {
         <caption className="pb-1 text-start text-fg-3 text-meta">{caption}</caption>
         <thead className="text-fg-3 text-meta">
           <tr>
-            <th scope="col" className="py-1 pe-3 text-start font-normal">
+            <th scope="col" className="py-1 pe-3 max-[400px]:pe-1.5 text-start font-normal">
               {first}
             </th>
             {heads.map(head => (
-              <th key={head} scope="col" className="py-1 ps-3 text-end font-normal">
+              <th key={head} scope="col" className="py-1 ps-3 max-[400px]:ps-1.5 text-end font-normal">
                 {head}
               </th>
             ))}
@@ -48,11 +48,14 @@ function Line({ name, row: { works, usage } }: { name: string; row: UsageOf }) {
   const cells = [works, usage.input_tokens, usage.cached_tokens ?? 0, usage.output_tokens]
   return (
     <tr className="border-t">
-      <th scope="row" className="py-1 pe-3 text-start font-[inherit] [overflow-wrap:anywhere]">
+      <th
+        scope="row"
+        className="py-1 pe-3 max-[400px]:pe-1.5 text-start font-[inherit] [overflow-wrap:anywhere]"
+      >
         {name}
       </th>
       {cells.map((value, i) => (
-        <td key={i} className="py-1 ps-3 text-end">
+        <td key={i} className="py-1 ps-3 max-[400px]:ps-1.5 text-end">
           {count(value)}
         </td>
       ))}
