@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, composer, say, settled, shot } from './harness.mjs'
+import { MORE, openConversation, prepare, SURFACES, still } from './surfaces.mjs'
 
 const test = withMiniclaw({
+  prepare,
   replies: [
     { match: 'where', repeat: true, steps: [{ text: 'It is in memory/MEMORY.md:1.' }, { finish: 'stop' }] },
   ],
@@ -126,3 +128,72 @@ for (const [size, viewport] of Object.entries({
     await status(page).getByRole('button', { name: 'Settings' }).click()
     await page.getByRole('dialog', { name: 'Settings' }).waitFor()
   })
+
+test('a large screen gives the panes beside the chat more room, and keeps its lines short', async ({
+  open,
+}) => {
+  const page = await open({ viewport: { width: 2560, height: 1440 } })
+  await page.locator('#pane-right').waitFor()
+  const widthOf = async selector => (await page.locator(selector).boundingBox()).width
+  assert.ok((await widthOf('#pane-right')) >= 560)
+  assert.ok((await widthOf('#pane-left')) >= 300)
+  assert.ok((await widthOf('form:has([data-composer])')) <= 784)
+})
+
+/** What of the open dialog is outside the window, or cannot be scrolled into its view. */
+const outOfReach = page =>
+  page.evaluate(() => {
+    const found = []
+    for (const button of document.querySelectorAll('[role=dialog] :is(button, input, a[href], summary)')) {
+      if (!button.checkVisibility({ visibilityProperty: true }) || button.closest('.sr-only')) continue
+      button.scrollIntoView({ block: 'center' })
+      const { left, right, top, bottom } = button.getBoundingClientRect()
+      if (right - left < 2) continue
+      const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2)
+      const reached =
+        hit && (button.contains(hit) || hit.contains(button) || button.closest('label')?.contains(hit))
+      const inside = left >= 0 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5
+      if (!inside || (!reached && !button.disabled))
+        found.push(
+          `${button.getAttribute('aria-label') ?? button.textContent}: ${[left, top, right, bottom].map(Math.round)}`,
+        )
+    }
+    return found
+  })
+
+for (const [size, viewport] of Object.entries({
+  'a small phone': { width: 320, height: 568 },
+  'a phone held sideways': { width: 568, height: 320 },
+  'a window at 200 %': { width: 640, height: 400 },
+}))
+  test(`everything in the dialogs is reachable in ${size}`, async ({ open }) => {
+    const found = []
+    const page = await openConversation(open, { viewport })
+    for (const [name, show] of Object.entries({ ...SURFACES, ...MORE })) {
+      const close = await show(page)
+      await still(page)
+      found.push(...(await outOfReach(page)).map(line => `${name}: ${line}`))
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      if (wide > 0) found.push(`${name}: the page is ${wide} px too wide`)
+      await close()
+    }
+    assert.deepEqual(found, [])
+  })
+
+test('the composer is usable above an on-screen keyboard', async ({ open }) => {
+  const page = await open({ viewport: { width: 320, height: 568 }, hasTouch: true, isMobile: true })
+  await composer(page).tap()
+  // What is left above the keyboard: the page is told to resize for it.
+  await page.setViewportSize({ width: 320, height: 290 })
+  const bar = page.locator('nav').last()
+  await bar.waitFor({ state: 'hidden' })
+  await composer(page).fill('One\n'.repeat(20))
+  const [field, send] = [
+    await composer(page).boundingBox(),
+    await page.getByRole('button', { name: 'Send' }).boundingBox(),
+  ]
+  assert.ok(field.y >= 44, `the field begins at ${field.y}`)
+  assert.ok(send.y + send.height <= 290, `the button ends at ${send.y + send.height}`)
+  await page.getByRole('button', { name: 'Send' }).tap()
+  await answers(page).getByText('All right.').waitFor()
+})

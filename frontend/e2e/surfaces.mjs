@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ask as askApproval, fakeApprovals } from './fake-approvals.mjs'
 import { catchStream } from './fake-retrieval.mjs'
-import { answers, settled } from './harness.mjs'
+import { answers, ask, settled, until } from './harness.mjs'
 
 const ANSWER = `## Found
 
@@ -43,8 +43,23 @@ const CONVERSATION = JSON.stringify({
   })),
 })
 
-/** Puts the conversation into the home that the surfaces show. */
-export const prepare = app => writeFile(join(app.home, 'sessions/long.json'), CONVERSATION)
+/** Puts the conversation that the surfaces show into the home, and uses some tokens. */
+export async function prepare(app) {
+  await writeFile(join(app.home, 'sessions/long.json'), CONVERSATION)
+  const post = (path, body) =>
+    ask(app, path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const { id } = await post('/api/sessions', {})
+  await post(`/api/sessions/${id}/messages`, { message: 'hello' })
+  await until(
+    () => ask(app, '/api/usage'),
+    usage => JSON.stringify(usage).includes('"mock"'),
+    'the usage',
+  )
+}
 
 const narrow = page => page.viewportSize().width < 768
 /** Shows one of the three panes of a narrow screen. */

@@ -7,8 +7,10 @@ import { FileRef } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
-export const LEFT = { min: 200, max: 420, start: 268 } as const
-export const RIGHT = { min: 300, max: 720, start: 400 } as const
+/** A large screen has room for wider panes beside the chat, whose lines stay as long as is good to read. */
+const LARGE = innerWidth >= 1920
+export const LEFT = { min: 200, max: 420, start: LARGE ? 320 : 268 } as const
+export const RIGHT = { min: 300, max: 720, start: LARGE ? 600 : 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */
 export const CHUNKS = { min: 300, max: 900, start: 520 } as const
 

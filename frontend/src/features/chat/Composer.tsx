@@ -102,7 +102,7 @@ export function Composer(props: Props) {
           onKeyDown={onKeyDown}
           onPaste={event => attaching.onPaste(event.clipboardData) && event.preventDefault()}
           {...composition.handlers}
-          className="scroll block w-full resize-none bg-transparent px-2 py-1.5 text-(length:--reading) outline-none max-md:text-[16px] pointer-coarse:min-h-11 pointer-coarse:py-2 pointer-coarse:text-[16px]"
+          className="scroll block max-h-[38dvh] w-full resize-none bg-transparent px-2 py-1.5 text-(length:--reading) outline-none max-md:text-[16px] pointer-coarse:min-h-11 pointer-coarse:py-2 pointer-coarse:text-[16px]"
         />
         <div className="flex items-end gap-1.5 pt-1">
           <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5">

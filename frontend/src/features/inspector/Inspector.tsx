@@ -24,7 +24,10 @@ export default function Inspector({ back }: PanelProps) {
   const current = useBuffers(s => (file ? s.files[`${file}`] : undefined))
   const shown = TABS.find(({ id }) => id === chosen) ?? TABS[0]
   useEffect(() => {
-    if (file) void open(file)
+    if (!file) return
+    void open(file)
+    // In a low window, the list of files may fill the pane.
+    document.getElementById(PANEL)?.scrollIntoView({ block: 'nearest' })
   }, [file])
   return (
     <Pane id="pane-right" aria-label={t('inspector')} className="low:overflow-y-auto">

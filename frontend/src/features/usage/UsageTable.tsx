@@ -50,7 +50,7 @@ function Line({ name, row: { works, usage } }: { name: string; row: UsageOf }) {
     <tr className="border-t">
       <th
         scope="row"
-        className="py-1 pe-3 max-[400px]:pe-1.5 text-start font-[inherit] [overflow-wrap:anywhere]"
+        className="py-1 pe-3 max-[400px]:pe-1.5 text-start font-[inherit] min-w-12 [overflow-wrap:anywhere]"
       >
         {name}
       </th>
