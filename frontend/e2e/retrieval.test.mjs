@@ -176,3 +176,34 @@ test('passages without an explanation show without one', async ({ app, open }) =
   await card(page).locator('a.passage').first().waitFor()
   assert.equal(await card(page).getByText('Details', { exact: true }).count(), 0)
 })
+
+test('a search without a hit shows what came near', async ({ app, open }) => {
+  const { hits, near_misses, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const missed = hits.map(hit => ({ hit, behind: 0.1, reason: 'both_weaker', detail: 'It is weaker.' }))
+  const page = await withFrames(open, [
+    { type: 'retrieval', query: QUESTION, results: [], search: { ...search, hits: [], near_misses: missed } },
+  ])
+  await answers(page).getByText(`No passage retrieved, ${missed.length} near misses`).last().click()
+  const link = card(page)
+    .getByRole('link', { name: new RegExp(hits[0].source) })
+    .first()
+  await link.waitFor()
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'retrieval-none')
+  await link.click()
+  await page.locator('#pane-right .cm-content').waitFor()
+
+  const weak = hits.map(({ how: { vector_weight }, ...hit }) => ({ ...hit, how: { vector_weight } }))
+  const session_id = new URL(page.url()).pathname.split('/').pop()
+  const frames = [
+    { type: 'user_message', work_id: 'w2', content: QUESTION, message_id: 'm2' },
+    { type: 'retrieval', query: QUESTION, results: weak, search: { ...search, hits: [], near_misses } },
+  ]
+  for (const frame of frames) await emit(page, { type: 'frame', session_id, frame })
+  await answers(page).getByText(`No good match, ${weak.length} weak matches retrieved`).last().click()
+  await card(page)
+    .getByRole('link', { name: new RegExp(hits[0].source) })
+    .first()
+    .waitFor()
+  await shot(page, 'retrieval-weak')
+})

@@ -31,7 +31,8 @@ describe('the card of passages', () => {
     )
     expect(container.querySelector('details')?.open).toBe(false)
     unmount()
-    const none = render(<RetrievalCard id="none" query="x" hits={[]} search={{ ...note, hits: [] }} />)
+    const nothing = { ...note, near_misses: [], hits: [] }
+    const none = render(<RetrievalCard id="none" query="x" hits={[]} search={nothing} />)
     expect(none.container.innerHTML).toBe('')
   })
 
@@ -45,6 +46,26 @@ describe('the card of passages', () => {
     expect(screen.queryByRole('link', { name: /far\.md/ })).toBeNull()
     await userEvent.click(screen.getByText('1 weak match'))
     expect(screen.getByRole('link', { name: /far\.md/ })).toBeTruthy()
+  })
+
+  it('shows what came near if nothing was found', async () => {
+    const { hits: _, ...note } = search()
+    const n = note.near_misses.length
+    expect(n).toBeGreaterThan(0)
+    render(<RetrievalCard id="near" query={note.query} hits={[]} search={{ ...note, hits: [] }} />)
+    await userEvent.click(screen.getByText(`No passage retrieved, ${n} near ${n === 1 ? 'miss' : 'misses'}`))
+    const source = note.near_misses[0]?.hit.source ?? ''
+    expect(await screen.findByRole('link', { name: new RegExp(source) })).toBeTruthy()
+  })
+
+  it('says that all matches are weak, and does not fold them', async () => {
+    const { hits: _, ...note } = search()
+    const weak = hit('knowledge/far.md', [1, 2], how(9, null, 0.2))
+    render(<RetrievalCard id="all weak" query={note.query} hits={[weak]} search={{ ...note, hits: [] }} />)
+    await userEvent.click(screen.getByText('No good match, 1 weak match retrieved'))
+    expect(await screen.findByRole('link', { name: /far\.md/ })).toBeTruthy()
+    await userEvent.click(screen.getByText('1 weak match'))
+    expect(screen.queryByRole('link', { name: /far\.md/ })).toBeNull()
   })
 
   it('a match is weak only without a word and far in meaning', () => {

@@ -6,6 +6,7 @@ import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { QueryError } from '@/components/ui/QueryError'
 import { Pending, Skeleton } from '@/components/ui/Skeleton'
+import { isWeak } from '@/features/retrieval/weak'
 import { useT } from '@/lib/i18n'
 import { isSearchFolder } from '@/lib/roots'
 import { useFold } from '@/stores/folds'
@@ -20,11 +21,17 @@ interface Props {
   search: Search
 }
 
-/** The passages that were added to a question before the answer. */
+/** The passages that were added to a question before the answer, or what came near. */
 export function RetrievalCard({ id, query, hits, search }: Props) {
+  const t = useT()
   const [open, setOpen] = useFold(id, false)
+  const n = hits.length
+  const near = search.near_misses.length
+  if (n === 0 && near === 0) return null
+  const weak = hits.every(({ how }) => isWeak(how))
+  const words = n === 0 ? t('retrievedNone', { n: near }) : t(weak ? 'retrievedWeak' : 'retrieved', { n })
   return (
-    <Card hits={hits.length} open={open} onToggle={setOpen}>
+    <Card words={words} open={open} onToggle={setOpen}>
       <Passages id={id} query={query} hits={hits} search={search} />
     </Card>
   )
@@ -42,8 +49,9 @@ export function RetrievedCard({ id, sessionId, workId, hits }: KeptProps) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:kept`, false)
   const kept = useRetrieved(sessionId, workId, open)
+  if (hits === 0) return null
   return (
-    <Card hits={hits} open={open} onToggle={setOpen}>
+    <Card words={t('retrieved', { n: hits })} open={open} onToggle={setOpen}>
       {kept.data ? (
         <Passages id={id} query={kept.data.query} hits={kept.data.hits} search={kept.data} />
       ) : kept.error ? (
@@ -70,15 +78,14 @@ function Passages({ id, query, hits, search }: Props) {
 }
 
 interface CardProps {
-  hits: number
+  /** What the search found, in a few words. */
+  words: string
   open: boolean
   onToggle: (open: boolean) => void
   children: ReactNode
 }
 
-function Card({ hits, open, onToggle, children }: CardProps) {
-  const t = useT()
-  if (hits === 0) return null
+function Card({ words, open, onToggle, children }: CardProps) {
   return (
     <Disclosure
       open={open}
@@ -88,7 +95,7 @@ function Card({ hits, open, onToggle, children }: CardProps) {
       summary={
         <>
           <BookOpen size={14} aria-hidden />
-          <span className="me-auto">{t('retrieved', { n: hits })}</span>
+          <span className="me-auto">{words}</span>
         </>
       }
     >

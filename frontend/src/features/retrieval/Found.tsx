@@ -27,11 +27,13 @@ interface Props {
 /** The hits and near misses of a search in a conversation, with a link to the playground. */
 export default function Found({ id, query, folder, hits, weights, misses, took }: Props) {
   const t = useT()
+  const good = hits.filter(({ how }) => !isWeak(how))
+  const weak = hits.filter(({ how }) => isWeak(how))
   return (
     <>
-      <Hits id={id} hits={hits.filter(({ how }) => !isWeak(how))} weights={weights} />
-      <WeakHits id={`${id}:weak`} hits={hits.filter(({ how }) => isWeak(how))} weights={weights} />
-      <NearMisses id={id} misses={misses} />
+      <Hits id={id} hits={good} weights={weights} />
+      <WeakHits id={`${id}:weak`} hits={weak} weights={weights} alone={good.length === 0} />
+      <NearMisses id={id} misses={misses} alone={hits.length === 0} />
       <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
         <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
         {folder && (
@@ -61,10 +63,10 @@ function Hits({ id, hits, weights }: HitsProps) {
   )
 }
 
-/** Passages that were handed on, but hardly answer the question. */
-function WeakHits(props: HitsProps) {
+/** Passages that were handed on, but hardly answer the question. Folded unless there is nothing better. */
+function WeakHits({ alone, ...props }: HitsProps & { alone: boolean }) {
   const t = useT()
-  const [open, setOpen] = useFold(props.id, false)
+  const [open, setOpen] = useFold(props.id, alone)
   const n = props.hits.length
   if (n === 0) return null
   return (

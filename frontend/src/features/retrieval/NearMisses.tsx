@@ -8,10 +8,17 @@ import { missWords, placeText, points } from './words'
 
 export type Miss = Omit<NearMiss, 'hit'> & { hit: Place }
 
-/** Passages that were nearly handed on, each with the reason why they were not. */
-export function NearMisses({ id, misses }: { id: string; misses: Miss[] }) {
+interface Props {
+  id: string
+  misses: Miss[]
+  /** The search has no hits. */
+  alone: boolean
+}
+
+/** Passages that were nearly handed on, each with the reason why they were not. Folded unless there are no hits. */
+export function NearMisses({ id, misses, alone }: Props) {
   const t = useT()
-  const [open, setOpen] = useFold(`${id}:misses`, false)
+  const [open, setOpen] = useFold(`${id}:misses`, alone)
   if (misses.length === 0) return null
   return (
     <Disclosure

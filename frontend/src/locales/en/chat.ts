@@ -56,6 +56,8 @@ export const chat = {
   input: 'Input',
   output: 'Output',
   retrieved: '{n} {n|passage|passages} retrieved',
+  retrievedWeak: 'No good match, {n} weak {n|match|matches} retrieved',
+  retrievedNone: 'No passage retrieved, {n} near {n|miss|misses}',
   lines: 'lines {a}–{b}',
   line: 'line {a}',
   score: 'Score {n}',

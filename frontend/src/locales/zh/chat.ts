@@ -57,6 +57,8 @@ export const chat: Record<keyof typeof en, string> = {
   input: '参数',
   output: '输出',
   retrieved: '检索到 {n} 个片段',
+  retrievedWeak: '没有理想的匹配，检索到 {n} 个弱匹配',
+  retrievedNone: '未检索到片段，{n} 个片段接近入选',
   lines: '第 {a}–{b} 行',
   line: '第 {a} 行',
   score: '得分 {n}',
