@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { faults, withMiniclaw } from './fixtures.mjs'
 import { answers, composer, MOBILE, say, settled, shot, until } from './harness.mjs'
+import { pdfOf } from './pdf.mjs'
 
 const test = withMiniclaw()
 
@@ -77,12 +78,12 @@ test('the conversation accepts dropped files, and a file needs no text', async (
   const page = await open({ ...STILL, theme: 'dark' })
   const files = [{ name: 'dropped.md', content: '# Plan\n', mime: 'text/markdown' }]
   await bring(page, 'dragenter', files)
-  await page.getByText('Drop text files or images to attach').waitFor()
+  await page.getByText('Drop text, PDF, Office files or images to attach').waitFor()
   await shot(page, 'attach-drop-dark')
   await accessible(page)
   await bring(page, 'drop', files)
   await attached(page).getByText('dropped.md').waitFor()
-  await page.getByText('Drop text files or images to attach').waitFor({ state: 'detached' })
+  await page.getByText('Drop text, PDF, Office files or images to attach').waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await sent(page).getByText('dropped.md').waitFor()
   await answers(page).getByText('All right.').waitFor()
@@ -140,12 +141,12 @@ test('a file that is not a text is refused with advice, and a large text is offe
 }) => {
   const page = await open(STILL)
   await choose(page, {
-    name: 'report.pdf',
-    mimeType: 'application/pdf',
+    name: 'report.exe',
+    mimeType: 'application/octet-stream',
     buffer: Buffer.from([0x25, 0x50, 0xff, 0x00]),
   })
   await page
-    .getByText(/report\.pdf: Unsupported file type\. To search a PDF .* knowledge\//)
+    .getByText(/report\.exe: Unsupported file type\. Attach text, PDF/)
     .first()
     .waitFor()
   await shot(page, 'attach-refused')
@@ -153,6 +154,31 @@ test('a file that is not a text is refused with advice, and a large text is offe
   await page.getByRole('button', { name: 'Add to Knowledge' }).click()
   await page.getByText('knowledge/large.txt').first().waitFor()
   assert.equal(await attached(page).count(), 0)
+})
+
+test('the text of a PDF is attached, and a damaged one says so', async ({ app, open }) => {
+  const page = await open(STILL)
+  const pdf = (name, buffer) => ({ name, mimeType: 'application/pdf', buffer })
+  await choose(page, pdf('birds.pdf', Buffer.from(pdfOf(['Linnets sing at dawn.']), 'latin1')))
+  await attached(page)
+    .getByRole('button', { name: /^birds\.pdf/ })
+    .waitFor()
+  await page
+    .getByText(/The text of birds\.pdf is sent with your message/)
+    .first()
+    .waitFor()
+  await shot(page, 'attach-pdf')
+  await accessible(page)
+  await choose(page, pdf('torn.pdf', Buffer.from('%PDF-1.4')))
+  await page
+    .getByText(/torn\.pdf/)
+    .first()
+    .waitFor()
+  assert.equal(await attached(page).getByRole('listitem').count(), 1)
+  await say(page, 'Which birds?')
+  await answers(page).getByText('All right.').waitFor()
+  const asked = (await app.requests()).filter(body => body.tools).at(-1)
+  assert.match(JSON.stringify(asked), /birds\.pdf.*Linnets sing at dawn/)
 })
 
 test('each conversation has its own attachments, on a small screen too', async ({ app, open }) => {

@@ -75,6 +75,8 @@ pub enum NotAttached {
         "{0}: unsupported file type, only text can be attached; add documents to knowledge/, where they are searched"
     )]
     NotText(String),
+    #[error("{name}: {why}")]
+    NotReadable { name: String, why: String },
     #[error("{0}: unsupported image; it must be a complete PNG, JPEG, WebP or GIF, sent as base64")]
     NotPicture(String),
     #[error(

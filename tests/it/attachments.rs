@@ -1,8 +1,11 @@
 //! Files sent with a message: kept unchanged, delimited for the model, and never part of the prompt's own structure.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::approvals::run;
+use crate::corpus::{pdf_of, samples};
 use crate::http::open;
 use crate::script::{always, calls, says, script};
 use crate::world::{Server, World};
@@ -124,6 +127,40 @@ async fn attachment_tokens_are_counted_before_sending() {
     assert!(counted["tokens"].as_u64().unwrap() > 3, "the block around it counts, too: {counted}");
     let binary = server.post(path, json!({"name": "a.pdf", "content": "%PDF\u{0}"})).await;
     assert_eq!(binary.refused(), (422, "not_text".to_owned()));
+}
+
+#[tokio::test]
+async fn a_documents_text_is_attached() {
+    let world = World::new(script([always(says(["Linnets."]))])).await;
+    let server = world.serve().await;
+    let base64 = |bytes: &[u8]| STANDARD.encode(bytes);
+    let pdf = json!({"name": "birds.pdf", "encoding": "document", "content": base64(&pdf_of(&["Linnets sing."]))});
+    let counted = server.post("/api/tokens/attachment", pdf.clone()).await.ok();
+    assert!(counted["text"].as_str().unwrap().contains("Linnets sing."), "{counted}");
+    assert_eq!((&counted["name"], &counted["extension"]), (&json!("birds.pdf"), &json!("pdf")));
+    assert_eq!(counted["bytes"], counted["text"].as_str().unwrap().len());
+
+    let answer = say(&server, "Which birds?", json!([pdf])).await;
+    assert_eq!(answer["messages"][0]["attachments"][0]["content"], counted["text"]);
+    let [question] = questions(&world).try_into().unwrap();
+    assert!(
+        question.starts_with("<attachment name=\"birds.pdf\">") && question.contains("Linnets sing."),
+        "{question}"
+    );
+
+    for (name, content, code) in [
+        ("a.pdf", base64(b"no document"), "not_readable"),
+        ("a.pdf", "no base64!".to_owned(), "not_readable"),
+        ("a.exe", base64(b"MZ"), "not_text"),
+    ] {
+        let refused = server
+            .post("/api/tokens/attachment", json!({"name": name, "encoding": "document", "content": content}))
+            .await;
+        assert_eq!(refused.refused(), (422, code.to_owned()), "{name}");
+    }
+    let hostile = samples().into_iter().find(|sample| sample.name == "form-in-itself.pdf").unwrap();
+    let sent = json!({"name": "x.pdf", "encoding": "document", "content": base64(&hostile.bytes)});
+    assert_eq!(server.post("/api/tokens/attachment", sent).await.refused(), (422, "not_readable".to_owned()));
 }
 
 #[tokio::test]

@@ -1473,15 +1473,16 @@ export interface components {
              */
             put_away: string[];
         };
-        /** @description A text file or a picture that is sent with a message. */
+        /** @description A text file, a document or a picture that is sent with a message. */
         Attached: {
             /** @description The file's name. Only the last segment of a path is used; invisible characters are removed. */
             name: string;
             /** @description The extension, for a text file. If absent, that of the name. */
             extension?: string | null;
             /**
-             * @description The content, in the form that `encoding` names. Limits: 256 KiB for a text; 1.5 MiB and 8192 pixels a side for a
-             *     picture; for all files of one message, 10 files, 1 MiB of text and 6 MiB of pictures.
+             * @description The content, in the form that `encoding` names. Limits: 256 KiB for a text; 10 MiB for a document, and 256 KiB for
+             *     its text; 1.5 MiB and 8192 pixels a side for a picture; for all files of one message, 10 files, 1 MiB of text and
+             *     6 MiB of pictures.
              */
             content: string;
             encoding?: components["schemas"]["Encoding"];
@@ -1505,6 +1506,8 @@ export interface components {
             bytes: number;
             /** @description Tokens in the request, including the file's name and delimiters. For a picture, an estimate from its dimensions. */
             tokens: number;
+            /** @description The text of a document, which is what the message will contain; absent for other files. */
+            text?: string | null;
         };
         /**
          * @description What happens when a conversation nearly fills the context window.
@@ -1732,7 +1735,7 @@ export interface components {
          * @description How `content` holds a file.
          * @enum {string}
          */
-        Encoding: "text" | "base64" | "kept";
+        Encoding: "text" | "base64" | "document" | "kept";
         /** @description The body of every error response. */
         ErrorBody: {
             /** @description A stable code for programs, e.g. `not_found`. */

@@ -31,8 +31,8 @@ beforeEach(() => {
 it('only texts are accepted, and refused files say what to do', async () => {
   expect(await reason(file('a.py', 'x = 1'))).toBe('x = 1')
   expect(await reason(file('a.svg', '<svg/>', 'image/svg+xml'))).toBe('<svg/>')
-  expect(await reason(file('a.pdf', new Uint8Array([0x25, 0xff, 0xfe])))).toEqual([
-    expect.stringContaining('knowledge/'),
+  expect(await reason(file('a.exe', new Uint8Array([0x25, 0xff, 0xfe])))).toEqual([
+    expect.stringContaining('Unsupported file type'),
     false,
   ])
   expect(await reason(file('a.bin', 'a\0b'))).toEqual([
@@ -165,4 +165,21 @@ it('a picture that the browser cannot decode is named with advice', async () => 
   expect(names()).toEqual([])
   expect(useToasts.getState().list[0]?.text).toContain('a.tiff: Can’t read this image')
   vi.unstubAllGlobals()
+})
+
+it('the text of a document is attached, and said to be only that', async () => {
+  vi.spyOn(api, 'countAttachment').mockImplementation(async ({ name, content, encoding }) => ({
+    ...{ name, extension: 'pdf', tokens: 3, bytes: 13 },
+    ...(encoding === 'document' && { text: `of ${atob(content)}` }),
+  }))
+  await attach('s', [file('birds.pdf', '%PDF', 'application/pdf')])
+  expect(draftFiles('s')).toMatchObject([{ name: 'birds.pdf', content: 'of %PDF' }])
+  expect(useToasts.getState().list.at(-1)?.text).toContain('The text of birds.pdf')
+})
+
+it('a document that has no text names the reason, and is not attached', async () => {
+  vi.spyOn(api, 'countAttachment').mockRejectedValue(new Error('birds.pdf: Password-protected.'))
+  await attach('s', [file('birds.pdf', '%PDF', 'application/pdf')])
+  expect(names()).toEqual([])
+  expect(useToasts.getState().list.at(-1)?.text).toContain('Password-protected.')
 })

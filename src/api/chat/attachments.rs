@@ -17,10 +17,15 @@ use crate::domain::attachment::{MOST_FILES, NotAttached, checked_together};
 use crate::domain::picture::head;
 use crate::domain::{Attachment, NewPicture, SessionId, UserPrompt};
 use crate::engine::blocking;
+use crate::extraction::Extractor;
+use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::store::{StoreError, picture_hash};
 
 /// Maximum length of a message's text, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
+
+/// Maximum bytes of a document, as of any file that is read.
+const MAX_DOCUMENT: usize = 10 << 20;
 
 /// How `content` holds a file.
 #[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
@@ -31,19 +36,22 @@ pub enum Encoding {
     Text,
     /// The bytes of a picture (PNG, JPEG, WebP or GIF) in base64.
     Base64,
+    /// The bytes of a PDF, Word, OpenDocument, PowerPoint or HTML document in base64. The attachment is its text.
+    Document,
     /// The SHA-256, in hexadecimal, of a picture that this session already has.
     Kept,
 }
 
-/// A text file or a picture that is sent with a message.
+/// A text file, a document or a picture that is sent with a message.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Attached {
     /// The file's name. Only the last segment of a path is used; invisible characters are removed.
     name: String,
     /// The extension, for a text file. If absent, that of the name.
     extension: Option<String>,
-    /// The content, in the form that `encoding` names. Limits: 256 KiB for a text; 1.5 MiB and 8192 pixels a side for a
-    /// picture; for all files of one message, 10 files, 1 MiB of text and 6 MiB of pictures.
+    /// The content, in the form that `encoding` names. Limits: 256 KiB for a text; 10 MiB for a document, and 256 KiB for
+    /// its text; 1.5 MiB and 8192 pixels a side for a picture; for all files of one message, 10 files, 1 MiB of text and
+    /// 6 MiB of pictures.
     content: String,
     #[serde(default)]
     encoding: Encoding,
@@ -58,6 +66,9 @@ pub struct AttachmentTokens {
     bytes: usize,
     /// Tokens in the request, including the file's name and delimiters. For a picture, an estimate from its dimensions.
     tokens: usize,
+    /// The text of a document, which is what the message will contain; absent for other files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 /// Returns the token count of a file if it were attached to a message, or why it cannot be attached.
@@ -71,9 +82,10 @@ pub async fn attachment_tokens(
 ) -> Result<Json<AttachmentTokens>, ApiError> {
     let Json(file) = request?;
     let tenant = caller.tenant().clone();
+    let is_document = matches!(file.encoding, Encoding::Document);
     let counted = blocking(move || {
         // Without a session there is no stored picture to refer to.
-        let (attachment, picture) = match taken(file, &|_| None) {
+        let (attachment, picture) = match taken(file, &tenant.runtime.extractor, &|_| None) {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -81,7 +93,8 @@ pub async fn attachment_tokens(
             (Some(picture), Some(new)) => (picture.tokens(), new.bytes.len()),
             _ => (tenant.runtime.tokens.count(&attachment.block()), attachment.content.len()),
         };
-        Ok(Ok(AttachmentTokens { name: attachment.name, extension: attachment.extension, bytes, tokens }))
+        let Attachment { name, extension, content, .. } = attachment;
+        Ok(Ok(AttachmentTokens { name, extension, bytes, tokens, text: is_document.then_some(content) }))
     });
     Ok(Json(counted.await??))
 }
@@ -106,9 +119,10 @@ pub(in crate::api) async fn prompt(
         return Err(NotAttached::TooMany(files.len()).into());
     }
     let session_files = caller.tenant().home.session_files(session);
+    let extractor = caller.tenant().runtime.extractor.clone();
     let all = blocking(move || {
         let kept = |hash: &str| session_files.picture(hash);
-        Ok(files.into_iter().map(|file| taken(file, &kept)).collect::<Result<Vec<_>, _>>())
+        Ok(files.into_iter().map(|file| taken(file, &extractor, &kept)).collect::<Result<Vec<_>, _>>())
     });
     let (attachments, pictures): (Vec<_>, Vec<_>) =
         all.await??.into_iter().map(|(attachment, picture)| (Arc::new(attachment), picture)).unzip();
@@ -119,11 +133,16 @@ pub(in crate::api) async fn prompt(
 /// Returns the attachment as it will be stored with the message, and the bytes of a picture.
 fn taken(
     file: Attached,
+    extractor: &Extractor,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,
 ) -> Result<(Attachment, Option<NewPicture>), NotAttached> {
     let bytes = match file.encoding {
         Encoding::Text => {
             return Attachment::new(&file.name, file.extension.as_deref(), file.content).map(|text| (text, None));
+        }
+        Encoding::Document => {
+            let text = text_of(&file, extractor)?;
+            return Attachment::new(&file.name, file.extension.as_deref(), text).map(|text| (text, None));
         }
         // Invalid base64 becomes empty bytes, which are rejected as not a picture.
         Encoding::Base64 => STANDARD.decode(file.content.trim()).unwrap_or_default(),
@@ -131,6 +150,16 @@ fn taken(
     };
     let new = NewPicture { hash: picture_hash(&bytes), bytes: bytes.into() };
     Ok((Attachment::of_picture(&file.name, &new)?, Some(new)))
+}
+
+/// Returns the text of a document. A hostile one can only harm the confined process that reads it.
+fn text_of(file: &Attached, extractor: &Extractor) -> Result<String, NotAttached> {
+    let kind = DocumentKind::of_name(&file.name).ok_or_else(|| NotAttached::NotText(file.name.clone()))?;
+    let bytes = STANDARD.decode(file.content.trim()).map_err(|_| Unreadable::Damaged);
+    let text = bytes.and_then(|bytes| {
+        if bytes.len() > MAX_DOCUMENT { Err(Unreadable::FileLimit) } else { extractor.read(kind, bytes) }
+    });
+    text.map_err(|why| NotAttached::NotReadable { name: file.name.clone(), why: why.to_string() })
 }
 
 /// Returns a picture of a session, as it was sent.
@@ -165,6 +194,7 @@ impl From<NotAttached> for ApiError {
             | NotAttached::PicturesTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "attachment_too_large"),
             NotAttached::NotPicture(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_picture"),
             NotAttached::NotKept(_) => (StatusCode::UNPROCESSABLE_ENTITY, "picture_gone"),
+            NotAttached::NotReadable { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "not_readable"),
             NotAttached::NotText(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_text"),
         };
         Self::new(status, code, error.to_string())

@@ -45,7 +45,7 @@ pub struct Document {
 impl Document {
     /// Creates the document of a text file, with the format of its file name extension.
     pub fn of(path: &RelPath, text: impl Into<String>) -> Self {
-        let format = match ending(path).as_str() {
+        let format = match ending(path.file_name()).as_str() {
             "md" | "markdown" | "mdx" => Format::Markdown,
             _ => Format::Plain,
         };
@@ -137,7 +137,12 @@ impl DocumentKind {
 
     /// Returns the kind by the file name extension, or `None` for files that are read as text.
     pub fn of(path: &RelPath) -> Option<Self> {
-        match ending(path).as_str() {
+        Self::of_name(path.file_name())
+    }
+
+    /// Returns the kind of a file with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        match ending(name).as_str() {
             "pdf" => Some(Self::Pdf),
             "html" | "htm" | "xhtml" => Some(Self::Html),
             "docx" | "docm" => Some(Self::Docx),
@@ -177,8 +182,8 @@ fn text_of(bytes: Vec<u8>) -> Result<String, Unreadable> {
     if text.contains('\0') { Err(Unreadable::ZeroBytes) } else { Ok(text) }
 }
 
-fn ending(path: &RelPath) -> String {
-    path.file_name().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
+fn ending(name: &str) -> String {
+    name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
 }
 
 #[cfg(test)]

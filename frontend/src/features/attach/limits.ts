@@ -5,6 +5,7 @@ export const MOST_FILES = 10
 export const MOST_BYTES = 256 * 1024
 export const MOST_TOGETHER = 1024 * 1024
 export const MOST_PICTURES = 6 * 1024 * 1024
+export const MOST_DOCUMENT = 10 * 1024 * 1024
 
 /** Characters and lines from which a pasted text is easier to handle as a file. */
 const LONG = 8000

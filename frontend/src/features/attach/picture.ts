@@ -65,7 +65,7 @@ async function drawn(bitmap: ImageBitmap, photo: boolean): Promise<Shrunk | null
   return null
 }
 
-const base64Of = (blob: Blob): Promise<string> =>
+export const base64Of = (blob: Blob): Promise<string> =>
   new Promise((done, failed) => {
     const reader = new FileReader()
     reader.onload = () => done(String(reader.result).replace(/^[^,]*,/, ''))

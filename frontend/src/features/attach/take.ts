@@ -1,17 +1,26 @@
 /**
- * Reads files into a message: texts and pictures within the limits. A file that is refused reports why and what to
- * do.
+ * Reads files into a message: texts, the text of documents, and pictures within the limits. A file that is refused
+ * reports why and what to do.
  */
 import * as api from '@/api/endpoints'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
+import { reasonOf } from '@/lib/reason'
 import { DEFAULT_SEARCH_FOLDER } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type DraftFile, draftFiles, setDraftFiles } from '@/stores/attachments'
 import { toast } from '@/stores/toasts'
 import type { Picture } from '@/thread/model'
-import { MOST_BYTES, MOST_FILES, MOST_PICTURES, MOST_TOGETHER, pictureBytes, textBytes } from './limits'
-import { MOST_SOURCE, shrink } from './picture'
+import {
+  MOST_BYTES,
+  MOST_DOCUMENT,
+  MOST_FILES,
+  MOST_PICTURES,
+  MOST_TOGETHER,
+  pictureBytes,
+  textBytes,
+} from './limits'
+import { base64Of, MOST_SOURCE, shrink } from './picture'
 
 export type Taken =
   | { kind: 'text'; content: string }
@@ -51,10 +60,27 @@ export async function takeOne(file: File, room: number): Promise<Taken> {
   }
 }
 
+/** A document whose text the server can extract. An HTML page is a text. */
+const isDocument = (file: File) => /\.(pdf|doc[xm]|odt|ppt[xm])$/i.test(file.name)
+
+/** Extracts the text of a document, of at most `room` bytes. */
+async function takeDocument(file: File, room: number): Promise<Taken> {
+  if (file.size > MOST_DOCUMENT) return refused(t('attachDocumentLarge', { n: MOST_DOCUMENT / 1024 / 1024 }))
+  try {
+    const content = await base64Of(file)
+    const { text, bytes } = await api.countAttachment({ name: file.name, content, encoding: 'document' })
+    return bytes > room
+      ? refused(t('attachTogether', { n: MOST_TOGETHER / 1024 / 1024 }))
+      : { kind: 'text', content: text ?? '' }
+  } catch (error) {
+    return refused(reasonOf(error))
+  }
+}
+
 const takeAny = (file: File, there: readonly DraftFile[]): Promise<Taken> =>
   isPicture(file)
     ? takePicture(file, MOST_PICTURES - pictureBytes(there))
-    : takeOne(file, MOST_TOGETHER - textBytes(there))
+    : (isDocument(file) ? takeDocument : takeOne)(file, MOST_TOGETHER - textBytes(there))
 
 export async function attach(session: string, files: readonly File[]): Promise<void> {
   const reasons: string[] = []
@@ -63,8 +89,10 @@ export async function attach(session: string, files: readonly File[]): Promise<v
     const there = draftFiles(session)
     const full = there.length >= MOST_FILES
     const taken = full ? refused(t('attachTooMany', { n: MOST_FILES })) : await takeAny(file, there)
-    if (taken.kind === 'text') add(session, { name: file.name, content: taken.content })
-    else if (taken.kind === 'picture') {
+    if (taken.kind === 'text') {
+      add(session, { name: file.name, content: taken.content })
+      if (isDocument(file)) toast(t('attachedText', { name: file.name }))
+    } else if (taken.kind === 'picture') {
       const { content, picture } = taken
       add(session, { name: file.name, content, picture })
     } else {

@@ -19,7 +19,8 @@ export const FILTER_WORDS: Record<Arrangement['filter'], Key> = {
 /** Filters and sorts the list of conversations. */
 export function ArrangeMenu() {
   const t = useT()
-  const { sort, filter } = useArrangement()
+  const sort = useArrangement(s => s.sort)
+  const filter = useArrangement(s => s.filter)
   return (
     <Menu
       trigger={

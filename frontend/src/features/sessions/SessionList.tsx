@@ -42,7 +42,8 @@ export function SessionList(props: Props) {
   const { choosing, onChoosing } = props
   const t = useT()
   const counts = useSeen(s => s.counts)
-  const { sort, filter } = useArrangement()
+  const sort = useArrangement(s => s.sort)
+  const filter = useArrangement(s => s.filter)
   const lang = useLang()
   const [archivedOpen, setArchivedOpen] = useFold('archived', false)
   const [renaming, setRenaming] = useState<string | null>(null)

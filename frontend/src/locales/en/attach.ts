@@ -1,14 +1,15 @@
 /** Files attached to a message. */
 export const attach = {
   attachFiles: 'Attach files',
-  attachHere: 'Drop text files or images to attach',
+  attachHere: 'Drop text, PDF, Office files or images to attach',
   attachedFiles: 'Attachments',
   attachedNow: 'Attached: {name}',
   attachTooMany: 'You can attach up to {n} {n|file|files} per message. Send the rest in another message.',
   attachTooLarge: 'Attachments can be up to {n} KB. Attach the relevant part, or add the file to Knowledge.',
   attachTogether: 'Attachments can total up to {n} MB. Add this file to Knowledge instead.',
-  attachNoText:
-    'Unsupported file type. To search a PDF or another document, copy it to the knowledge/ folder.',
+  attachNoText: 'Unsupported file type. Attach text, PDF, Word, PowerPoint or OpenDocument files, or images.',
+  attachedText: 'The text of {name} is sent with your message, without its images.',
+  attachDocumentLarge: 'Documents can be up to {n} MB. Split the file, or copy it to the knowledge/ folder.',
   attachNoPicture: 'Can’t read this image. Use PNG, JPEG, WebP or GIF.',
   attachPictureLarge: 'This image is too large. Resize it and try again.',
   attachPictures: 'Images can total up to {n} MB per message. Send the rest in another message.',

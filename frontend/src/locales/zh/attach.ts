@@ -2,13 +2,15 @@ import type { attach as en } from '../en/attach'
 
 export const attach: Record<keyof typeof en, string> = {
   attachFiles: '添加文件',
-  attachHere: '将文本文件或图片拖放到此处',
+  attachHere: '将文本、PDF、Office 文件或图片拖放到此处',
   attachedFiles: '附件',
   attachedNow: '已添加：{name}',
   attachTooMany: '每条消息最多可添加 {n} 个附件，其余请在下一条消息中发送。',
   attachTooLarge: '单个附件不能超过 {n} KB。请仅添加相关部分，或添加到知识库。',
   attachTogether: '附件总大小不能超过 {n} MB。请将此文件添加到知识库。',
-  attachNoText: '不支持的文件类型。如需检索 PDF 等文档，请将其复制到 knowledge/ 文件夹。',
+  attachNoText: '不支持的文件类型。可添加文本、PDF、Word、PowerPoint、OpenDocument 文件或图片。',
+  attachedText: '{name} 的文字内容将随消息发送，不包含其中的图片。',
+  attachDocumentLarge: '文档不能超过 {n} MB。请拆分文件，或将其复制到 knowledge/ 文件夹。',
   attachNoPicture: '无法读取此图片。请使用 PNG、JPEG、WebP 或 GIF 格式。',
   attachPictureLarge: '图片过大，请缩小后重试。',
   attachPictures: '每条消息的图片总大小不能超过 {n} MB，其余请在下一条消息中发送。',

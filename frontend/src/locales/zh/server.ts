@@ -200,6 +200,7 @@ export const server: Record<string, string> = {
   'message.environment_wins': '未保存，服务器的环境变量优先：{message}',
   'message.io': '读写文件失败：{message}',
   'message.not_picture': '无法识别的图片：{message}',
+  'message.not_readable': '无法读取此文档：{message}',
   'message.not_saved': '无法保存对话：{message}',
   'message.not_text': '不是文本文件：{message}',
   'message.picture_gone': '图片已不存在：{message}',
