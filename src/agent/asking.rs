@@ -31,7 +31,7 @@ pub(super) enum ApprovalResult {
     Run {
         request: CallRequest,
         checked: Checked,
-        shown: Shown,
+        shown: Box<Shown>,
         /// Note for the model if the arguments are not its own.
         note: Option<String>,
     },
@@ -162,7 +162,7 @@ impl CallRunner<'_> {
         let note = answered
             .changed
             .then(|| format!("[the user changed the arguments before they approved; what ran: {}]", checked.arguments));
-        Ok(ApprovalResult::Run { request, checked, shown, note })
+        Ok(ApprovalResult::Run { request, checked, shown: Box::new(shown), note })
     }
 }
 

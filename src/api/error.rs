@@ -67,6 +67,11 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "signed_out", message)
     }
 
+    pub fn only_page() -> Self {
+        let message = "only this server's page can do this; reload it if the server was restarted";
+        Self::new(StatusCode::FORBIDDEN, "no_secret", message)
+    }
+
     pub fn too_many_tries(seconds: u64) -> Self {
         let message = format!("too many failed sign-in attempts from your address; try again in {seconds} s");
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_tries", message);
@@ -147,6 +152,8 @@ impl From<EngineError> for ApiError {
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
+            EngineError::OnlyPage => Self::only_page(),
+            EngineError::ConfirmMode => Self::new(StatusCode::CONFLICT, "confirm_loosening", message),
             EngineError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", message),
             EngineError::NotQueued(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Unqueued => Self::new(StatusCode::CONFLICT, "unqueued", message),
@@ -160,6 +167,7 @@ impl From<EngineError> for ApiError {
                 AnswerRefused::Already(_) => Self::new(StatusCode::CONFLICT, "already_answered", message),
                 AnswerRefused::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
                 AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
+                AnswerRefused::NoHost => Self::new(StatusCode::CONFLICT, "no_host", message),
                 AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },

@@ -22,6 +22,9 @@ pub struct Shown {
     /// Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
+    /// Host of the page that would be fetched, with its port unless that is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Sandbox level of the process; empty if no process is started.
     pub level: String,
     /// Unified diff of the change to a file.
@@ -200,14 +203,20 @@ pub struct AlwaysAllowedCall {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
     pub level: String,
+    /// If present, the rule is for every page of exactly this host instead of one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Unix seconds.
     pub added_at: f64,
 }
 
 impl AlwaysAllowedCall {
     /// Returns whether this rule covers the call. Never a pattern: two commands that differ in one character are two
-    /// commands.
+    /// commands, and a host is not its subdomains.
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
+        if self.host.is_some() {
+            return self.tool == tool && self.host == shown.host;
+        }
         self.tool == tool
             && canonical(&self.arguments) == canonical(arguments)
             && (self.cwd.as_str(), self.network, &self.reads, self.level.as_str())

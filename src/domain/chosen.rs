@@ -1,6 +1,8 @@
-//! What a person chose for a session: its model, whether that model thinks, and how it is compacted.
+//! What a person chose for a session: its model, whether that model thinks, how it is compacted, and what may run.
 
 use serde::{Deserialize, Serialize};
+
+use super::permission_mode::PermissionMode;
 
 /// What happens when a conversation nearly fills the context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -28,6 +30,9 @@ pub struct Chosen {
     /// Whether it is compacted automatically; absent for the server's `auto_compact`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_compact: Option<AutoCompact>,
+    /// What may run in it; absent for the server's rules as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
 }
 
 impl Chosen {

@@ -67,6 +67,14 @@ impl Guard {
         Url::parse(text.trim()).map_err(|_| EgressRefusal::NotAUrl)
     }
 
+    /// Returns the host of an address that may be fetched, with its port unless that is the default of the scheme.
+    pub fn host(&self, text: &str) -> Option<String> {
+        let url = self.parse(text).ok()?;
+        self.check(&url).ok()?;
+        let name = host_name(&url)?;
+        Some(url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}")))
+    }
+
     /// Checks everything that needs no resolver.
     pub fn check(&self, url: &Url) -> Result<DialTarget, EgressRefusal> {
         if !matches!(url.scheme(), "http" | "https") {

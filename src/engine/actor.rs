@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-pub use command::{Closing, Command, Compression, MessageState, Reply, View, WorkStarted};
+pub use command::{ChoiceSender, Closing, Command, Compression, MessageState, Reply, View, WorkStarted};
 
 use super::approvals::ApprovalTimers;
 use super::hub::PublishedItem;
@@ -247,7 +247,7 @@ impl Actor {
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
-            Command::Choose { chosen, reply } => drop(reply.send(self.choose(chosen).await)),
+            Command::Choose { chosen, sender, reply } => drop(reply.send(self.choose(chosen, sender).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { accepted, reply } => self.compress(accepted, reply),
             Command::BringBack { archive, reply } => drop(reply.send(self.restore_compacted(&archive).await)),

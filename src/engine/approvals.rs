@@ -20,6 +20,8 @@ pub enum ApprovalResponse {
     Deny(Option<String>),
     /// Approves the call and every later one that is exactly the same.
     Always,
+    /// Approves the call and every later page of the same host.
+    AlwaysHost,
 }
 
 /// Why a response is refused.
@@ -35,6 +37,8 @@ pub enum AnswerRefused {
     HashDiffers,
     #[error("{0}")]
     BadArguments(String),
+    #[error("only fetching a page can be allowed for its whole host")]
+    NoHost,
     #[error("changes to persona, memory and skills require approval every time; they can't be always allowed")]
     NeverAlways,
 }

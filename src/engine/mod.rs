@@ -41,8 +41,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
+pub use actor::{ChoiceSender, Compression, MessageState, View, WorkStarted};
 use actor::{Closing, Command, Reply};
-pub use actor::{Compression, MessageState, View, WorkStarted};
 pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
@@ -108,6 +108,10 @@ pub enum EngineError {
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS"
     )]
     CannotSee(String),
+    #[error("only this server's page can change what may run in a conversation")]
+    OnlyPage,
+    #[error("commands that need approval would run without it in this conversation; that has to be confirmed")]
+    ConfirmMode,
     #[error("{MOST_QUEUED} messages are waiting already; remove one, or wait until one has run")]
     QueueFull,
     #[error("there is no queued message {0}; it may have run already")]
@@ -288,13 +292,13 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
-    /// Chooses a model, and whether it thinks, from the next message on.
+    /// Chooses a model, whether it thinks, and what may run, from the next message on.
     ///
     /// # Errors
-    /// Returns an error if there is no such model.
-    pub async fn choose(&self, id: &SessionId, chosen: Chosen) -> Result<(), EngineError> {
+    /// Returns an error if there is no such model, or if this sender may not change what may run.
+    pub async fn choose(&self, id: &SessionId, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
         self.tenant.models.check(&chosen)?;
-        self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), sender, reply }).await
     }
 
     /// Has the model make a title.

@@ -9,6 +9,7 @@ use super::{EngineError, Tenant};
 use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 use crate::store::CompactedFile;
+use crate::tools::Policy;
 
 /// Where a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum RunStart {
 pub struct WorkTask {
     pub begin: RunStart,
     pub stop_signal: StopSignal,
-    /// The session's choice of a model.
+    /// The session's choice of a model, and of what may run.
     pub chosen: Chosen,
 }
 
@@ -47,7 +48,7 @@ pub async fn work(
                 Box::pin(async move { tenant.tools(ExchangeScope::of(session)).await })
             })
         },
-        policy: Arc::new(config.policy.clone()),
+        policy: Arc::new(Policy { mode: chosen.permission_mode, ..config.policy.clone() }),
         limits: config.limits,
         stop_signal: stop_signal.clone(),
         untrusted: {

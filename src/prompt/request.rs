@@ -11,7 +11,7 @@ use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
 use super::system::{MemoryMode, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
-use crate::domain::{Hit, Session, ToolSpec};
+use crate::domain::{Hit, PermissionMode, Session, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
 use crate::store::Home;
 use crate::tokens::Counter;
@@ -100,7 +100,11 @@ impl NextRequest {
             Retrieval::Expected { passages } => (MemoryMode::Retrieved, &[][..], passages * PASSAGE_TOKENS),
             Retrieval::Found(hits) => (MemoryMode::Retrieved, hits, 0),
         };
-        let system = assemble(sources.home, mode);
+        let mut system = assemble(sources.home, mode);
+        let permission_mode = sources.session.and_then(|session| session.chosen.permission_mode);
+        if let Some(instructions) = permission_mode.and_then(PermissionMode::instructions) {
+            system.add_instructions(instructions);
+        }
         let retrieved = retrieved_text(hits);
         let reserved =
             RequestTokens { retrieved: expected, attachments: sources.attachments, ..RequestTokens::default() };

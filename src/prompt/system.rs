@@ -46,6 +46,9 @@ impl PromptFile {
     }
 }
 
+/// Label of the instructions that a permission mode adds.
+const MODE_LABEL: &str = "Permission Mode";
+
 /// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
 [记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, cite it \
@@ -55,7 +58,7 @@ as [memory/MEMORY.md:12-20] with the file and lines given, and say so when nothi
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     pub label: &'static str,
-    /// The file it came from; `None` for the text that RAG mode inserts.
+    /// The file it came from; `None` for the text that RAG mode or a permission mode inserts.
     pub file: Option<&'static str>,
     /// Byte range in the prompt, including the label; empty if the part is absent.
     pub start: usize,
@@ -192,6 +195,11 @@ fn newlines(text: &str) -> u32 {
 }
 
 impl SystemPrompt {
+    /// Adds what the model is told about a conversation's permission mode.
+    pub fn add_instructions(&mut self, instructions: &str) {
+        self.push((MODE_LABEL, None), instructions, None);
+    }
+
     fn push(&mut self, (label, file): (&'static str, Option<&'static Place>), text: &str, from: Option<(u32, String)>) {
         let (text, truncated) = cap(text);
         if !self.text.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Checked;
 use crate::domain::visible::visible;
-use crate::domain::{AlwaysAllowedCall, ApprovalReason, Effect, Place, Shown, Taint};
+use crate::domain::{AlwaysAllowedCall, ApprovalReason, Effect, PermissionMode, Place, Shown, Taint};
 use crate::sandbox::Level;
 
 /// The configured rule for an effect or a tool.
@@ -40,13 +40,15 @@ pub struct Policy {
     pub tools: BTreeMap<String, Rule>,
     /// Time limit for a person's answer.
     pub timeout: Duration,
+    /// What a person has chosen for the conversation.
+    pub mode: Option<PermissionMode>,
 }
 
 impl Default for Policy {
     /// Allows reading; writing, running programs and network access need approval.
     fn default() -> Self {
         let effects = Effects { read: Rule::Allow, write: Rule::Ask, execute: Rule::Ask, network: Rule::Ask };
-        Self { effects, tools: BTreeMap::new(), timeout: Duration::from_secs(300) }
+        Self { effects, tools: BTreeMap::new(), timeout: Duration::from_secs(300), mode: None }
     }
 }
 
@@ -102,9 +104,25 @@ impl<'a> Case<'a> {
 }
 
 impl Policy {
+    /// Returns whether a mode lets calls run without approval that need it by the rules.
+    pub fn is_widened_by(&self, mode: Option<PermissionMode>) -> bool {
+        let needs_approval = |tool: &&str| self.tools.get(*tool).unwrap_or(&self.effects.execute) == &Rule::Ask;
+        mode == Some(PermissionMode::Sandboxed) && COMMANDS.iter().any(needs_approval)
+    }
+
+    /// Returns what a rule becomes by the conversation's mode.
+    fn in_mode(&self, rule: Rule, effect: Effect) -> Rule {
+        match (self.mode, effect) {
+            _ if rule == Rule::Deny => Rule::Deny,
+            (Some(PermissionMode::Ask), Effect::Write | Effect::Execute | Effect::Network) => Rule::Ask,
+            (Some(PermissionMode::Sandboxed), Effect::Execute) => Rule::Sandboxed,
+            _ => rule,
+        }
+    }
+
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
-        let own = self.tools.get(case.tool).copied();
-        let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
+        let own = self.tools.get(case.tool).map(|rule| self.in_mode(*rule, case.effect));
+        let rule = own.unwrap_or_else(|| self.in_mode(self.effects.of(case.effect), case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
             let because = ApprovalReason { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
@@ -114,6 +132,12 @@ impl Policy {
         let tainted = case.tainted.map(words);
         if rule == Rule::Deny {
             return refused(case.tool);
+        }
+        if let Some(mode @ (PermissionMode::ReadOnly | PermissionMode::Plan)) = self.mode
+            && matches!(case.effect, Effect::Write | Effect::Execute)
+        {
+            let (name, tool) = (mode.name(), case.tool);
+            return Verdict::Deny(format!("the user has set this conversation to {name}, which excludes {tool}"));
         }
         if case.changes_persona() {
             return match (own, tainted) {
@@ -125,7 +149,7 @@ impl Policy {
         let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
         // A process with network needs both rules: the rule for running it does not grant the network.
         if case.shown.network && case.effect != Effect::Network {
-            match (self.effects.network, &tainted) {
+            match (self.in_mode(self.effects.network, Effect::Network), &tainted) {
                 (Rule::Deny, _) => return refused("network to commands"),
                 (Rule::Unattended, _) | (Rule::Allow, None) => {}
                 (Rule::Allow, Some(why)) => return asks("outside", why, case.tainted),
@@ -160,6 +184,8 @@ impl Policy {
     }
 }
 
+/// The tools that run commands.
+const COMMANDS: [&str; 2] = ["terminal", "python_repl"];
 const PERSONA_CHANGES: &str = "Changes to persona, memory and skills require approval.";
 
 /// Returns the reason without its code.
@@ -381,6 +407,90 @@ mod tests {
         assert_eq!(verdict("edit_file", Effect::Write, &memory, None), "allow");
     }
 
+    #[test]
+    fn mode_narrows_the_rules_and_denial_stays() {
+        use Effect::{Execute, Network, Read, Write};
+        let open = Effects { read: Rule::Allow, write: Rule::Allow, execute: Rule::Allow, network: Rule::Unattended };
+        let open = Policy { effects: open, ..Policy::default() };
+        let closed = Effects { execute: Rule::Deny, network: Rule::Deny, ..open.effects };
+        let closed = Policy { effects: closed, ..Policy::default() };
+        let own = ["edit_file", "terminal"].map(|tool| (tool.to_owned(), Rule::Unattended)).into();
+        let own = Policy { tools: own, ..Policy::default() };
+        let (notes, memory, nothing) =
+            (change("knowledge/a.md"), change("memory/MEMORY.md"), process(Level::Off, false));
+        let (fenced, networked) = (process(Level::Standard, false), process(Level::Standard, true));
+        use PermissionMode::{Ask, Plan, ReadOnly, Sandboxed};
+        for (policy, mode, tool, effect, call, verdict) in [
+            (&open, ReadOnly, "read_file", Read, &nothing, "allow"),
+            (&open, ReadOnly, "edit_file", Write, &notes, "deny"),
+            (&open, ReadOnly, "terminal", Execute, &fenced, "deny"),
+            (&own, ReadOnly, "edit_file", Write, &memory, "deny"),
+            (&open, Plan, "terminal", Execute, &fenced, "deny"),
+            (&open, Plan, "read_file", Read, &nothing, "allow"),
+            (&open, Plan, "fetch_url", Network, &networked, "allow"),
+            (&open, Ask, "read_file", Read, &nothing, "allow"),
+            (&open, Ask, "edit_file", Write, &notes, "ask"),
+            (&open, Ask, "terminal", Execute, &fenced, "ask"),
+            (&open, Ask, "terminal", Execute, &networked, "ask"),
+            (&open, Ask, "fetch_url", Network, &networked, "ask"),
+            (&own, Ask, "edit_file", Write, &memory, "ask"),
+            (&own, Ask, "terminal", Execute, &fenced, "ask"),
+            (&own, Sandboxed, "terminal", Execute, &fenced, "allow"),
+            (&own, Sandboxed, "terminal", Execute, &nothing, "ask"),
+            (&open, Sandboxed, "terminal", Execute, &nothing, "ask"),
+            (&Policy::default(), Sandboxed, "terminal", Execute, &fenced, "allow"),
+            (&Policy::default(), Sandboxed, "terminal", Execute, &networked, "ask"),
+            (&Policy::default(), Sandboxed, "edit_file", Write, &notes, "ask"),
+            (&closed, Sandboxed, "terminal", Execute, &fenced, "deny"),
+            (&closed, Ask, "terminal", Execute, &fenced, "deny"),
+            (&closed, Ask, "fetch_url", Network, &networked, "deny"),
+        ] {
+            let policy = Policy { mode: Some(mode), ..policy.clone() };
+            assert_eq!(word(&policy, &call.case(tool, effect, &json!({})), &[]), verdict, "{mode:?} {tool} {call:?}");
+        }
+        let tainted = Policy { mode: Some(Sandboxed), ..Policy::default() };
+        let arguments = json!({});
+        let case = Case { tainted: Some(&Taint::Outside), ..fenced.case("terminal", Execute, &arguments) };
+        assert_eq!(word(&tainted, &case, &[]), "ask");
+    }
+
+    #[test]
+    fn only_sandboxed_widens_rules_that_ask() {
+        let with = |tools: &[(&str, Rule)]| {
+            let tools = tools.iter().map(|(tool, rule)| ((*tool).to_owned(), *rule)).collect();
+            Policy { tools, ..Policy::default() }
+        };
+        let sandboxed = Some(PermissionMode::Sandboxed);
+        assert!(Policy::default().is_widened_by(sandboxed));
+        for mode in [None, Some(PermissionMode::Ask), Some(PermissionMode::Plan), Some(PermissionMode::ReadOnly)] {
+            assert!(!Policy::default().is_widened_by(mode));
+        }
+        assert!(with(&[("terminal", Rule::Allow)]).is_widened_by(sandboxed), "the other still asks");
+        assert!(!with(&[("terminal", Rule::Allow), ("python_repl", Rule::Deny)]).is_widened_by(sandboxed));
+    }
+
+    #[test]
+    fn allowed_host_is_exactly_one_host_for_one_tool() {
+        let rule = AlwaysAllowedCall {
+            tool: "fetch_url".to_owned(),
+            host: Some("example.com".to_owned()),
+            ..remember(json!({"url": "https://example.com/a"}))
+        };
+        let verdict = |tool: &str, host: Option<&str>, tainted: bool| {
+            let shown = Shown { network: true, host: host.map(str::to_owned), ..Shown::default() };
+            let call = Call { shown, changes: Vec::new(), level: None };
+            let (arguments, tainted) = (json!({"url": "any"}), tainted.then_some(&Taint::Outside));
+            let case = Case { tainted, ..call.case(tool, Effect::Network, &arguments) };
+            word(&Policy::default(), &case, std::slice::from_ref(&rule))
+        };
+        assert_eq!(verdict("fetch_url", Some("example.com"), false), "allow");
+        for host in [None, Some("www.example.com"), Some("example.com:8080"), Some("example.com.evil.test"), Some("")] {
+            assert_eq!(verdict("fetch_url", host, false), "ask", "{host:?}");
+        }
+        assert_eq!(verdict("terminal", Some("example.com"), false), "ask");
+        assert_eq!(verdict("fetch_url", Some("example.com"), true), "ask", "text from outside could leak data there");
+    }
+
     fn remember(arguments: Value) -> AlwaysAllowedCall {
         AlwaysAllowedCall {
             id: "r".to_owned(),
@@ -390,6 +500,7 @@ mod tests {
             network: false,
             reads: Vec::new(),
             level: "standard".to_owned(),
+            host: None,
             added_at: 1.0,
         }
     }

@@ -45,6 +45,7 @@ mod malformed;
 mod models;
 mod moving;
 mod nth_failure;
+mod permission_mode;
 mod pictures;
 mod power_cut;
 mod prompt;

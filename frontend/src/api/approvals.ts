@@ -2,4 +2,6 @@
 export type Answer =
   | { decision: 'approve'; arguments?: unknown }
   | { decision: 'always' }
+  /** Every page of the same host. */
+  | { decision: 'always_host' }
   | { decision: 'deny'; reason?: string }

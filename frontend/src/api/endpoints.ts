@@ -112,8 +112,11 @@ export const rewind = (id: string, message_id: string, to: string | null) =>
   dataOf(api.POST('/api/sessions/{id}/rewind', { params: of(id), body: { message_id, to } }))
 export const listModels = () => dataOf(api.GET('/api/models'))
 /** Chooses the model from the next message on. */
-export const chooseModel = (id: string, chosen: Chosen) =>
-  dataOf(api.PUT('/api/sessions/{id}/model', { params: of(id), body: chosen }))
+/** A person has confirmed `sandboxed` before it is chosen. */
+export const chooseModel = (id: string, chosen: Chosen) => {
+  const body = { ...chosen, confirm_loosening: chosen.permission_mode === 'sandboxed' }
+  return asPage(header => api.PUT('/api/sessions/{id}/model', { params: { header, ...of(id) }, body }))
+}
 export const continueAnswer = (id: string) =>
   dataOf(api.POST('/api/sessions/{id}/continue', { params: of(id) }))
 
@@ -165,12 +168,18 @@ export const readRetrieved = (id: string, work_id: string) =>
 
 export type TokenCount = Schemas['SessionTokens']
 /** The size of the next request if this message were sent now. */
-export const countTokens = (body: Schemas['DraftMessage']) =>
-  dataOf(api.POST('/api/tokens/request', { body }))
+export type DraftMessage = Schemas['DraftMessage']
+export const countTokens = (body: DraftMessage) => dataOf(api.POST('/api/tokens/request', { body }))
 
 /** The next request, as it would be sent at this moment. */
-export const getPrompt = (session_id: string | null) =>
-  dataOf(api.GET('/api/prompt', query(session_id === null ? {} : { session_id })))
+export const getPrompt = (session_id: string | null, { model, thinking, permission_mode }: Chosen) => {
+  const choice = {
+    ...(model && { model }),
+    ...(thinking != null && { thinking }),
+    ...(permission_mode && { permission_mode }),
+  }
+  return dataOf(api.GET('/api/prompt', query(session_id === null ? choice : { session_id })))
+}
 
 /** The requests that produced the answer of a work, in the order they were sent. */
 export const listSent = (id: string, work_id: string) =>

@@ -11,6 +11,7 @@ import { useCallback } from 'react'
 import { type FileRef, foldersOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
   countTokens,
+  type DraftMessage,
   type FileSearch,
   findFiles,
   getChunks,
@@ -44,6 +45,7 @@ import {
 } from './endpoints'
 import type {
   Approval,
+  Chosen,
   FolderContent,
   FolderStatus,
   IndexNotice,
@@ -174,7 +176,7 @@ export const dropApproval = (id: string): void =>
   editApprovals(list => list.filter(approval => approval.id !== id))
 
 /** The size of the next request with a draft; while it is counted again, that of the same session's previous draft. */
-export const useTokens = (id: string | null, draft: { message: string; attachment_tokens: number }) =>
+export const useTokens = (id: string | null, draft: Omit<DraftMessage, 'session_id'>) =>
   useQuery({
     queryKey: [...keys.sessionTokens(id ?? ''), draft],
     queryFn: () => countTokens({ ...draft, session_id: id }),
@@ -189,10 +191,10 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
   })
 
 /** Never served from the cache: a file may have changed. */
-export const usePrompt = (id: string | null) =>
+export const usePrompt = (id: string | null, chosen: Chosen) =>
   useQuery({
-    queryKey: [...keys.tokens, 'prompt', id],
-    queryFn: () => getPrompt(id),
+    queryKey: [...keys.tokens, 'prompt', id, chosen],
+    queryFn: () => getPrompt(id, chosen),
     staleTime: 0,
     gcTime: 0,
   })

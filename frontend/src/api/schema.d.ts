@@ -963,8 +963,9 @@ export interface paths {
         };
         get?: never;
         /**
-         * Chooses the model that answers this session from its next message on, and whether it thinks.
-         * @description An absent field resets that choice to the default of the server or of the model.
+         * Chooses the model that answers this session from its next message on, whether it thinks, and what may run.
+         * @description An absent field resets that choice to the default of the server or of the model. Changing `permission_mode` requires the
+         *     page's secret.
          */
         put: operations["sessions_choose"];
         post?: never;
@@ -1404,6 +1405,8 @@ export interface components {
             id: string;
             tool: string;
             arguments: unknown;
+            /** @description If present, every page of this host is allowed instead of one call. */
+            host?: string | null;
             /** Format: double */
             added_at: number;
         };
@@ -1463,7 +1466,7 @@ export interface components {
             file?: string | null;
         };
         /** @enum {string} */
-        ApprovalVerdict: "approve" | "deny" | "always";
+        ApprovalVerdict: "approve" | "deny" | "always" | "always_host";
         ArchivedSessions: {
             /** @description Ids of all archived sessions. */
             archived: string[];
@@ -1582,6 +1585,10 @@ export interface components {
             /** @description `false`: returns one JSON object at the end instead of a stream. Default: `true`. */
             stream?: boolean;
         };
+        ChoiceRequest: components["schemas"]["Chosen"] & {
+            /** @description Whether the person has confirmed that commands run without the approval that the server's rules require. */
+            confirm_loosening?: boolean;
+        };
         /**
          * @description A session's own choice, which applies from its next message on. Absent fields leave the choice to the server and the
          *     model.
@@ -1592,6 +1599,7 @@ export interface components {
             /** @description Whether the model thinks before it writes. */
             thinking?: boolean | null;
             auto_compact?: components["schemas"]["AutoCompact"] | null;
+            permission_mode?: components["schemas"]["PermissionMode"] | null;
         };
         CompactedContent: {
             name: string;
@@ -1701,6 +1709,8 @@ export interface components {
         DraftMessage: {
             /** @description The session; absent for the first message of a new one. */
             session_id?: string | null;
+            /** @description What is chosen for a new session. */
+            chosen?: components["schemas"]["Chosen"];
             message: string;
             /**
              * Format: int32
@@ -2514,6 +2524,11 @@ export interface components {
             session_id: string;
             message_id: string;
         };
+        /**
+         * @description Narrows the server's approval rules for one conversation. Only `sandboxed` can also widen them.
+         * @enum {string}
+         */
+        PermissionMode: "read_only" | "plan" | "ask" | "sandboxed";
         /** @description What a message records of a picture: which file it is, and enough to lay out its place before it is loaded. */
         Picture: {
             media_type: components["schemas"]["Media"];
@@ -3129,6 +3144,8 @@ export interface components {
             network: boolean;
             /** @description Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`. */
             reads?: string[];
+            /** @description Host of the page that would be fetched, with its port unless that is the default. */
+            host?: string | null;
             /** @description Sandbox level of the process; empty if no process is started. */
             level: string;
             /** @description Unified diff of the change to a file. */
@@ -3654,7 +3671,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description already_answered, expired, hash_differs or never_always */
+            /** @description already_answered, expired, hash_differs, never_always or no_host */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4431,6 +4448,12 @@ export interface operations {
             query?: {
                 /** @description The session whose history the request contains. If absent, the request of a new session is returned. */
                 session_id?: string | null;
+                /** @description Of a new session: the model chosen for it. */
+                model?: string | null;
+                /** @description Of a new session: whether the model thinks. */
+                thinking?: boolean | null;
+                /** @description Of a new session: what may run in it. */
+                permission_mode?: components["schemas"]["PermissionMode"] | null;
             };
             header?: never;
             path?: never;
@@ -5731,7 +5754,9 @@ export interface operations {
     sessions_choose: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "X-Miniclaw-Secret"?: string | null;
+            };
             path: {
                 id: string;
             };
@@ -5739,7 +5764,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Chosen"];
+                "application/json": components["schemas"]["ChoiceRequest"];
             };
         };
         responses: {
@@ -5760,6 +5785,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description no_secret: only the page changes `permission_mode` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5768,7 +5802,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description unknown_model: it is none of those in GET /api/models */
+            /** @description unknown_model: it is none of those in GET /api/models; confirm_loosening */
             409: {
                 headers: {
                     [name: string]: unknown;

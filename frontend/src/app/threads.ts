@@ -63,7 +63,7 @@ const mark = (session: string, key: string, state: Outgoing['state']): void =>
   editOutbox(session, list => list.map(item => (item.key === key ? { ...item, state } : item)))
 
 /** Pending model choices by session: a message sent right after a choice waits for it. */
-const choosing = new Map<string, Promise<unknown>>()
+const choosing = new Map<string, Promise<boolean>>()
 
 const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile => {
   if (!picture) return { name, extension, content }
@@ -73,7 +73,7 @@ const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile
 
 async function post(session: string, { key, content, attachments, when }: Outgoing): Promise<void> {
   try {
-    await choosing.get(session)
+    if ((await choosing.get(session)) === false) throw new Error(t('choiceNotSaved'))
     const accepted = await api.sendMessage(session, {
       message: content,
       attachments: attachments.map(onWire),
@@ -136,7 +136,7 @@ export async function startSession(
     editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
     const { chosen } = useNewChoice.getState()
     useNewChoice.setState({ chosen: {} })
-    if (chosen.model || chosen.thinking != null) void choose(session.id, chosen)
+    if (Object.keys(chosen).length > 0) void choose(session.id, chosen)
     send(session.id, { content, attachments })
     return session.id
   } catch (error) {

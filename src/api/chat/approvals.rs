@@ -28,6 +28,9 @@ pub enum ApprovalVerdict {
     Deny,
     /// Approves the call, and every later call with the same arguments in the same place.
     Always,
+    /// Approves the call, and every later page of the same host (`shown.host`).
+    #[serde(rename = "always_host")]
+    AlwaysHost,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -59,6 +62,9 @@ pub struct AlwaysRule {
     id: String,
     tool: String,
     arguments: Value,
+    /// If present, every page of this host is allowed instead of one call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     added_at: f64,
 }
 
@@ -85,7 +91,7 @@ pub async fn list(caller: Caller) -> Json<ApprovalList> {
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = AnswerGiven), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 404, body = ErrorBody),
-              (status = 409, description = "already_answered, expired, hash_differs or never_always", body = ErrorBody)))]
+              (status = 409, description = "already_answered, expired, hash_differs, never_always or no_host", body = ErrorBody)))]
 pub async fn answer(
     caller: Caller,
     Path(id): Path<String>,
@@ -100,11 +106,12 @@ pub async fn answer(
     }
     let wish = match decision {
         ApprovalVerdict::Approve => ApprovalResponse::Approve(arguments),
-        ApprovalVerdict::Deny | ApprovalVerdict::Always if arguments.is_some() => {
+        ApprovalVerdict::Deny | ApprovalVerdict::Always | ApprovalVerdict::AlwaysHost if arguments.is_some() => {
             return Err(ApiError::bad_request("bad_arguments", "changed arguments go with \"approve\" only"));
         }
         ApprovalVerdict::Deny => ApprovalResponse::Deny(reason),
         ApprovalVerdict::Always => ApprovalResponse::Always,
+        ApprovalVerdict::AlwaysHost => ApprovalResponse::AlwaysHost,
     };
     let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))
@@ -127,8 +134,8 @@ pub async fn hold(caller: Caller, Path(id): Path<String>) -> Result<Json<Held>, 
 #[utoipa::path(get, path = "/api/approvals/always", tag = "approvals", responses((status = 200, body = AlwaysRules)))]
 pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
     let rules = caller.tenant().always_allowed_calls().await?.into_iter().map(|rule| {
-        let AlwaysAllowedCall { id, tool, arguments, added_at, .. } = rule;
-        AlwaysRule { id, tool, arguments, added_at }
+        let AlwaysAllowedCall { id, tool, arguments, host, added_at, .. } = rule;
+        AlwaysRule { id, tool, arguments, host, added_at }
     });
     Ok(Json(AlwaysRules { rules: rules.collect() }))
 }

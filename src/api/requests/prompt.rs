@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Session, SessionId};
+use crate::domain::{Chosen, PermissionMode, Session, SessionId};
 use crate::engine::{Tenant, blocking};
 use crate::prompt::request::NextRequest;
 
@@ -15,6 +15,12 @@ use crate::prompt::request::NextRequest;
 pub struct PromptQuery {
     /// The session whose history the request contains. If absent, the request of a new session is returned.
     session_id: Option<String>,
+    /// Of a new session: the model chosen for it.
+    model: Option<String>,
+    /// Of a new session: whether the model thinks.
+    thinking: Option<bool>,
+    /// Of a new session: what may run in it.
+    permission_mode: Option<PermissionMode>,
 }
 
 /// One part of the system prompt.
@@ -66,9 +72,10 @@ pub struct Prompt {
 #[utoipa::path(get, path = "/api/prompt", tag = "prompt", params(PromptQuery),
     responses((status = 200, body = Prompt), (status = 404, body = ErrorBody)))]
 pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
-    let session = match query.session_id.as_deref().filter(|id| !id.is_empty()) {
+    let PromptQuery { session_id, model, thinking, permission_mode } = query;
+    let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
-        None => None,
+        None => Some(Session::unsaved(Chosen { model, thinking, permission_mode, auto_compact: None })),
     };
     let tenant = caller.tenant().clone();
     let next = tenant.next_request(session.clone()).await?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{AutoCompact, Place, SessionId};
+use crate::domain::{AutoCompact, Chosen, Place, Session, SessionId};
 use crate::engine::{Draft, RequestSize, blocking};
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 
@@ -69,6 +69,9 @@ impl From<RequestSize> for SessionTokens {
 pub struct DraftMessage {
     /// The session; absent for the first message of a new one.
     session_id: Option<String>,
+    /// What is chosen for a new session.
+    #[serde(default)]
+    chosen: Chosen,
     message: String,
     /// Tokens of its files, as `POST /api/tokens/attachment` counts them.
     #[serde(default)]
@@ -158,10 +161,10 @@ pub async fn request_tokens(
     caller: Caller,
     request: Result<Json<DraftMessage>, JsonRejection>,
 ) -> Result<Json<SessionTokens>, ApiError> {
-    let Json(DraftMessage { session_id, message, attachment_tokens }) = request?;
+    let Json(DraftMessage { session_id, chosen, message, attachment_tokens }) = request?;
     let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
-        None => None,
+        None => Some(Session::unsaved(chosen)),
     };
     let draft = Draft { text: message, attachments: attachment_tokens as usize };
     Ok(Json(caller.tenant().request_size(session, draft).await?.into()))

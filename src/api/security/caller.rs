@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
@@ -61,6 +61,11 @@ impl Caller {
         self.person.rights().require(right)
     }
 
+    /// Returns whether the request carries the page's secret.
+    pub fn is_page(&self) -> bool {
+        self.is_page
+    }
+
     /// Requires that the request comes from the page, whose secret no command of the agent can read. Decisions of a
     /// person (approvals, trust, keys) need this.
     ///
@@ -70,8 +75,7 @@ impl Caller {
         if self.is_page {
             return Ok(());
         }
-        let message = "only this server's page can do this; reload it if the server was restarted";
-        Err(ApiError::new(StatusCode::FORBIDDEN, "no_secret", message))
+        Err(ApiError::only_page())
     }
 }
 

@@ -37,7 +37,12 @@ impl Actor {
                 ApprovalAnswer { arguments: Some(arguments), hash, ..yes }
             }
             ApprovalResponse::Always => {
-                self.remember(&approval).await?;
+                self.remember(&approval, None).await?;
+                ApprovalAnswer { scope: Scope::Always, ..yes }
+            }
+            ApprovalResponse::AlwaysHost => {
+                let host = approval.shown.host.clone().ok_or(AnswerRefused::NoHost)?;
+                self.remember(&approval, Some(host)).await?;
                 ApprovalAnswer { scope: Scope::Always, ..yes }
             }
         };
@@ -90,7 +95,8 @@ impl Actor {
         }
     }
 
-    async fn remember(&self, approval: &Approval) -> Result<(), EngineError> {
+    /// Adds the call to those that are always allowed, or every page of this host.
+    async fn remember(&self, approval: &Approval, host: Option<String>) -> Result<(), EngineError> {
         if approval.shown.changes_persona() {
             return Err(AnswerRefused::NeverAlways.into());
         }
@@ -102,6 +108,7 @@ impl Actor {
             network: approval.shown.network,
             reads: approval.shown.reads.clone(),
             level: approval.shown.level.clone(),
+            host,
             added_at: clock::now(),
         };
         Ok(self.tenant.tree.remember(self.tenant.claim, rule).await?)

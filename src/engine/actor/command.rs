@@ -10,6 +10,16 @@ use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
 use crate::engine::{EngineError, Undone};
 
+/// Who chooses for a session. What may run in it is a person's decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChoiceSender {
+    /// Perhaps a program: it cannot change what may run.
+    Anyone,
+    Page,
+    /// The page, whose person has confirmed that commands run without approval.
+    Confirmed,
+}
+
 /// Commands to a session. Each gets one reply.
 pub enum Command {
     Say {
@@ -70,9 +80,10 @@ pub enum Command {
         title: String,
         reply: Reply<()>,
     },
-    /// Chooses a model, and whether it thinks, from the next message on.
+    /// Chooses a model, whether it thinks, and what may run, from the next message on.
     Choose {
         chosen: Chosen,
+        sender: ChoiceSender,
         reply: Reply<()>,
     },
     Retitle {

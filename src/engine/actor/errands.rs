@@ -1,6 +1,6 @@
 //! What a session's task does besides runs: titles, undo, model choice and taint.
 
-use super::{Actor, Reply, SideRequest};
+use super::{Actor, ChoiceSender, Reply, SideRequest};
 use crate::agent::title;
 use crate::domain::{CallStatus, Chosen, Event, WorkId};
 use crate::engine::EngineError;
@@ -30,9 +30,18 @@ impl Actor {
         Ok(done)
     }
 
-    pub(super) async fn choose(&mut self, chosen: Chosen) -> Result<(), EngineError> {
-        if chosen == self.ledger.session.chosen {
+    pub(super) async fn choose(&mut self, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
+        let current = &self.ledger.session.chosen;
+        if chosen == *current {
             return Ok(());
+        }
+        if chosen.permission_mode != current.permission_mode {
+            let widened = self.tenant.runtime.config().policy.is_widened_by(chosen.permission_mode);
+            match sender {
+                ChoiceSender::Anyone => return Err(EngineError::OnlyPage),
+                ChoiceSender::Page if widened => return Err(EngineError::ConfirmMode),
+                ChoiceSender::Page | ChoiceSender::Confirmed => {}
+            }
         }
         self.ledger.fact(Event::Chosen { chosen }).await?;
         if self.running.is_none() {

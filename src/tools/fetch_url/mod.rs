@@ -154,7 +154,8 @@ impl PreparedCall for PageRequest {
     }
 
     fn shown(&self) -> Shown {
-        Shown { network: true, ..line(&format!("GET {}", self.url)) }
+        let host = self.fetcher.getter.as_ref().ok().and_then(|getter| getter.guard.host(&self.url));
+        Shown { network: true, host, ..line(&format!("GET {}", self.url)) }
     }
 
     fn outside_text(&self) -> OutsideText {

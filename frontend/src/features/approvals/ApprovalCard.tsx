@@ -125,6 +125,15 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
               <Digit n={2} />
             </Button>
           )}
+          {approval.shown.host && (
+            <Button
+              disabled={busy}
+              title={t('allowHostHint')}
+              onClick={() => void give({ decision: 'always_host' })}
+            >
+              {t('allowHost', { host: approval.shown.host })}
+            </Button>
+          )}
           <Button look="danger" disabled={busy} onClick={() => void give({ decision: 'deny' })}>
             {t('deny')}
             <Digit n={3} />

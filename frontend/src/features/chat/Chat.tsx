@@ -18,6 +18,7 @@ import { type Row, Transcript } from './Transcript'
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
 const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
 const Queue = onDemand(() => import('@/features/queue/Queue'))
+const PlanNote = onDemand(() => import('@/features/permission/PlanNote'))
 const TaintNote = onDemand(() => import('./TaintNote'))
 const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
 
@@ -40,6 +41,9 @@ interface Props {
   asked: boolean
   onStop: () => void
   onClearTaint: () => void
+  /** The conversation is set to plan. */
+  plan: boolean
+  onStartPlan: (message: string) => void
   blocked: Blocked | null
   model: ReactNode
   /** Shown in an empty chat: the setup that is missing before a model can answer. */
@@ -63,6 +67,8 @@ export function Chat(props: Props) {
     asked,
     onStop,
     onClearTaint,
+    plan,
+    onStartPlan,
     blocked,
     model,
     first,
@@ -88,6 +94,7 @@ export function Chat(props: Props) {
       {thread && thread.taint.length > 0 && (
         <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
+      {plan && !running && thread?.entries.at(-1)?.kind === 'assistant' && <PlanNote onStart={onStartPlan} />}
       {sessionId && thread && thread.queue.length > 0 && (
         <Queue
           sessionId={sessionId}

@@ -8,8 +8,10 @@ import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
 import { Pending } from '@/components/ui/Skeleton'
 import { useAttaching } from '@/features/attach/useAttaching'
-import { effective } from '@/features/model/choice'
+import { effective, withModel } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
+import { ModePicker } from '@/features/permission/ModePicker'
+import { withMode } from '@/features/permission/modes'
 import { useT } from '@/lib/i18n'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
@@ -79,6 +81,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const answers = models && effective(models, chosen)
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
   const openModel = () => run('model')
+  const onChoose = (chosen: Chosen) => void choose(sessionId, chosen)
   const blocked = blockedBy(
     {
       offline: connection === 'lost' && (sessionId === null || outbox.some(isHeld)),
@@ -86,7 +89,7 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
       answers,
       pictures: attaching.pictures,
     },
-    { connect: openModel, useDefault: () => void choose(sessionId, {}) },
+    { connect: openModel, useDefault: () => models && onChoose(withModel(models, chosen, null)) },
     t,
   )
   const title =
@@ -126,6 +129,11 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
           onSend={onSend}
           asked={asked ?? false}
           onStop={() => sessionId && void stop(sessionId)}
+          plan={chosen.permission_mode === 'plan'}
+          onStartPlan={message => {
+            onChoose(withMode(chosen, null))
+            void onSend(message)
+          }}
           onClearTaint={() => {
             if (sessionId) void clearTaint(sessionId)
             input.current?.focus()
@@ -134,13 +142,16 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
           first={noModel && <FirstModel onDone={() => input.current?.focus()} />}
           model={
             model && (
-              <ModelChoice
-                model={model}
-                models={models}
-                chosen={chosen}
-                onChoose={chosen => void choose(sessionId, chosen)}
-                onConnect={openModel}
-              />
+              <>
+                <ModelChoice
+                  model={model}
+                  models={models}
+                  chosen={chosen}
+                  onChoose={onChoose}
+                  onConnect={openModel}
+                />
+                <ModePicker chosen={chosen} onChoose={onChoose} />
+              </>
             )
           }
         />

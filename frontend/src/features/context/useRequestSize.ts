@@ -1,11 +1,16 @@
 import { useEffect, useState } from 'react'
 import type { TokenCount } from '@/api/endpoints'
 import { useTokens } from '@/api/queries'
+import type { Chosen } from '@/api/types'
 import { useDraftFiles } from '@/stores/attachments'
+import { useNewChoice } from '@/stores/choice'
 import { NEW, useDraft } from '@/stores/drafts'
 
 /** Milliseconds without typing after which a draft is counted. */
 const PAUSE = 400
+
+/** A session's own choice is known to the server. */
+const NONE: Chosen = {}
 
 /** The size of the next request with what is in the composer; null until it is counted. */
 export function useRequestSize(sessionId: string | null): TokenCount | null {
@@ -20,7 +25,9 @@ export function useRequestSize(sessionId: string | null): TokenCount | null {
   }, [key, typed])
   const message = counted.key === key ? counted.message : typed
   const attachment_tokens = files.reduce((sum, file) => sum + (file.tokens ?? 0), 0)
-  return useTokens(sessionId, { message, attachment_tokens }).data ?? null
+  const fresh = useNewChoice(s => s.chosen)
+  const chosen = sessionId === null ? fresh : NONE
+  return useTokens(sessionId, { chosen, message, attachment_tokens }).data ?? null
 }
 
 /** How full the context window is, from 0 to 1; 1 as soon as a message is left out. */

@@ -31,7 +31,7 @@ export function AlwaysRules({ rules, error, onRemove }: Props) {
               <span className="text-fg-3">{t('ruleSince', { at: moment(rule.added_at, locale(lang)) })}</span>
             </p>
             <pre className="plain mt-0.5 whitespace-pre-wrap [overflow-wrap:anywhere]">
-              <Visible text={JSON.stringify(rule.arguments, null, 2)} />
+              <Visible text={rule.host ?? JSON.stringify(rule.arguments, null, 2)} />
             </pre>
           </div>
           <IconButton

@@ -3,6 +3,7 @@ import { usePrompt } from '@/api/queries'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { useNewChoice } from '@/stores/choice'
 import { Origins } from './Origins'
 import { originsOf } from './parts'
 
@@ -14,7 +15,10 @@ interface Props {
 /** The next request, before it is sent. */
 export function NextRequest({ sessionId, onLeave }: Props) {
   const t = useT()
-  const prompt = usePrompt(sessionId)
+  const prompt = usePrompt(
+    sessionId,
+    useNewChoice(s => s.chosen),
+  )
   const origins = useMemo(() => (prompt.data ? originsOf(prompt.data) : []), [prompt.data])
   return (
     <>

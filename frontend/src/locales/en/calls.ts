@@ -39,6 +39,9 @@ export const calls = {
   approvalSoon: 'Approval for {tool}: 30 seconds left',
   allowOnce: 'Allow once',
   allowAlways: 'Always allow this exact command',
+  allowHost: 'Always allow {host}',
+  allowHostHint:
+    'Skips the question for every page of exactly this host, until untrusted content was read. Removable in the settings.',
   allowAlwaysHint:
     'Runs {tool} without calls when the input, folder, documents, network access and sandbox are exactly the same. You can remove this in Settings.',
   denyWhy: 'Deny with reason…',

@@ -4,6 +4,7 @@ import { compress } from './compress'
 import { config } from './config'
 import { connect } from './connect'
 import { editor } from './editor'
+import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
 import { providers } from './providers'
@@ -23,6 +24,7 @@ export const later = {
   ...config,
   ...connect,
   ...editor,
+  ...permission,
   ...playground,
   ...preferences,
   ...providers,

@@ -9,6 +9,7 @@ export const model = {
   modelFailed: 'Model isn’t responding',
   modelSmall: 'Small demo model: slow and often wrong. Connect a better one.',
   modelSmallShort: 'Demo model. Connect a better one.',
+  choiceNotSaved: 'the choice of the model or permissions wasn’t saved',
   modelConnect: 'Connect a model',
   modelChange: 'Change model',
   modelStartingAt: 'Starting, {n} %',

@@ -40,6 +40,8 @@ export const calls: Record<keyof typeof en, string> = {
   approvalSoon: '{tool} 的批准请求还剩 30 秒',
   allowOnce: '允许一次',
   allowAlways: '始终允许此命令',
+  allowHost: '始终允许 {host}',
+  allowHostHint: '获取该主机的任何网页时不再询问；读取不受信任的内容后会再次询问。可在设置中移除。',
   allowAlwaysHint: '仅当 {tool} 的参数、目录、文档、网络权限和沙箱完全相同时，不再询问。可在设置中移除。',
   denyWhy: '拒绝并说明原因…',
   denyReason: '原因（将发送给 miniclaw）',

@@ -13,6 +13,7 @@ import { files } from './files'
 import { general } from './general'
 import { keyboard } from './keyboard'
 import { model } from './model'
+import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
 import { providers } from './providers'
@@ -49,6 +50,7 @@ export const zh: Record<keyof Words, string> = {
   ...usage,
   ...xray,
   ...retrieval,
+  ...permission,
   ...playground,
   ...preferences,
   ...providers,

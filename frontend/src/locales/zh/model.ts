@@ -10,6 +10,7 @@ export const model: Record<keyof typeof en, string> = {
   modelFailed: '模型无响应',
   modelSmall: '小型演示模型：速度慢且容易出错，建议连接更好的模型。',
   modelSmallShort: '演示模型，建议更换',
+  choiceNotSaved: '未能保存模型或权限的选择',
   modelConnect: '连接模型',
   modelChange: '更换模型',
   modelStartingAt: '正在启动，{n} %',
