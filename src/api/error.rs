@@ -7,9 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::config::settings::SettingError;
-use crate::domain::ErrorParams;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
+use crate::domain::{ErrorParams, PinRefused};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
@@ -152,6 +152,10 @@ impl From<EngineError> for ApiError {
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
+            EngineError::PinRefused(PinRefused::NoText) => Self::new(StatusCode::CONFLICT, "no_text", message),
+            EngineError::PinRefused(PinRefused::TooLong(_)) => {
+                Self::new(StatusCode::CONFLICT, "pins_too_long", message)
+            }
             EngineError::OnlyPage => Self::only_page(),
             EngineError::ConfirmMode => Self::new(StatusCode::CONFLICT, "confirm_loosening", message),
             EngineError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", message),

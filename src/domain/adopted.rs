@@ -65,6 +65,7 @@ impl Session {
         (self.created_at, self.updated_at) = (time(self.created_at), time(self.updated_at));
         self.chosen = Chosen::default();
         self.queue.clear();
+        self.pinned.clear();
         self.taint = vec![Taint::Imported];
         self.seq = 0;
         self.extra.shift_remove("mac");
@@ -101,7 +102,7 @@ impl Session {
 /// Removes from a session's JSON the fields that [`Session::adopted`] does not trust, and words that only another
 /// version knows: one unknown word must not keep the rest from being read.
 pub fn without_claims(session: &mut Map<String, Value>) {
-    for claim in ["taint", "chosen", "queue"] {
+    for claim in ["taint", "chosen", "queue", "pinned"] {
         session.shift_remove(claim);
     }
     let branches = session.get_mut("branches").and_then(Value::as_array_mut).into_iter().flatten();

@@ -63,11 +63,12 @@ impl Session {
 
     /// Replaces the first `count` messages with `summary`.
     pub(super) fn compact(&mut self, count: usize, summary: &str, (archive, sha256): (&str, &Option<String>)) {
-        let gone = self.messages.drain(..count.min(self.messages.len())).count();
+        let gone: Vec<_> = self.messages.drain(..count.min(self.messages.len())).collect();
+        self.note_pinned(&gone, true);
         let beginnings = self.branches.iter().filter(|branch| branch.after.is_none());
         self.compacted.push(CompactedPart {
             archive: archive.to_owned(),
-            count: gone,
+            count: gone.len(),
             sha256: sha256.clone(),
             summary: summary.to_owned(),
             next: self.messages.first().map(|message| name_of(message)),
@@ -118,6 +119,7 @@ impl Session {
                 branch.after.clone_from(&last);
             }
         }
+        self.note_pinned(messages, false);
         self.messages.splice(0..0, messages.iter().cloned());
     }
 

@@ -74,6 +74,8 @@ pub enum Event {
     },
     /// A person cleared the taint of the session: the text from outside that it has read stops counting.
     TaintCleared {},
+    /// A person pinned a message, or unpinned it.
+    Pinned { message_id: String, pinned: bool },
     /// A person undid the change that a call made, or redid it.
     Undone { call_id: String, path: String, undone: bool },
     /// The messages from `from` on were put aside, and the branch that begins with `to`, if any, took their place.
@@ -169,6 +171,7 @@ impl Event {
             | Event::Restored { .. }
             | Event::Undone { .. }
             | Event::TaintCleared {}
+            | Event::Pinned { .. }
             | Event::Queued { .. }
             | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }

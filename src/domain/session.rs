@@ -13,6 +13,7 @@ use super::compacted::CompactedPart;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
+use super::pinned::PinnedMessage;
 use super::queued::QueuedMessage;
 use super::taint::Taint;
 use super::work::{Outcome, Work};
@@ -50,6 +51,9 @@ pub struct Session {
     /// Parts that a summary replaces, oldest first. The field in the file keeps the name that earlier versions read.
     #[serde(rename = "archived", default, skip_serializing_if = "Vec::is_empty")]
     pub compacted: Vec<CompactedPart>,
+    /// Messages that every request contains, in the order in which they were pinned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<PinnedMessage>,
     /// Sources of text in the session that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
@@ -86,6 +90,7 @@ impl Session {
             queue: Vec::new(),
             chosen: Chosen::default(),
             compacted: Vec::new(),
+            pinned: Vec::new(),
             taint: Vec::new(),
             seq: 0,
             extra: Map::new(),
@@ -212,6 +217,7 @@ impl Session {
                 }
             }
             Event::TaintCleared {} => self.taint.clear(),
+            Event::Pinned { message_id, pinned } => self.pin(message_id, *pinned),
             Event::Branched { from, to } => self.put_aside(from, to.as_deref()),
             Event::Undone { call_id, undone, .. } => {
                 let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));

@@ -245,6 +245,7 @@ impl Actor {
             Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
+            Command::Pin { message_id, pinned, reply } => drop(reply.send(self.pin(message_id, pinned).await)),
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Choose { chosen, sender, reply } => drop(reply.send(self.choose(chosen, sender).await)),

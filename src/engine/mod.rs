@@ -57,8 +57,8 @@ pub use tenant::Tenant;
 
 use crate::clock;
 use crate::domain::{
-    ApprovalAnswer, CallStatus, Chosen, MOST_QUEUED, RestoreRefused, Session, SessionId, ToolCall, UserPrompt, When,
-    WorkId,
+    ApprovalAnswer, CallStatus, Chosen, MOST_QUEUED, PinRefused, RestoreRefused, Session, SessionId, ToolCall,
+    UserPrompt, When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -108,6 +108,8 @@ pub enum EngineError {
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS"
     )]
     CannotSee(String),
+    #[error(transparent)]
+    PinRefused(#[from] PinRefused),
     #[error("only this server's page can change what may run in a conversation")]
     OnlyPage,
     #[error("commands that need approval would run without it in this conversation; that has to be confirmed")]

@@ -37,6 +37,8 @@ pub struct RequestSize {
     pub context_window: u32,
     /// Number of the session's messages that do not fit, counted from the first.
     pub left_out: usize,
+    /// Number of pinned messages that do not fit, counted from the first.
+    pub pins_left_out: usize,
     /// Id of the first message that fits; `None` if all fit. A message of an imported session has the id `m` and its
     /// number.
     pub first_sent: Option<String>,
@@ -74,14 +76,22 @@ impl Tenant {
         let chosen = session.as_ref().map(|session| session.chosen.clone()).unwrap_or_default();
         let auto_compact = self.auto_compact(&chosen);
         let next = self.request_with(session.clone(), draft.attachments).await?;
-        let left_out = next.left_out;
+        let NextRequest { left_out, pins_left_out, .. } = next;
         let first = session.as_ref().and_then(|session| session.messages.get(left_out)).filter(|_| left_out > 0);
         let first_sent = first.map(|first| first.id.clone().unwrap_or_else(|| format!("m{left_out}")));
         let tenant = self.clone();
         blocking(move || {
             let tokens = next.tokens(&tenant.models.body(&chosen, &next.request), &tenant.runtime.tokens);
             let context_window = tenant.models.status_of(&chosen).context_window;
-            Ok(RequestSize { tokens, limit: next.limit, context_window, left_out, first_sent, auto_compact })
+            Ok(RequestSize {
+                tokens,
+                limit: next.limit,
+                context_window,
+                left_out,
+                pins_left_out,
+                first_sent,
+                auto_compact,
+            })
         })
         .await
     }

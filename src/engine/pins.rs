@@ -1,6 +1,7 @@
-//! Pinned sessions, which are listed before the others.
+//! Pinned sessions, which are listed before the others, and pinned messages, which every request contains.
 
-use super::{Engine, EngineError, Notice};
+use super::actor::Command;
+use super::{Engine, EngineError, IfMissing, Notice};
 use crate::domain::SessionId;
 use crate::store::SessionListKind;
 
@@ -19,6 +20,15 @@ impl Engine {
         let pinned = self.tenant.log.remove_from_list(self.tenant.claim, id, SessionListKind::Pinned).await?;
         self.list_changed(id);
         Ok(pinned)
+    }
+
+    /// Pins a message of a session, or unpins it: every request contains the text of a pinned message.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such message, or if it cannot be pinned.
+    pub async fn pin_message(&self, id: &SessionId, message_id: &str, pinned: bool) -> Result<(), EngineError> {
+        let message_id = message_id.to_owned();
+        self.ask(id, IfMissing::Fail, |reply| Command::Pin { message_id: message_id.clone(), pinned, reply }).await
     }
 
     fn list_changed(&self, id: &SessionId) {

@@ -52,6 +52,21 @@ pub fn fitting(
     kept
 }
 
+/// Returns how many pinned messages fit into half of the room, newest first: the conversation keeps the other half.
+pub fn fitting_pins(newest_first: impl DoubleEndedIterator<Item = String> + Clone, room: Room<'_>) -> usize {
+    let bytes: usize = newest_first.clone().map(|text| text.len() + MESSAGE_OVERHEAD).sum();
+    if bytes <= room.at_least / 2 {
+        return newest_first.count();
+    }
+    let mut left = (room.tokens)() / 2;
+    let fits = |text: &String| {
+        let rest = left.checked_sub((room.count)(text) + MESSAGE_OVERHEAD);
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    newest_first.take_while(fits).count()
+}
+
 /// Returns the tokens of a message with its pictures.
 pub fn cost(message: &ChatMessage, count: &dyn Fn(&str) -> usize) -> usize {
     MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>() + pictures(message)
@@ -101,6 +116,18 @@ mod tests {
     fn newest_exchange_is_taken_even_if_it_is_too_long() {
         let exchanges = [exchange(&"x".repeat(500), "y"), exchange("c", "d")];
         assert_eq!(within(40, exchanges.iter().cloned()), exchanges[..1]);
+    }
+
+    #[test]
+    fn pinned_messages_take_at_most_half_of_the_room() {
+        let pins = ["x".repeat(10), "y".repeat(10), "z".repeat(10)];
+        let fitting = |tokens| {
+            let room = Room { at_least: 0, tokens: &|| tokens, count: &str::len };
+            fitting_pins(pins.iter().cloned(), room)
+        };
+        assert_eq!([0, 27, 28, 56, 84, 1000].map(fitting), [0, 0, 1, 2, 3, 3]);
+        let room = Room { at_least: 84, tokens: &|| panic!("counted"), count: &|_| panic!("counted") };
+        assert_eq!(fitting_pins(pins.iter().cloned(), room), 3);
     }
 
     #[test]

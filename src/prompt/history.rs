@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use super::budget::{self, Room};
 use super::pictures::{label, marker};
 use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
-use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
+use crate::domain::{CallStatus, Hit, Message, PinnedMessage, Role, Session, ToolCall};
 use crate::provider::{CallRequest, ChatMessage, RequestPicture};
 
 const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
+const PINNED_HEAD: &str = "[以下是用户固定的消息，原文如下]";
 const RETRIEVED_HEAD: &str = "[记忆检索结果]";
 const CANNOT_SEE: &str = "this model cannot see pictures";
 
@@ -38,6 +39,8 @@ pub struct History {
     pub messages: Vec<ChatMessage>,
     /// Number of the session's messages that are left out, counted from the first.
     pub left_out: usize,
+    /// Number of pinned messages that do not fit and are left out, counted from the first.
+    pub pins_left_out: usize,
 }
 
 impl History {
@@ -45,18 +48,38 @@ impl History {
     /// what follows it. An exchange is a question with everything up to the next one. Messages that are left out are not
     /// converted: the cost of a long session depends only on the model's window.
     pub fn of(session: &Session, sight: VisionSupport, room: Room<'_>) -> Self {
-        let mut builder = Builder::default();
-        if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
-            builder.say(&format!("{SUMMARY_HEAD}\n{summary}"), None);
-        }
+        // Room is kept for all pinned messages that fit; those that are sent at their place are then not repeated.
+        let all: Vec<_> = session.pinned_here().collect();
+        let pins_left_out = all.len() - budget::fitting_pins(all.iter().rev().map(|pin| pinned_text(pin)), room);
+        let pins = &all[pins_left_out..];
+        let reserved = beginning(session, pins.iter().copied());
         let newest_first = exchanges(&session.messages).map(|exchange| converted(exchange, sight));
-        let mut kept = budget::fitting(builder.out.first(), newest_first, room);
+        let mut kept = budget::fitting(reserved.out.first(), newest_first, room);
         let sent: usize = exchanges(&session.messages).take(kept.len()).map(<[Arc<Message>]>::len).sum();
+        let sent_messages = &session.messages[session.messages.len() - sent..];
+        let is_sent = |pin: &PinnedMessage| sent_messages.iter().any(|message| pin.is(message));
+        let mut builder = beginning(session, pins.iter().copied().filter(|pin| !is_sent(pin)));
         kept.reverse();
         kept.into_iter().flatten().for_each(|message| builder.push(message));
         make_ids_unique(&mut builder.out);
-        Self { messages: builder.out, left_out: session.messages.len() - sent }
+        Self { messages: builder.out, left_out: session.messages.len() - sent, pins_left_out }
     }
+}
+
+/// Returns what comes before the messages that are sent: the summary and pinned messages.
+fn beginning<'a>(session: &Session, pins: impl Iterator<Item = &'a PinnedMessage>) -> Builder {
+    let summary = session.compressed_context.as_deref().filter(|summary| !summary.trim().is_empty());
+    let summary = summary.map(|summary| format!("{SUMMARY_HEAD}\n{summary}"));
+    let pinned: Vec<_> = pins.map(pinned_text).collect();
+    let pinned = (!pinned.is_empty()).then(|| format!("{PINNED_HEAD}\n{}", pinned.join("\n\n")));
+    let mut builder = Builder::default();
+    builder.say(&summary.into_iter().chain(pinned).collect::<Vec<_>>().join("\n\n"), None);
+    builder
+}
+
+fn pinned_text(pin: &PinnedMessage) -> String {
+    let who = if pin.role == Role::User { "User" } else { "Assistant" };
+    format!("{who}: {}", pin.content)
 }
 
 /// Splits messages into exchanges, newest first.
@@ -277,12 +300,12 @@ mod tests {
         let summary = said("[以下是之前对话的摘要]\nS");
         let question = ChatMessage::User("question".to_owned());
         let fixed = budget::cost(&summary, &count) + budget::cost(&question, &count);
-        let newest = History { messages: vec![summary.clone(), question.clone()], left_out: 6 };
+        let newest = History { messages: vec![summary.clone(), question.clone()], left_out: 6, pins_left_out: 0 };
         assert_eq!(within(0), newest, "the question is always sent");
         assert_eq!(within(fixed + "new answer".len()), newest);
         let more = within(fixed + "new".len() + "answer".len() + 2 * budget::MESSAGE_OVERHEAD);
         let sent = vec![summary, ChatMessage::User("new".to_owned()), said("answer"), question];
-        assert_eq!(more, History { messages: sent, left_out: 4 });
+        assert_eq!(more, History { messages: sent, left_out: 4, pins_left_out: 0 });
     }
 
     fn said(content: &str) -> ChatMessage {

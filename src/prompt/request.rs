@@ -35,6 +35,8 @@ pub struct NextRequest {
     pub retrieved: String,
     /// Number of the session's messages that did not fit and are left out, counted from the first.
     pub left_out: usize,
+    /// Number of pinned messages that did not fit and are left out, counted from the first.
+    pub pins_left_out: usize,
     /// Most tokens that the request may have, without the answer. `None` if the model's context window is not known.
     pub limit: Option<usize>,
     /// What is reserved for the rest of a question that is not sent yet: its attachments, and about as many passages as
@@ -125,7 +127,7 @@ impl NextRequest {
             count: &count,
         };
         let history = sources.session.map(|session| History::of(session, limits.sight, room)).unwrap_or_default();
-        let History { messages: mut history, left_out } = history;
+        let History { messages: mut history, left_out, pins_left_out } = history;
         add_retrieved(&mut history, hits);
         let mut messages = Vec::with_capacity(history.len() + 1);
         if !system.text.is_empty() {
@@ -137,7 +139,7 @@ impl NextRequest {
         }
         let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
         let limit = Some(limits.limit()).filter(|_| limits.context_window != UNLIMITED);
-        Self { request, system, retrieved, left_out, limit, reserved }
+        Self { request, system, retrieved, left_out, pins_left_out, limit, reserved }
     }
 
     /// Counts the tokens of the body, which is that of this request.

@@ -127,12 +127,25 @@ async fn meter_xray_and_sent_request_agree_to_the_token() {
     let conversation = (vec(message(), 0..120), proptest::option::of(text()), text());
     let cases: Vec<_> = (0..16).map(|_| conversation.new_tree(&mut runner).unwrap().current()).collect();
     for (n, (messages, summary, _)) in cases.iter().enumerate() {
-        write(&world, &format!("s{n}"), messages, summary.as_deref());
+        let named = |(m, message): (usize, &Value)| {
+            let mut message = message.clone();
+            message["id"] = json!(format!("m{m}"));
+            message
+        };
+        let messages: Vec<_> = messages.iter().enumerate().map(named).collect();
+        write(&world, &format!("s{n}"), &messages, summary.as_deref());
     }
     let server = world.serve().await;
-    let mut shortened = 0;
+    let (mut shortened, mut pinned) = (0, 0);
     for (n, (.., question)) in cases.iter().enumerate() {
         let id = format!("s{n}");
+        let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
+        for message in history["messages"].as_array().unwrap().iter().step_by(9) {
+            // Some have no text, or are too long.
+            server
+                .put(&format!("/api/sessions/{id}/messages/{}/pin", message["id"].as_str().unwrap()), Value::Null)
+                .await;
+        }
         let meter = server.get(&format!("/api/tokens/session/{id}")).await.ok();
         let prompt = server.get(&format!("/api/prompt?session_id={id}")).await.ok();
         for (of_meter, of_prompt) in
@@ -147,6 +160,8 @@ async fn meter_xray_and_sent_request_agree_to_the_token() {
         assert_eq!((&sent["total_tokens"], &sent["left_out"]), (&draft["total_tokens"], &draft["left_out"]), "{id}");
         assert!(draft["total_tokens"].as_u64() <= draft["limit_tokens"].as_u64(), "{id}: {draft}");
         shortened += usize::from(draft["left_out"].as_u64() > Some(0));
+        pinned += usize::from(sent.to_string().contains("以下是用户固定的消息"));
     }
+    assert!(pinned > 0, "no request contained a pinned message");
     assert!(shortened > 0 && shortened < cases.len(), "{shortened} of {} conversations were shortened", cases.len());
 }

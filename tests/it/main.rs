@@ -47,6 +47,7 @@ mod moving;
 mod nth_failure;
 mod permission_mode;
 mod pictures;
+mod pinned;
 mod power_cut;
 mod prompt;
 mod provider_connect;

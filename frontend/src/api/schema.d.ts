@@ -954,6 +954,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/messages/{message_id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pins a message: from the next request on, every request of the session contains its text, even if a summary replaces
+         *     it or it does not fit. All pinned messages of a session have at most 8,000 characters.
+         */
+        put: operations["sessions_pin_message"];
+        post?: never;
+        /** Unpins a message. */
+        delete: operations["sessions_unpin_message"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/model": {
         parameters: {
             query?: never;
@@ -2031,6 +2052,11 @@ export interface components {
         } | {
             /** @enum {string} */
             type: "taint_cleared";
+        } | {
+            message_id: string;
+            pinned: boolean;
+            /** @enum {string} */
+            type: "pinned";
         } | (components["schemas"]["Approval"] & {
             /** @enum {string} */
             type: "approval_request";
@@ -2174,6 +2200,8 @@ export interface components {
             taint?: components["schemas"]["Taint"][];
             /** @description Messages that run after the work under way, in this order. */
             queue?: components["schemas"]["QueuedMessage"][];
+            /** @description Pinned messages, whose text every request contains. */
+            pinned?: components["schemas"]["PinnedMessage"][];
         };
         /** @description One passage found in memory or knowledge. */
         Hit: {
@@ -2564,6 +2592,18 @@ export interface components {
         };
         Pinned: {
             pinned: string[];
+        };
+        /** @description The text of a pinned message. It is a copy, because a summary may replace the message itself. */
+        PinnedMessage: {
+            /** @description Id of the message. */
+            id: string;
+            role: components["schemas"]["Role"];
+            content: string;
+            /** @description Whether a summary has replaced the message. */
+            compacted?: boolean;
+        };
+        PinnedMessages: {
+            pinned: components["schemas"]["PinnedMessage"][];
         };
         PreviewRequest: {
             /** @description The `hash` of the plan. */
@@ -3067,6 +3107,8 @@ export interface components {
             context_window: number;
             /** @description Number of the session's messages, counted from the first, that do not fit and will be left out. */
             left_out: number;
+            /** @description Number of pinned messages, counted from the first, that do not fit beside the conversation and will be left out. */
+            pins_left_out: number;
             /**
              * @description Id of the first message that fits; null if all fit. A message without an id is called `m` and its number, counted
              *     from 0.
@@ -5742,6 +5784,75 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_pin_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinnedMessages"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description no_text or pins_too_long */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_unpin_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinnedMessages"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

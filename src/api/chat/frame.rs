@@ -80,6 +80,11 @@ pub enum Frame {
     },
     /// A person cleared the conversation's taint.
     TaintCleared {},
+    /// A person pinned a message, or unpinned it.
+    Pinned {
+        message_id: String,
+        pinned: bool,
+    },
     /// A call waits for approval. Sent again, with new times, after a restart of the server.
     ApprovalRequest(Box<Approval>),
     /// An approval was answered, expired or was cancelled.
@@ -194,6 +199,7 @@ impl Frame {
             Frame::ApprovalRequest(_) => "approval_request",
             Frame::ApprovalResult { .. } => "approval_result",
             Frame::TaintCleared {} => "taint_cleared",
+            Frame::Pinned { .. } => "pinned",
             Frame::Undone { .. } => "undone",
             Frame::Branched { .. } => "branched",
             Frame::NewResponse {} => "new_response",
@@ -290,6 +296,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             taint: taint.clone(),
         },
         Event::TaintCleared {} => Frame::TaintCleared {},
+        Event::Pinned { message_id, pinned } => Frame::Pinned { message_id: message_id.clone(), pinned: *pinned },
         Event::Undone { call_id, path, undone } => {
             Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
         }

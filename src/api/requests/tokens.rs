@@ -34,6 +34,8 @@ pub struct SessionTokens {
     context_window: u32,
     /// Number of the session's messages, counted from the first, that do not fit and will be left out.
     left_out: usize,
+    /// Number of pinned messages, counted from the first, that do not fit beside the conversation and will be left out.
+    pins_left_out: usize,
     /// Id of the first message that fits; null if all fit. A message without an id is called `m` and its number, counted
     /// from 0.
     first_sent: Option<String>,
@@ -46,7 +48,7 @@ pub struct SessionTokens {
 impl From<RequestSize> for SessionTokens {
     fn from(size: RequestSize) -> Self {
         let nearly_full = size.is_nearly_full();
-        let RequestSize { tokens, limit, context_window, left_out, first_sent, auto_compact } = size;
+        let RequestSize { tokens, limit, context_window, left_out, pins_left_out, first_sent, auto_compact } = size;
         Self {
             auto_compact,
             nearly_full,
@@ -59,6 +61,7 @@ impl From<RequestSize> for SessionTokens {
             limit_tokens: limit.unwrap_or(0),
             context_window,
             left_out,
+            pins_left_out,
             first_sent,
         }
     }

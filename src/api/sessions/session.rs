@@ -14,7 +14,7 @@ use crate::api::security::caller::Caller;
 use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
-use crate::domain::{Chosen, Message, QueuedMessage, Role, SessionId, Taint};
+use crate::domain::{Chosen, Message, PinnedMessage, QueuedMessage, Role, SessionId, Taint};
 use crate::engine::{View, blocking};
 use crate::store;
 
@@ -122,6 +122,9 @@ pub struct History {
     /// Messages that run after the work under way, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queue: Vec<QueuedMessage>,
+    /// Pinned messages, whose text every request contains.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<PinnedMessage>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -229,6 +232,7 @@ pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<Hist
         parent: parent(&session),
         taint: session.taint.clone(),
         queue: session.queue.clone(),
+        pinned: session.pinned.clone(),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
 }

@@ -191,6 +191,7 @@ impl Actor {
             | Event::ToolStarted { .. }
             | Event::ToolFinished { .. }
             | Event::TaintCleared {}
+            | Event::Pinned { .. }
             | Event::Queued { .. }
             | Event::Unqueued { .. }
             | Event::WorkContinued { .. }

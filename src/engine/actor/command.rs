@@ -72,6 +72,12 @@ pub enum Command {
         to: Option<String>,
         reply: Reply<()>,
     },
+    /// Pins a message, or unpins it.
+    Pin {
+        message_id: String,
+        pinned: bool,
+        reply: Reply<()>,
+    },
     /// Clears the taint.
     ClearTaint {
         reply: Reply<bool>,

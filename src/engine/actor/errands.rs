@@ -50,6 +50,21 @@ impl Actor {
         Ok(())
     }
 
+    /// Pins a message from the next request on, or unpins it.
+    pub(super) async fn pin(&mut self, message_id: String, pinned: bool) -> Result<(), EngineError> {
+        let session = &self.ledger.session;
+        if pinned {
+            session.pinnable(&message_id).ok_or_else(|| EngineError::NoMessage(message_id.clone()))??;
+        } else if !session.pinned.iter().any(|pin| pin.id == message_id) {
+            return Ok(());
+        }
+        self.ledger.fact(Event::Pinned { message_id, pinned }).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        Ok(())
+    }
+
     pub(super) async fn clear_taint(&mut self) -> Result<bool, EngineError> {
         if self.is_busy() {
             return Err(EngineError::Busy);
