@@ -5,7 +5,8 @@ import { useComposition } from '@/lib/ime'
 
 interface Props {
   title: string
-  onDone: (title: string | null) => void
+  /** `byKey`: a key ended it, so the focus was in the field. */
+  onDone: (title: string | null, byKey: boolean) => void
 }
 
 /** Enter and leaving the field apply the new name, Esc keeps the old one. */
@@ -22,17 +23,17 @@ export function RenameField({ title, onDone }: Props) {
     return () => cancelAnimationFrame(frame)
   }, [])
 
-  const finish = (value: string | null) => {
+  const finish = (value: string | null, byKey: boolean) => {
     if (done.current) return
     done.current = true
     const trimmed = value?.trim()
-    onDone(trimmed && trimmed !== title ? trimmed : null)
+    onDone(trimmed && trimmed !== title ? trimmed : null, byKey)
   }
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     event.stopPropagation()
     if (composition.owns(event)) return
-    if (event.key === 'Enter') finish(text)
-    if (event.key === 'Escape') finish(null)
+    if (event.key === 'Enter') finish(text, true)
+    if (event.key === 'Escape') finish(null, true)
   }
   return (
     <Input
@@ -42,7 +43,7 @@ export function RenameField({ title, onDone }: Props) {
       value={text}
       onChange={event => setText(event.target.value)}
       onKeyDown={onKeyDown}
-      onBlur={() => finish(text)}
+      onBlur={() => finish(text, false)}
       {...composition.handlers}
       className="border-accent outline-none"
     />
