@@ -272,6 +272,12 @@ test('a renamed conversation keeps its place', async ({ app, open }) => {
   await menu(page, 'An old platypus', 'Rename')
   await page.getByRole('textbox', { name: 'New name' }).fill('A very old platypus')
   await page.keyboard.press('Enter')
+  const renamed = sidebar(page).getByRole('link', { name: 'A very old platypus' })
+  await until(
+    () => renamed.evaluate(link => link === document.activeElement),
+    yes => yes,
+    'the focus on its row',
+  )
   await until(
     async () => JSON.parse(await readFile(join(app.home, 'sessions/old.json'), 'utf8')).title,
     title => title === 'A very old platypus',
@@ -284,6 +290,20 @@ test('a renamed conversation keeps its place', async ({ app, open }) => {
   await page.getByRole('textbox', { name: 'New name' }).fill('An old platypus')
   await page.keyboard.press('Enter')
   await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
+})
+
+test('Alt and an arrow follow the list as it is sorted', async ({ open }) => {
+  const page = await open()
+  await sidebar(page).getByRole('button', { name: 'Filter and sort' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'By title' }).click()
+  const links = sidebar(page).getByRole('list').getByRole('link')
+  const hrefs = await links.evaluateAll(all => all.map(link => link.getAttribute('href')))
+  for (const href of hrefs.slice(0, 3)) {
+    await page.keyboard.press('Alt+ArrowDown')
+    await page.waitForURL(url => url.pathname === href)
+  }
+  await page.keyboard.press('Alt+ArrowUp')
+  await page.waitForURL(url => url.pathname === hrefs[1])
 })
 
 test('a search hit opens at the word, and Enter leads to the next', async ({ app, open }) => {

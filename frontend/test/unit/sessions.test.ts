@@ -1,11 +1,17 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
 import type { SessionSummary } from '@/api/types'
+import { commandOf, isEnabled } from '@/app/commands'
+import { useArrangement } from '@/features/sessions/arrangement'
 import { filtered, groupsOf } from '@/features/sessions/groups'
 import { markWords, wordsOf } from '@/lib/needle'
+import { setFold } from '@/stores/folds'
+import { useSeen } from '@/stores/seen'
 import { receive } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
 import { emptyThread } from '@/thread/model'
 import { entryOf } from '@/thread/places'
+import { contextOf } from '../commands'
 import { ENVELOPES, FRAMES, historyAt } from './frames'
 
 const NOW = new Date('2026-11-22T12:00:00Z')
@@ -79,6 +85,50 @@ it('a filter leaves what is unread, runs or waits', () => {
   expect(left('unread')).toEqual(['grown'])
   expect(left('running')).toEqual(['runs'])
   expect(left('waiting')).toEqual(['asks'])
+})
+
+describe('the keys between conversations', () => {
+  afterEach(() => {
+    queryClient.clear()
+    useArrangement.setState({ sort: 'activity', filter: 'all' })
+    useSeen.setState({ counts: null })
+    setFold('archived', false)
+  })
+  /** Where Alt and an arrow lead from a conversation; null if they lead nowhere. */
+  const leads = (from: string | null, by: 'nextSession' | 'previousSession'): string | null => {
+    let to: string | null = null
+    const navigate = (path: string) => {
+      to = path
+    }
+    const context = { ...contextOf(from), navigate }
+    const command = commandOf(by)
+    if (isEnabled(command, context)) command.run(context)
+    return to
+  }
+  const down = (from: string | null): string[] => {
+    const to = leads(from, 'nextSession')?.replace('/s/', '')
+    return to === undefined ? [] : [to, ...down(to)]
+  }
+  const put = (sessions: SessionSummary[]) =>
+    queryClient.setQueryData(keys.sessions, { sessions, pinned: ['p'], archived: ['z'] })
+
+  it('follow the list as it is pinned, sorted and archived', () => {
+    put([session('b', 0), session('z', 0), session('a', 1), session('p', 9)])
+    expect(down(null)).toEqual(['p', 'b', 'a'])
+    expect(leads('p', 'previousSession')).toBeNull()
+    expect(leads('b', 'previousSession')).toBe('/s/p')
+    useArrangement.setState({ sort: 'title' })
+    expect(down('p')).toEqual(['a', 'b'])
+    setFold('archived', true)
+    expect(down('p')).toEqual(['a', 'b', 'z'])
+  })
+
+  it('follow the filter', () => {
+    put([session('a', 0), session('b', 1), session('c', 2)])
+    useSeen.setState({ counts: { a: 2, b: 1, c: 1 } })
+    useArrangement.setState({ filter: 'unread' })
+    expect(down('a')).toEqual(['b', 'c'])
+  })
 })
 
 it('a branched session knows its origin', () => {

@@ -1,14 +1,13 @@
-import { keys, queryClient } from '@/api/queries'
-import type { SessionList, SessionSummary } from '@/api/types'
+import type { SessionSummary } from '@/api/types'
 import { type CommandContext, defineCommands } from '@/app/command'
+import { listed } from './listed'
 import { exportOne } from './transfer'
 
-/** The previous or next session that is not archived; undefined at the end of the list. */
+/** The previous or next session of the list; undefined at its end. From outside the list, its first. */
 function neighbour(by: 1 | -1, { sessionId }: CommandContext): SessionSummary | undefined {
-  const list = queryClient.getQueryData<SessionList>(keys.sessions)
-  const listed = (list?.sessions ?? []).filter(({ id }) => id === sessionId || !list?.archived.includes(id))
-  const at = listed.findIndex(session => session.id === sessionId)
-  return listed[at < 0 ? 0 : at + by]
+  const sessions = listed()
+  const at = sessions.findIndex(session => session.id === sessionId)
+  return sessions[at < 0 ? 0 : at + by]
 }
 
 const step = (by: 1 | -1) => ({
