@@ -5,8 +5,7 @@ import { useComposition } from '@/lib/ime'
 
 interface Props {
   title: string
-  /** `byKey`: a key ended it, so the focus was in the field. */
-  onDone: (title: string | null, byKey: boolean) => void
+  onDone: (title: string | null) => void
 }
 
 /** Enter and leaving the field apply the new name, Esc keeps the old one. */
@@ -23,17 +22,17 @@ export function RenameField({ title, onDone }: Props) {
     return () => cancelAnimationFrame(frame)
   }, [])
 
-  const finish = (value: string | null, byKey: boolean) => {
+  const finish = (value: string | null) => {
     if (done.current) return
     done.current = true
     const trimmed = value?.trim()
-    onDone(trimmed && trimmed !== title ? trimmed : null, byKey)
+    onDone(trimmed && trimmed !== title ? trimmed : null)
   }
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     event.stopPropagation()
     if (composition.owns(event)) return
-    if (event.key === 'Enter') finish(text, true)
-    if (event.key === 'Escape') finish(null, true)
+    if (event.key === 'Enter') finish(text)
+    if (event.key === 'Escape') finish(null)
   }
   return (
     <Input
@@ -43,7 +42,7 @@ export function RenameField({ title, onDone }: Props) {
       value={text}
       onChange={event => setText(event.target.value)}
       onKeyDown={onKeyDown}
-      onBlur={() => finish(text, false)}
+      onBlur={() => finish(text)}
       {...composition.handlers}
       className="border-accent outline-none"
     />

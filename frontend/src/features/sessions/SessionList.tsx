@@ -15,6 +15,7 @@ import { useArrangement } from './arrangement'
 import { between, filtered, groupsOf, type Kept, timeOf } from './groups'
 import { titleOf } from './groupTitle'
 import { SessionRow } from './SessionRow'
+import { useRowFocus } from './useRowFocus'
 
 const ChooseList = onDemand(() => import('./ChooseList'))
 
@@ -47,6 +48,7 @@ export function SessionList(props: Props) {
   const lang = useLang()
   const [archivedOpen, setArchivedOpen] = useFold('archived', false)
   const [renaming, setRenaming] = useState<string | null>(null)
+  const rowFocus = useRowFocus()
   if (!sessions) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
@@ -72,7 +74,7 @@ export function SessionList(props: Props) {
     const rows = (
       <ul>
         {list.map(session => (
-          <li key={session.id}>
+          <li key={session.id} data-session={session.id} {...rowFocus}>
             <SessionRow
               session={session}
               date={moment(timeOf(session, sort), locale(lang))}

@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import type { SessionSummary } from '@/api/types'
 import { cn } from '@/lib/cn'
@@ -53,23 +52,7 @@ export function SessionRow(props: Props) {
   } = props
   const t = useT()
   const title = session.title || session.begins || t('untitled')
-  const link = useRef<HTMLAnchorElement>(null)
-  const refocus = useRef(false)
-  useEffect(() => {
-    if (!renaming && refocus.current) link.current?.focus()
-    refocus.current = false
-  }, [renaming])
-  if (renaming) {
-    return (
-      <RenameField
-        title={title}
-        onDone={(title, byKey) => {
-          refocus.current = byKey
-          onRename(title)
-        }}
-      />
-    )
-  }
+  if (renaming) return <RenameField title={title} onDone={onRename} />
   return (
     <div
       className={cn(
@@ -78,7 +61,6 @@ export function SessionRow(props: Props) {
       )}
     >
       <Link
-        ref={link}
         href={`/s/${session.id}`}
         aria-current={current ? 'page' : undefined}
         onClick={onOpen}
