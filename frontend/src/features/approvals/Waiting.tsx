@@ -3,6 +3,7 @@ import type { Step } from '@/thread/model'
 import { AllowStep } from './AllowStep'
 import { ApprovalCard } from './ApprovalCard'
 import { answer } from './actions'
+import { goOn } from './goOn'
 import { useAllowStep } from './step'
 
 interface Props {
@@ -14,21 +15,6 @@ interface Props {
 function waitsInComposer(): boolean {
   const focused = document.activeElement
   return focused instanceof HTMLTextAreaElement && focused.matches('[data-composer]') && focused.value === ''
-}
-
-/** After a decision, the focus that was on its card goes to the next card that waits, else to the message box. */
-function goOn(id: string): void {
-  const focused = document.activeElement
-  const card = focused?.closest('[data-approval]')
-  if (focused !== document.body && card?.getAttribute('data-approval') !== id) return
-  const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find(
-    other => other.dataset.approval !== id,
-  )
-  // A touch screen would show its keyboard.
-  const box = matchMedia('(pointer: coarse)').matches
-    ? null
-    : document.querySelector<HTMLElement>('[data-composer]')
-  ;(next ?? box)?.focus()
 }
 
 /** The cards of a chain's pending calls, in the order of the calls. */

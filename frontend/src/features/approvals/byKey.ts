@@ -7,6 +7,7 @@ import { toast } from '@/stores/toasts'
 import { showMiddle, useUi } from '@/stores/ui'
 import { answer } from './actions'
 import { approvalCards, stepBars } from './cards'
+import { goOn } from './goOn'
 
 /** Whether the whole element is visible, or its end if it is taller than the view. */
 function isInSight(element: HTMLElement): boolean {
@@ -18,7 +19,8 @@ function isInSight(element: HTMLElement): boolean {
 
 async function give(approval: Approval, given: Answer): Promise<void> {
   const reason = await answer(approval, given)
-  if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
+  if (reason === null) goOn(approval.id)
+  else toast(t('notDone', { reason }), { tone: 'bad' })
 }
 
 /** Opens the conversation of a pending call. */

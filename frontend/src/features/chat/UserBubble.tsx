@@ -49,6 +49,8 @@ export const UserBubble = memo(function UserBubble(props: Props) {
         onSend={said => {
           setEditing(false)
           onEdit(said)
+          // The field that has the focus is about to vanish.
+          document.querySelector<HTMLElement>('[data-composer]')?.focus()
         }}
         onCancel={() => setEditing(false)}
       />
@@ -75,11 +77,7 @@ export const UserBubble = memo(function UserBubble(props: Props) {
       </div>
       {branches.length > 1 && (
         <div className="mt-0.5 flex justify-end">
-          <Siblings
-            at={branches.indexOf(id)}
-            count={branches.length}
-            onGo={onSwitchBranch && (at => onSwitchBranch(branches[at] ?? id))}
-          />
+          <Siblings id={id} branches={branches} onGo={onSwitchBranch} />
         </div>
       )}
     </div>

@@ -8,6 +8,12 @@ import { STEPS } from './steps'
 
 const show = (step: number): void => useTour.setState({ step })
 
+/** The conversation gets the focus: the card that has it is about to vanish. */
+function leave(): void {
+  leaveTour()
+  document.getElementById('pane-chat')?.focus()
+}
+
 /** A card beside the page that leads through three steps. The page stays usable. */
 export default function Tour() {
   const t = useT()
@@ -16,7 +22,7 @@ export default function Tour() {
   const at = useTour(tour => tour.step) ?? 0
   const step = STEPS[at] ?? STEPS[0]
   const last = at === STEPS.length - 1
-  const next = () => (last ? leaveTour() : show(at + 1))
+  const next = () => (last ? leave() : show(at + 1))
   // biome-ignore lint/correctness/useExhaustiveDependencies: each step is announced by its focus
   useEffect(() => card.current?.focus(), [at])
   return (
@@ -27,7 +33,7 @@ export default function Tour() {
       aria-label={t('tourName')}
       aria-describedby={id}
       onKeyDown={event => {
-        if (event.key === 'Escape' && !event.nativeEvent.isComposing) leaveTour()
+        if (event.key === 'Escape' && !event.nativeEvent.isComposing) leave()
       }}
       className="floating z-30 p-3.5 outline-none max-md:m-2 max-md:rounded-xl md:fixed md:start-4 md:bottom-16 md:w-[254px] md:rounded-xl"
     >
@@ -38,7 +44,7 @@ export default function Tour() {
             {t(step.title)}
           </h2>
         </div>
-        <IconButton label={t('tourLeave')} size="smallIcon" onClick={leaveTour}>
+        <IconButton label={t('tourLeave')} size="smallIcon" onClick={leave}>
           <X size={14} aria-hidden />
         </IconButton>
       </header>
