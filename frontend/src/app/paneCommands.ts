@@ -1,3 +1,4 @@
+import { useToasts } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import { type CommandContext, defineCommands } from './command'
 
@@ -36,4 +37,13 @@ export const paneCommands = defineCommands([
   },
   { id: 'nextPane', label: 'nextPane', keys: { code: 'F6' }, run: () => cyclePane(1) },
   { id: 'previousPane', label: 'previousPane', keys: { code: 'F6', shift: true }, run: () => cyclePane(-1) },
+  {
+    id: 'notification',
+    label: 'focusNotification',
+    keys: { code: 'F8' },
+    scope: 'uncovered',
+    enabled: () => useToasts.getState().list.length > 0,
+    // The newest is the last; its first button is what can be done about it.
+    run: () => document.querySelector<HTMLElement>('[data-toast]:last-child button')?.focus(),
+  },
 ])

@@ -5,11 +5,12 @@ import { useBuffers } from '@/stores/buffers'
 import { useFolds } from '@/stores/folds'
 import { useLive } from '@/stores/live'
 import { useSeen } from '@/stores/seen'
+import { useToasts } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import type { Command, CommandContext } from './command'
 import { COMMANDS, type CommandId, commandOf, isEnabled } from './commands'
 
-const STORES = [useLive, useUi, useBuffers, useArrangement, useFolds, useSeen]
+const STORES = [useLive, useUi, useBuffers, useArrangement, useFolds, useSeen, useToasts]
 
 /** Calls back when something changes that the `enabled` of a command reads. */
 function subscribe(onChange: () => void): () => void {

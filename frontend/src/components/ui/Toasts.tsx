@@ -1,5 +1,5 @@
 import { X } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { type FocusEvent, useEffect, useRef, useState } from 'react'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
@@ -20,6 +20,18 @@ export function Toasts() {
 function ToastCard({ item }: { item: Toast }) {
   const t = useT()
   const [held, setHeld] = useState(false)
+  const opener = useRef<HTMLElement | null>(null)
+  const onFocus = (event: FocusEvent) => {
+    setHeld(true)
+    const from = event.relatedTarget
+    if (from instanceof HTMLElement && !event.currentTarget.contains(from)) opener.current = from
+  }
+  /** Gives the focus back: the button that has it is about to vanish. */
+  const leave = () => {
+    const there = opener.current?.isConnected ? opener.current : document.getElementById('pane-chat')
+    there?.focus()
+    dismiss(item.id)
+  }
   useEffect(() => announce(item.text, item.tone === 'bad'), [item])
   useEffect(() => {
     if (held) return
@@ -29,9 +41,10 @@ function ToastCard({ item }: { item: Toast }) {
   return (
     <section
       aria-label={item.text}
+      data-toast
       onPointerEnter={() => setHeld(true)}
       onPointerLeave={() => setHeld(false)}
-      onFocus={() => setHeld(true)}
+      onFocus={onFocus}
       onBlur={() => setHeld(false)}
       className={cn(
         'floating appear pointer-events-auto flex max-w-[min(520px,100%)] items-center gap-2 rounded-lg py-1.5 ps-3.5 pe-1.5 text-[13px]',
@@ -46,13 +59,13 @@ function ToastCard({ item }: { item: Toast }) {
           className="text-accent!"
           onClick={() => {
             item.action?.run()
-            dismiss(item.id)
+            leave()
           }}
         >
           {item.action.label}
         </Button>
       )}
-      <IconButton label={t('close')} size="smallIcon" onClick={() => dismiss(item.id)}>
+      <IconButton label={t('close')} size="smallIcon" onClick={leave}>
         <X size={14} aria-hidden />
       </IconButton>
     </section>

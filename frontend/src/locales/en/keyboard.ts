@@ -10,6 +10,7 @@ export const keyboard = {
   previousPane: 'Previous pane',
   previousSession: 'Previous conversation',
   nextSession: 'Next conversation',
+  focusNotification: 'Focus notification',
   stopWork: 'Stop current run',
   saveFile: 'Save file',
   previousFile: 'Previous open file',

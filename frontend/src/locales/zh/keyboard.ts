@@ -11,6 +11,7 @@ export const keyboard: Record<keyof typeof en, string> = {
   previousPane: '上一个面板',
   previousSession: '上一个对话',
   nextSession: '下一个对话',
+  focusNotification: '聚焦通知',
   stopWork: '停止当前运行',
   saveFile: '保存文件',
   previousFile: '上一个打开的文件',
