@@ -39,6 +39,8 @@ export function Menu({ trigger, align = 'end', children }: MenuProps) {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') setOpenedBy(null)
+    // With these, the key belongs to a shortcut.
+    if (event.altKey || event.ctrlKey || event.metaKey) return
     if (!['Enter', ' ', 'ArrowDown'].includes(event.key)) return
     event.preventDefault()
     setOpenedBy(open && event.key !== 'ArrowDown' ? null : 'key')

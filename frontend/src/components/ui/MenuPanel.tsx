@@ -24,6 +24,7 @@ export default function MenuPanel({ id, trigger, align, byKey, onClose, children
       {/* Inside the landmark, so that a screen reader that navigates by landmarks reaches it; a dialog hides the landmark. */}
       <Radix.Portal container={trigger.current?.closest('[role=dialog]') ?? document.querySelector('main')}>
         <Radix.Content
+          loop
           id={id}
           aria-labelledby={trigger.current?.id}
           align={align}
