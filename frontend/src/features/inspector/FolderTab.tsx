@@ -10,6 +10,7 @@ import { IconButton } from '@/components/ui/Button'
 import { Input } from '@/components/ui/Input'
 import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
+import { focusText } from '@/features/editor/focusText'
 import { useSay, useT } from '@/lib/i18n'
 import { createsSkills, type FileRef, isSearchFolder, isUploadFolder, type Root } from '@/lib/roots'
 import { problemIn, unreadableIn } from '@/lib/server'
@@ -116,7 +117,10 @@ export function FolderTab({ root }: { root: Root }) {
           onOpenChange={setMaking}
           onCreate={async draft => {
             const result = await create(draft.file, draft.content)
-            if (result.kind === 'created') openFile(draft.file)
+            if (result.kind === 'created') {
+              openFile(draft.file)
+              focusText(draft.file)
+            }
             return result
           }}
         />

@@ -2,6 +2,7 @@ import { FileText, MessageSquare, Search, Terminal } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { Kbd } from '@/components/ui/Kbd'
+import { useOpener } from '@/components/ui/useOpener'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
@@ -22,6 +23,7 @@ export default function Palette({ only }: Props) {
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
   const composition = useComposition()
+  const { remember, onCloseAutoFocus } = useOpener()
   const items = useItems(query).filter(item => only === null || item.group === only)
   const hint = only === 'files' ? 'openFileByName' : 'paletteHint'
   const active = Math.min(at, items.length - 1)
@@ -49,6 +51,8 @@ export default function Palette({ only }: Props) {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-black/30" />
         <Dialog.Content
           aria-describedby={undefined}
+          onOpenAutoFocus={remember}
+          onCloseAutoFocus={onCloseAutoFocus}
           onEscapeKeyDown={event => {
             const { key, keyCode } = event
             if (composition.owns({ key, keyCode, nativeEvent: event })) event.preventDefault()

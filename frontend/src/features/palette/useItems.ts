@@ -3,8 +3,10 @@ import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import { useCommandContext } from '@/app/commandContext'
 import { runCommand } from '@/app/commands'
 import { useEnabledCommands } from '@/app/useEnabled'
+import { focusText } from '@/features/editor/focusText'
 import { useT } from '@/lib/i18n'
-import { openPath } from '@/stores/ui'
+import { FileRef } from '@/lib/roots'
+import { openFile, showMiddle } from '@/stores/ui'
 import type { Item } from './item'
 import { matches } from './match'
 
@@ -38,14 +40,23 @@ export function useItems(query: string): Item[] {
       group: 'sessions' as const,
       text: s.title || s.begins || t('untitled'),
       keys: [],
-      run: () => context.navigate(`/s/${s.id}`),
+      run: () => {
+        context.navigate(`/s/${s.id}`)
+        showMiddle()
+        requestAnimationFrame(() => document.getElementById('pane-chat')?.focus())
+      },
     })),
     ...files.map(f => ({
       id: f.path,
       group: 'files' as const,
       text: f.path,
       keys: [],
-      run: () => openPath(f.path),
+      run: () => {
+        const file = FileRef.parse(f.path)
+        if (!file) return
+        openFile(file)
+        focusText(file)
+      },
     })),
   ]
   const found = all.filter(item => matches(item.text, query))
