@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { CompressionPlan, ProposedSummary } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { DialogActions } from '@/components/ui/Dialog'
@@ -31,6 +31,11 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
     setSummary(text)
     onChanged(text.trim() !== (proposed?.summary ?? '').trim())
   }
+  const field = useRef<HTMLTextAreaElement>(null)
+  // The button that had the focus is gone. A touch screen would show its keyboard.
+  useEffect(() => {
+    if (!matchMedia('(pointer: coarse)').matches) field.current?.focus()
+  }, [])
   const [sending, setSending] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const missing = useMemo(() => missingFrom(summary, plan.mentions), [summary, plan])
@@ -60,6 +65,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
             {t('compressSummary')}
           </label>
           <TextArea
+            ref={field}
             id="compress-summary"
             rows={8}
             value={summary}

@@ -1,5 +1,5 @@
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useProviders } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { QueryError } from '@/components/ui/QueryError'
@@ -13,6 +13,7 @@ import { ProviderCard } from './ProviderCard'
 export function ProvidersSection() {
   const t = useT()
   const { data, error } = useProviders()
+  const add = useRef<HTMLButtonElement>(null)
   const [adding, setAdding] = useState(false)
   if (!data) return error ? <QueryError error={error} /> : <Skeleton label={t('loading')} rows={3} />
   return (
@@ -25,14 +26,20 @@ export function ProvidersSection() {
         ))}
       </ul>
       <div className="flex flex-wrap gap-2">
-        <Button size="small" aria-expanded={adding} onClick={() => setAdding(!adding)}>
+        <Button ref={add} size="small" aria-expanded={adding} onClick={() => setAdding(!adding)}>
           <Plus size={14} aria-hidden />
           {t('providerAdd')}
         </Button>
         <FindButton />
       </div>
       {adding && (
-        <ConnectProvider className="rounded-lg border bg-card p-3" onDone={() => setAdding(false)} />
+        <ConnectProvider
+          className="rounded-lg border bg-card p-3"
+          onDone={() => {
+            setAdding(false)
+            add.current?.focus()
+          }}
+        />
       )}
       {data.fallback_model && <p className="text-fg-3 text-meta">{t('modelFallbackHint')}</p>}
     </div>

@@ -62,10 +62,17 @@ function parsed({ kind }: Setting, text: string): unknown {
 
 function TextControl({ setting, labelledBy, disabled, onSet }: Props) {
   const t = useT()
-  const [text, setText] = useState(written(setting.value))
+  const value = written(setting.value)
+  const [text, setText] = useState(value)
+  // A change from elsewhere, or of what was typed, is shown in the same field, which keeps the focus.
+  const [shown, setShown] = useState(value)
+  if (value !== shown) {
+    setShown(value)
+    setText(value)
+  }
   const number = setting.kind === 'number'
   const commit = () => {
-    if (text.trim() !== written(setting.value)) onSet(parsed(setting, text))
+    if (text.trim() !== value) onSet(parsed(setting, text))
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !event.nativeEvent.isComposing) commit()

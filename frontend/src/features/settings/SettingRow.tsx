@@ -1,5 +1,5 @@
 import { RotateCcw } from 'lucide-react'
-import { useId, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { hasCode } from '@/api/client'
 import type { Setting } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
@@ -26,6 +26,12 @@ export function SettingRow({ setting }: { setting: Setting }) {
   const { key, source } = setting
   const fixed = source === 'environment' || source === 'command line'
   const label = labelOf(key, t)
+  const row = useRef<HTMLDivElement>(null)
+  /** The button that has the focus is about to vanish. A touch screen would show its keyboard. */
+  const toControl = () => {
+    if (!matchMedia('(pointer: coarse)').matches)
+      row.current?.querySelector<HTMLElement>('input, select')?.focus()
+  }
   const set = async (value: unknown, confirmed: boolean) => {
     setProblem(null)
     setUnconfirmed(null)
@@ -39,7 +45,7 @@ export function SettingRow({ setting }: { setting: Setting }) {
   const ask = (value: unknown) =>
     loosens(setting, value) ? setUnconfirmed({ value }) : void set(value, false)
   return (
-    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-small" data-setting={key}>
+    <div ref={row} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-small" data-setting={key}>
       <div className="min-w-[18ch] flex-1">
         <p id={id}>{label}</p>
         <p className="flex flex-wrap gap-x-1.5 text-fg-3 text-meta">
@@ -49,18 +55,15 @@ export function SettingRow({ setting }: { setting: Setting }) {
         </p>
       </div>
       <div className="flex max-w-full items-center gap-1">
-        <SettingControl
-          key={JSON.stringify(setting.value)}
-          setting={setting}
-          labelledBy={id}
-          disabled={fixed}
-          onSet={ask}
-        />
+        <SettingControl setting={setting} labelledBy={id} disabled={fixed} onSet={ask} />
         {source === 'config.yml' && (
           <IconButton
             size="smallIcon"
             label={t('settingReset', { name: label })}
-            onClick={() => void set(null, false)}
+            onClick={() => {
+              toControl()
+              void set(null, false)
+            }}
           >
             <RotateCcw size={13} aria-hidden />
           </IconButton>
@@ -72,10 +75,23 @@ export function SettingRow({ setting }: { setting: Setting }) {
           className="flex w-full flex-wrap items-center gap-2 rounded-md border border-warn-line bg-warn-soft px-2.5 py-1.5 text-warn"
         >
           <p className="min-w-[24ch] flex-1">{t('loosensSure')}</p>
-          <Button size="small" onClick={() => setUnconfirmed(null)}>
+          <Button
+            size="small"
+            onClick={() => {
+              toControl()
+              setUnconfirmed(null)
+            }}
+          >
             {t('cancel')}
           </Button>
-          <Button size="small" look="danger" onClick={() => void set(unconfirmed.value, true)}>
+          <Button
+            size="small"
+            look="danger"
+            onClick={() => {
+              toControl()
+              void set(unconfirmed.value, true)
+            }}
+          >
             {t('loosensConfirm')}
           </Button>
         </div>
