@@ -30,6 +30,23 @@ it.each(['{Enter}', ' ', '{ArrowDown}'])('opens with %s and focuses the first it
   await waitFor(() => expect(document.activeElement).toBe(first))
 })
 
+it('leaves a key with Alt to a shortcut', async () => {
+  const { trigger } = show()
+  trigger.focus()
+  await userEvent.keyboard('{Alt>}{ArrowDown}{/Alt}')
+  expect(trigger.getAttribute('aria-expanded')).toBe('false')
+})
+
+it('wraps around', async () => {
+  const { trigger } = show()
+  trigger.focus()
+  await userEvent.keyboard('{Enter}')
+  const first = await screen.findByRole('menuitem', { name: 'Rename' })
+  await waitFor(() => expect(document.activeElement).toBe(first))
+  await userEvent.keyboard('{ArrowUp}')
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('menuitemcheckbox')))
+})
+
 it('returns the focus to its trigger when it closes', async () => {
   const { trigger, onSelect } = show()
   trigger.focus()
