@@ -12,6 +12,7 @@ import { recoveryCommands } from '@/features/recovery/commands'
 import { retrievalCommands } from '@/features/retrieval/commands'
 import { exportCommands, sessionCommands } from '@/features/sessions/commands'
 import { appearanceCommands, settingsCommands } from '@/features/settings/commands'
+import { skillCommands } from '@/features/skills/commands'
 import { usageCommands } from '@/features/usage/commands'
 import { xrayCommands } from '@/features/xray/commands'
 import type { Command, CommandContext } from './command'
@@ -21,6 +22,7 @@ const ALL = [
   ...paletteCommands,
   ...chatCommands,
   ...editorCommands,
+  ...skillCommands,
   ...sessionCommands,
   ...paneCommands,
   ...approvalCommands,

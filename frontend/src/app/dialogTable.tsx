@@ -89,6 +89,7 @@ export const DIALOGS = {
   undo: Undo,
   recovery: Recovery,
   compress: Compress,
+  newSkill: onDemand<DialogProps>(() => import('@/features/skills/NewSkill')),
 } as const satisfies Record<string, ComponentType<DialogProps>>
 
 export type DialogName = keyof typeof DIALOGS

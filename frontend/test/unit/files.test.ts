@@ -4,13 +4,13 @@ import { ApiError } from '@/api/client'
 import type { TextTokens } from '@/api/types'
 import { budgetOf } from '@/features/editor/budget'
 import { cutAt } from '@/features/editor/cut'
-import { draftOf, nameIn, renamed, uploadTo } from '@/features/inspector/names'
+import { fileNamed, nameIn, renamed, uploadTo } from '@/features/inspector/names'
 import { MOST_BYTES, uploadOne } from '@/features/inspector/upload'
 import { file } from '../file'
 
 it('a name resolves to a path of its folder, or to none', () => {
-  expect(draftOf('memory', 'plans/autumn')?.file).toBe(file('memory/plans/autumn.md'))
-  expect(['../x', '.env', 'a/.b', '', 'a//b', 'a/..'].map(name => draftOf('memory', name))).toEqual(
+  expect(fileNamed('memory', 'plans/autumn')).toBe(file('memory/plans/autumn.md'))
+  expect(['../x', '.env', 'a/.b', '', 'a//b', 'a/..'].map(name => fileNamed('memory', name))).toEqual(
     Array(6).fill(null),
   )
   expect(nameIn(file('skills/tea/SKILL.md'))).toBe('tea')

@@ -32,7 +32,7 @@ export function Banner({ tone, icon: Icon, role, boxed, actions, children }: Pro
       )}
     >
       {Icon && <Icon size={14} aria-hidden className="shrink-0" />}
-      <span className="min-w-[10rem] flex-1 [overflow-wrap:anywhere]">{children}</span>
+      <div className="min-w-[10rem] flex-1 [overflow-wrap:anywhere]">{children}</div>
       {actions && <div className="flex flex-wrap gap-1.5">{actions}</div>}
     </div>
   )

@@ -69,10 +69,13 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
   )
 }
 
-/** The actions of a dialog: always in view, however long its content is. */
+/**
+ * The actions of a dialog: always in view, however long its content is. They cover the padding below the content, and
+ * sticky positions are measured without it.
+ */
 export function DialogActions({ children }: { children: ReactNode }) {
   return (
-    <div className="sticky bottom-0 z-10 -mx-5 mt-4 -mb-5 flex flex-wrap items-center justify-end gap-2 border-t bg-[var(--pane-solid)] px-5 py-3">
+    <div className="sticky -bottom-5 z-10 -mx-5 mt-4 -mb-5 flex flex-wrap items-center justify-end gap-2 border-t bg-[var(--pane-solid)] px-5 py-3">
       {children}
     </div>
   )

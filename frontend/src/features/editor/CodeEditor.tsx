@@ -21,7 +21,7 @@ import { keysOfApp } from './keys'
 import { languageIfLoaded, languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
 import type { Other } from './merge'
-import { changeTo, keepModel, type ModelKey, openModel } from './models'
+import { attachView, changeTo, keepModel, type ModelKey, openModel } from './models'
 import { phrases } from './phrases'
 import { highlightStyle } from './theme'
 import { unseenIn } from './unseen'
@@ -162,6 +162,11 @@ export default function CodeEditor({
 
   // The cleanup of a layout effect runs while the text is still in the document and has its scroll position.
   useLayoutEffect(() => () => void (view.current && keepModel(model, view.current)), [model])
+
+  useEffect(() => {
+    attachView(model, view.current)
+    return () => attachView(model, null)
+  }, [model])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new revision replaces what is typed
   useEffect(() => {

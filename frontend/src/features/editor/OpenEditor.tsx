@@ -1,3 +1,5 @@
+import { onDemand } from '@/components/onDemand'
+import { isSkill } from '@/features/inspector/names'
 import { useT } from '@/lib/i18n'
 import type { Comparing } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
@@ -11,6 +13,8 @@ import { EditorBar } from './EditorBar'
 import { MarkdownPreview } from './MarkdownPreview'
 import { isMarkdown, usePreview } from './preview'
 import { Trust } from './Trust'
+
+const SkillBanner = onDemand(() => import('@/features/skills/SkillBanner'))
 
 interface Props {
   buffer: Buffer
@@ -49,6 +53,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
         onLoadDisk={() => void loadDisk(file)}
         onKeepMine={() => void keepMine(file)}
       />
+      {isSkill(file) && <SkillBanner buffer={buffer} />}
       <div className="min-h-0 flex-1">
         <MarkdownPreview file={file} text={buffer.text} view={view}>
           <CodeEditor

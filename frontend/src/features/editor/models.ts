@@ -16,6 +16,16 @@ interface Model {
 }
 
 const models = new WeakMap<ModelKey, Model>()
+const views = new WeakMap<ModelKey, EditorView>()
+
+/** Registers the view that shows a model, or none. */
+export function attachView(key: ModelKey, view: EditorView | null): void {
+  if (view) views.set(key, view)
+  else views.delete(key)
+}
+
+/** The view that shows a model; null while none does, such as when only the preview is shown. */
+export const viewOf = (key: ModelKey): EditorView | null => views.get(key) ?? null
 
 /** Keeps the state of a view. Call it while the view is in the document: afterwards its scroll position is lost. */
 export function keepModel(key: ModelKey, view: EditorView): void {

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import { useIndex } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
+import { CommandIconButton } from '@/components/CommandButton'
 import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
@@ -70,13 +71,15 @@ export function FolderTab({ root }: { root: Root }) {
           onChange={event => setFilter(event.target.value)}
           className="min-w-0 flex-1"
         />
-        <IconButton
-          label={t(createsSkills(root) ? 'newSkill' : 'newFile')}
-          size="fieldIcon"
-          onClick={() => setMaking(true)}
-        >
-          <FilePlus2 size={15} aria-hidden />
-        </IconButton>
+        {createsSkills(root) ? (
+          <CommandIconButton command="newSkill" size="fieldIcon">
+            <FilePlus2 size={15} aria-hidden />
+          </CommandIconButton>
+        ) : (
+          <IconButton label={t('newFile')} size="fieldIcon" onClick={() => setMaking(true)}>
+            <FilePlus2 size={15} aria-hidden />
+          </IconButton>
+        )}
         {onFiles && (
           <FilesButton
             label={t('uploadFiles')}
@@ -115,11 +118,11 @@ export function FolderTab({ root }: { root: Root }) {
           root={root}
           open={making}
           onOpenChange={setMaking}
-          onCreate={async draft => {
-            const result = await create(draft.file, draft.content)
+          onCreate={async file => {
+            const result = await create(file, '')
             if (result.kind === 'created') {
-              openFile(draft.file)
-              focusText(draft.file)
+              openFile(file)
+              focusText(file)
             }
             return result
           }}

@@ -2,9 +2,8 @@ import { Sparkles, TriangleAlert } from 'lucide-react'
 import type { Skill } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
-import { useSay, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { FileRef, isBelow } from '@/lib/roots'
-import { ofSkill } from '@/lib/server'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
 
@@ -23,7 +22,6 @@ const folderOf = ({ location }: Skill): string => location.slice(0, location.las
 
 export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
-  const say = useSay()
   return (
     <ul>
       {skills.map(skill => {
@@ -63,17 +61,15 @@ export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, a
                     <Tokens n={tokens.get(skill.location)} />
                   </span>
                   {skill.error ? (
-                    <span className="block text-bad text-small">
-                      {t('skillError')}: {ofSkill(say, skill.error, skill.error_code)}
-                    </span>
+                    <span className="block text-bad text-small">{t('skillError')}</span>
                   ) : (
                     <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
                   )}
-                  {skill.notes?.map((note, i) => (
-                    <span key={note} className="block text-fg-3 text-meta">
-                      {ofSkill(say, note, skill.note_codes?.[i])}
+                  {!skill.error && skill.notes && (
+                    <span className="block text-fg-3 text-meta">
+                      {t('skillNotes', { n: skill.notes.length })}
                     </span>
-                  ))}
+                  )}
                 </span>
               </button>
               <FileMenu file={file} {...actions} />

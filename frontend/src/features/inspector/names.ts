@@ -1,36 +1,27 @@
 /** Valid file names, and the files they stand for. A skill is named after its folder. */
 import { createsSkills, FileRef, type Root } from '@/lib/roots'
 
-export interface Draft {
-  file: FileRef
-  content: string
-}
-
 const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
 
 /** The skill that a SKILL.md belongs to; null for any other file. */
-const skillOf = ({ root, path }: FileRef): string | null =>
+export const skillOf = ({ root, path }: FileRef): string | null =>
   (createsSkills(root) && /^([^/]+)\/SKILL\.md$/.exec(path)?.[1]) || null
 
-const skillNamed = (root: Root, name: string): FileRef | null =>
-  SKILL_NAME.test(name) ? FileRef.of(root, `${name}/SKILL.md`) : null
+export const skillNamed = (root: Root, name: string): FileRef | null =>
+  name.length <= 64 && SKILL_NAME.test(name) ? FileRef.of(root, `${name}/SKILL.md`) : null
 
 export const isSkill = (file: FileRef): boolean => skillOf(file) !== null
 
 const isFileName = (name: string): boolean =>
   FILE_NAME.test(name) && !name.split('/').some(part => part.startsWith('.') || part.trim() === '')
 
-/** A new file and its initial text; null if the name is invalid. */
-export function draftOf(root: Root, name: string): Draft | null {
+/** A new file; null if the name is invalid. */
+export function fileNamed(root: Root, name: string): FileRef | null {
   const trimmed = name.trim()
-  if (createsSkills(root)) {
-    const file = skillNamed(root, trimmed)
-    return file && { file, content: `---\nname: ${trimmed}\ndescription: \n---\n\n# ${trimmed}\n\n` }
-  }
   if (!isFileName(trimmed)) return null
   const path = /\.[^./]+$/.test(trimmed) ? trimmed : `${trimmed}.md`
-  return { file: FileRef.of(root, path), content: '' }
+  return FileRef.of(root, path)
 }
 
 /** The name that a person uses for the file: its path below the root, or the skill's name. */

@@ -11,7 +11,6 @@ export const files = {
   newFile: 'New file',
   newSkill: 'New skill',
   newFileName: 'File name',
-  newSkillName: 'Skill name (a-z, 0-9, -)',
   create: 'Create',
   exists: 'A file with this name already exists.',
   badName: 'Invalid name. Use letters, digits, dots, dashes and folders, without “..”.',
@@ -19,8 +18,8 @@ export const files = {
   noMatch: 'No matching files.',
   moreInFolder: '{n} more not shown. Filter by name to find them.',
   moreFound: 'There may be more matches. Refine the filter.',
-  skillError: 'Invalid skill',
-  skillNotes: 'Notes',
+  skillError: 'Not used yet. Open it to fix it.',
+  skillNotes: '{n} {n|problem|problems}',
   untrusted: 'Not trusted',
   trustNew:
     'Added outside this page. Until you trust it, conversations that have read it ask for approval first.',

@@ -10,6 +10,7 @@ import { preferences } from './preferences'
 import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
+import { skills } from './skills'
 import { tour } from './tour'
 import { undo } from './undo'
 import { usage } from './usage'
@@ -29,6 +30,7 @@ export const later = {
   ...preferences,
   ...providers,
   ...queue,
+  ...skills,
   ...tour,
   ...undo,
   ...usage,

@@ -12,7 +12,6 @@ export const files: Record<keyof typeof en, string> = {
   newFile: '新建文件',
   newSkill: '新建技能',
   newFileName: '文件名',
-  newSkillName: '技能名称（a-z、0-9、-）',
   create: '创建',
   exists: '已存在同名文件。',
   badName: '名称无效。请使用字母、数字、点、短横线和文件夹，不能包含“..”。',
@@ -20,8 +19,8 @@ export const files: Record<keyof typeof en, string> = {
   noMatch: '没有匹配的文件。',
   moreInFolder: '另有 {n} 项未显示，可按名称筛选。',
   moreFound: '可能还有更多匹配项，请缩小筛选范围。',
-  skillError: '技能无效',
-  skillNotes: '备注',
+  skillError: '暂不可用，打开后修复。',
+  skillNotes: '{n} 个问题',
   untrusted: '不受信任',
   trustNew: '此文件从页面外部添加。在你信任之前，读取过它的对话在执行操作前会先征得批准。',
   trustChanged:

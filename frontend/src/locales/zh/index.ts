@@ -22,6 +22,7 @@ import { recovery } from './recovery'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
+import { skills } from './skills'
 import { tour } from './tour'
 import { undo } from './undo'
 import { usage } from './usage'
@@ -55,6 +56,7 @@ export const zh: Record<keyof Words, string> = {
   ...preferences,
   ...providers,
   ...queue,
+  ...skills,
   ...editor,
   ...files,
   ...keyboard,
