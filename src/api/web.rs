@@ -58,6 +58,16 @@ pub(super) fn files() -> impl Iterator<Item = String> {
     names.filter(|name| !name.ends_with(".br") && !name.ends_with(".gz"))
 }
 
+/// The policy of the document that draws diagrams of untrusted text. It has no origin and no network, only the page may
+/// frame it, and a policy of its own allows one script by its hash.
+const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
+base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
+
+/// Returns the policy of a file that is a document; the others have that of every response.
+fn policy_of(path: &str) -> Option<&'static str> {
+    (path.starts_with("assets/diagram-") && path.ends_with(".html")).then_some(DIAGRAM_POLICY)
+}
+
 fn file_answer(path: &str, file: EmbeddedFile) -> Response {
     let kind = mime(path);
     let cache = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -66,6 +76,9 @@ fn file_answer(path: &str, file: EmbeddedFile) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    if let Some(policy) = policy_of(path) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    }
     answer
 }
 
@@ -103,8 +116,8 @@ fn page(app: &App, headers: &HeaderMap) -> Response {
     };
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data: blob:; \
-         font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'self'; form-action 'none'; \
-         frame-ancestors 'none'; object-src 'none'"
+         font-src 'self'; connect-src 'self'; manifest-src 'self'; frame-src 'self'; base-uri 'self'; \
+         form-action 'none'; frame-ancestors 'none'; object-src 'none'"
     );
     let mut answer = html.into_response();
     let headers = answer.headers_mut();
@@ -114,4 +127,19 @@ fn page(app: &App, headers: &HeaderMap) -> Response {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_document_that_draws_diagrams_may_run_a_script_of_its_own() {
+        let policy = policy_of("assets/diagram-BkOtHPfR.html").unwrap();
+        assert!(policy.starts_with("default-src 'none'") && policy.ends_with("sandbox allow-scripts"));
+        assert!(!policy.contains("same-origin") && !policy.contains("connect-src"));
+        for path in ["index.html", "assets/diagram-BkOtHPfR.js", "assets/index.html", "diagram-BkOtHPfR.html"] {
+            assert_eq!(policy_of(path), None, "{path}");
+        }
+    }
 }
