@@ -1,8 +1,9 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
+import { diagramDocument } from './scripts/diagram.mjs'
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), diagramDocument()],
   resolve: { alias: { '@': new URL('./src', import.meta.url).pathname } },
   test: {
     environment: 'happy-dom',

@@ -9,7 +9,16 @@ const text = /\.(js|css|svg|json|txt)$/
 // The manifest serves the size gate only; the browser never asks for it.
 const keep = file => text.test(file) && !file.includes('.vite')
 
+// The document that draws diagrams is larger than all of the page. Every browser that can draw reads gzip, so that one copy
+// is enough in the binary.
+const once = /assets\/diagram-[^/]+\.html$/
+
 for (const file of readdirSync(dist, { recursive: true })) {
+  if (once.test(file)) {
+    writeFileSync(join(dist, `${file}.gz`), gzipSync(readFileSync(join(dist, file)), { level: 9 }))
+    rmSync(join(dist, file))
+    continue
+  }
   if (!keep(file)) continue
   const body = readFileSync(join(dist, file))
   const brotli = brotliCompressSync(body, {

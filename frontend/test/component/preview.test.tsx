@@ -36,6 +36,7 @@ it.each([
   ['js', false],
   ['svg', true],
   ['html', true],
+  ['mermaid', true],
 ])('a block in %s has no preview while it grows; afterwards: %s', (language, offered) => {
   const { rerender } = render(<CodeBlock language={language} code="<svg/>" live />)
   expect(screen.queryByRole('button', { name: 'Preview' })).toBeNull()

@@ -6,8 +6,13 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { Highlighted } from './Highlighted'
+import type { Previewable } from './preview'
 
 const CodePreview = onDemand(() => import('./CodePreview'), Pending)
+
+function previewable(language: string): Previewable | null {
+  return language === 'svg' || language === 'html' || language === 'mermaid' ? language : null
+}
 
 interface Props {
   code: string
@@ -18,7 +23,7 @@ interface Props {
 export function CodeBlock({ code, language, live = false }: Props) {
   const t = useT()
   const [previewed, setPreviewed] = useState(false)
-  const kind = !live && (language === 'svg' || language === 'html') ? language : null
+  const kind = live ? null : previewable(language)
   return (
     <figure className="codeblock" aria-label={`${language} ${t('code')}`.trim()}>
       <div className="flex items-center border-b ps-3 pe-1 text-[12px] text-fg-2">

@@ -1,12 +1,23 @@
 import { useMemo, useState } from 'react'
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { cspNonce } from '@/lib/nonce'
 import { documentOf, type Previewable, pictureOf } from './preview'
 
+const Diagram = onDemand(() => import('./Diagram'), Pending)
+
 /** Shows what a finished code block draws. Scripts never run: a preview is to look at, and a model’s code is not trusted. */
 export default function CodePreview({ code, kind }: { code: string; kind: Previewable }) {
-  return kind === 'svg' ? <Svg code={code} /> : <Html code={code} />
+  switch (kind) {
+    case 'svg':
+      return <Svg code={code} />
+    case 'html':
+      return <Html code={code} />
+    case 'mermaid':
+      return <Diagram code={code} />
+  }
 }
 
 function Svg({ code }: { code: string }) {

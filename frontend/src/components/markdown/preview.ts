@@ -4,7 +4,7 @@
  * work in it anyway, and would only fill the console.
  */
 
-export type Previewable = 'svg' | 'html'
+export type Previewable = 'svg' | 'html' | 'mermaid'
 
 /**
  * An SVG as the address of a picture. A picture runs no script and loads nothing, which no sandbox of a frame

@@ -75,7 +75,7 @@ export function Dialog({ open, onOpenChange, title, description, size = 'narrow'
  */
 export function DialogActions({ children }: { children: ReactNode }) {
   return (
-    <div className="sticky -bottom-5 z-10 -mx-5 mt-4 -mb-5 flex flex-wrap items-center justify-end gap-2 border-t bg-[var(--pane-solid)] px-5 py-3">
+    <div className="sticky -bottom-5 z-10 -mx-5 rounded-b-xl mt-4 -mb-5 flex flex-wrap items-center justify-end gap-2 border-t bg-[var(--pane-solid)] px-5 py-3">
       {children}
     </div>
   )

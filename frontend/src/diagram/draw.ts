@@ -1,0 +1,58 @@
+/**
+ * Draws a diagram in a frame of its own, which exists only while it draws. The frame has no origin, so that nothing that
+ * a text makes of it can reach the page or the server; a frame that takes too long is removed.
+ */
+import address from 'virtual:diagram-document'
+import type { Drawing, Order } from './protocol'
+
+/** Maximum characters of a diagram. */
+export const LONGEST = 20_000
+const PATIENCE_MS = 10_000
+
+export type Drawn =
+  | Exclude<Drawing, { kind: 'ready' }>
+  | { kind: 'too_long' }
+  /** The frame has not answered in time. */
+  | { kind: 'timeout' }
+
+const isDrawing = (data: unknown): data is Drawing =>
+  typeof data === 'object' && data !== null && 'kind' in data && typeof data.kind === 'string'
+
+/** A frame must have a size to measure texts in, but nobody sees it. */
+function hiddenFrame(): HTMLIFrameElement {
+  const frame = document.createElement('iframe')
+  frame.setAttribute('sandbox', 'allow-scripts')
+  frame.referrerPolicy = 'no-referrer'
+  frame.className = 'pointer-events-none fixed top-0 left-0 -z-50 h-[800px] w-[1200px] opacity-0'
+  frame.title = 'Diagram'
+  frame.tabIndex = -1
+  frame.setAttribute('aria-hidden', 'true')
+  frame.src = address
+  return frame
+}
+
+export function draw(code: string, dark: boolean, { signal }: { signal: AbortSignal }): Promise<Drawn> {
+  if (code.length > LONGEST) return Promise.resolve({ kind: 'too_long' })
+  return new Promise(resolve => {
+    const frame = hiddenFrame()
+    const end = (drawn: Drawn) => {
+      clearTimeout(timer)
+      removeEventListener('message', hear)
+      signal.removeEventListener('abort', stop)
+      frame.remove()
+      resolve(drawn)
+    }
+    const stop = () => end({ kind: 'timeout' })
+    const hear = ({ source, data }: MessageEvent<unknown>) => {
+      if (source !== frame.contentWindow || !isDrawing(data)) return
+      if (data.kind !== 'ready') return end(data)
+      const order: Order = { code, dark, longest: LONGEST }
+      // The frame has no origin to name.
+      frame.contentWindow?.postMessage(order, '*')
+    }
+    const timer = setTimeout(stop, PATIENCE_MS)
+    addEventListener('message', hear)
+    signal.addEventListener('abort', stop)
+    document.body.append(frame)
+  })
+}
