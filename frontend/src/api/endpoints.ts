@@ -59,6 +59,12 @@ export const changeSettings = (body: Schemas['SettingsPatch']) =>
 
 export const listSessions = () => dataOf(api.GET('/api/sessions'))
 export const searchSessions = (words: string) => dataOf(api.GET('/api/sessions/search', query({ q: words })))
+const message = (id: string, message_id: string) => ({ params: { path: { id, message_id } } })
+export const pinMessage = (id: string, of: string) =>
+  dataOf(api.PUT('/api/sessions/{id}/messages/{message_id}/pin', message(id, of)))
+export const unpinMessage = (id: string, of: string) =>
+  dataOf(api.DELETE('/api/sessions/{id}/messages/{message_id}/pin', message(id, of)))
+
 export const pinSession = (id: string) => dataOf(api.PUT('/api/sessions/{id}/pin', { params: of(id) }))
 export const unpinSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/pin', { params: of(id) }))
 /** Archives a session: removes it from the list without deleting it. */

@@ -963,7 +963,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Pins a message: from the next request on, every request of the session contains its text, even if a summary replaces
+         * Pins a message, or an answer by the id of its work: from the next request on, every request of the session contains its text, even if a summary replaces
          *     it or it does not fit. All pinned messages of a session have at most 8,000 characters.
          */
         put: operations["sessions_pin_message"];
@@ -2595,7 +2595,7 @@ export interface components {
         };
         /** @description The text of a pinned message. It is a copy, because a summary may replace the message itself. */
         PinnedMessage: {
-            /** @description Id of the message. */
+            /** @description Id of the message; for an answer that is pinned as a whole, of its work. */
             id: string;
             role: components["schemas"]["Role"];
             content: string;

@@ -44,6 +44,8 @@ export type History = Schemas['History']
 export type Failure = Schemas['Failure']
 export type FileUndo = Schemas['FileUndo']
 
+/** A message by its id, or an answer by that of its work. */
+export type PinnedMessage = Schemas['PinnedMessage']
 export type Taint = Schemas['Taint']
 
 export type Frame = Schemas['Frame']

@@ -37,9 +37,13 @@ function remember(id: string): void {
 export async function loadThread(id: string): Promise<string | null> {
   remember(id)
   updateThread(id, startLoading)
+  const outbox = useLive.getState().outbox[id] ?? []
   try {
     const history = await api.getHistory(id)
     updateThread(id, loaded => settle(loaded, history))
+    // The history knows what was accepted before it was requested, even if a summary has replaced it.
+    const known = outbox.flatMap(item => (item.state.kind === 'accepted' ? [item.key] : []))
+    if (known.length > 0) editOutbox(id, list => list.filter(item => !known.includes(item.key)))
     return history.last_event_id
   } catch (error) {
     const code = error instanceof ApiError ? error.code : 'error'
@@ -157,6 +161,14 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
   if (choosing.get(session) === chosing) choosing.delete(session)
   if (done) updateThread(session, loaded => loaded && withChosen(loaded, chosen))
   else refresh(keys.models)
+}
+
+/** Pins a message, or an answer by the id of its work, so that every request contains it; or unpins it. */
+export async function setPinned(session: string, message: string, pinned: boolean): Promise<void> {
+  const change = () => (pinned ? api.pinMessage(session, message) : api.unpinMessage(session, message))
+  if (!(await attempt(change))) return
+  announce(t(pinned ? 'messagePinned' : 'messageUnpinned'))
+  refresh(keys.tokens)
 }
 
 /** Clears the taint of a conversation: text from outside that it has read so far does not count. */

@@ -104,6 +104,12 @@ function enqueue(thread: Thread, message: QueuedMessage): Thread {
   return { ...thread, queue }
 }
 
+/** What a summary has replaced is known from the history alone, which is read again after each compaction. */
+function pin(thread: Thread, { message_id: id, pinned }: Extract<Frame, { type: 'pinned' }>): Thread {
+  const others = thread.pinned.filter(message => message.id !== id)
+  return { ...thread, pinned: pinned ? [...others, { id, role: 'user', content: '' }] : others }
+}
+
 const dequeue = (thread: Thread, id: string): Thread =>
   thread.queue.some(message => message.id === id)
     ? { ...thread, queue: thread.queue.filter(message => message.id !== id) }
@@ -291,6 +297,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
         editLast(thread, e => endStep(e, frame)),
         frame.taint ?? [],
       )
+    case 'pinned':
+      return pin(thread, frame)
     case 'taint_cleared':
       return { ...thread, taint: [] }
     case 'new_response':
@@ -372,6 +380,7 @@ const KNOWN: Record<Frame['type'], true> = {
   restored: true,
   branched: true,
   taint_cleared: true,
+  pinned: true,
   gap: true,
 }
 

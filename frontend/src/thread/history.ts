@@ -130,6 +130,7 @@ export function fromHistory(history: History): Thread {
     })),
     chosen: history.chosen ?? {},
     taint: history.taint ?? [],
+    pinned: history.pinned ?? [],
     queue: (history.queue ?? []).map(message => queuedOf(message, history.session_id)),
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,

@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far. It is a
  * pure function of the history and the frames that follow it; nothing here uses a clock or the network.
  */
-import type { Chosen, Decision, Hit, InputProgress, Scope, Search, Taint } from '@/api/types'
+import type { Chosen, Decision, Hit, InputProgress, PinnedMessage, Scope, Search, Taint } from '@/api/types'
 
 const STEP_STATUSES = ['running', 'done', 'error', 'cancelled', 'interrupted', 'approval', 'denied'] as const
 export type StepStatus = (typeof STEP_STATUSES)[number]
@@ -168,6 +168,8 @@ export interface Thread {
   taint: readonly Taint[]
   /** In the order in which they are sent. */
   queue: readonly QueuedMessage[]
+  /** Messages whose text every request contains. */
+  pinned: readonly PinnedMessage[]
 }
 
 /** A message that is sent after the run under way. */
@@ -190,4 +192,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   chosen: {},
   taint: [],
   queue: [],
+  pinned: [],
 })

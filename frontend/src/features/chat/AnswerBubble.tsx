@@ -11,6 +11,7 @@ import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
 import { messageActions } from './messageActions'
 import { OutcomeLine } from './OutcomeLine'
+import { PinButton } from './PinButton'
 import { RichCopyButton } from './RichCopyButton'
 import { StatusLine } from './StatusLine'
 import { SegmentView } from './segments/SegmentView'
@@ -27,6 +28,8 @@ interface Props {
   /** Null while the session runs. */
   onRegenerate: (() => void) | null
   onBranch: (() => void) | null
+  pinned: boolean
+  onPin: (id: string, pinned: boolean) => void
 }
 
 /** The chain of a call that the model is still writing. */
@@ -40,7 +43,8 @@ function isQuiet(entry: AssistantEntry): boolean {
 }
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
-  const { entry, activity, since, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
+  const { entry, activity, since, onContinue, onUndo, onUndoAll, onRegenerate, onBranch, pinned, onPin } =
+    props
   const t = useT()
   const copyMessageHint = useHint('copyMessage')
   const regenerateHint = useHint('regenerate')
@@ -52,6 +56,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
     copyMessage: running ? null : copying.copy,
     regenerate: running ? null : onRegenerate,
     branchHere: running ? null : onBranch,
+    pinMessage: running ? null : () => onPin(entry.workId, !pinned),
   })
   const writing = running ? (activity?.writing ?? null) : null
   const segments =
@@ -99,8 +104,10 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
                 <GitBranch size={14} aria-hidden />
               </IconButton>
             )}
+            {!pinned && <PinButton pinned={false} onPin={on => onPin(entry.workId, on)} />}
             <Time at={arrivedAt(entry.id, entry.createdAt)} />
           </div>
+          {pinned && <PinButton pinned onPin={on => onPin(entry.workId, on)} />}
           <span className="ms-auto flex min-w-0 flex-wrap justify-end gap-x-2 text-meta">
             {entry.leftOut > 0 && (
               <span className="text-warn" title={t('leftOutAnswerHint')}>

@@ -87,7 +87,9 @@ export function Chat(props: Props) {
         onPick={blocked === null ? onSend : onDraft}
       />
       {/* Above the other notes, which then stay where they are when the size arrives. */}
-      {size && size.left_out > 0 && !marked && <LeftOutNote count={size.left_out} />}
+      {size && ((size.left_out > 0 && !marked) || size.pins_left_out > 0) && (
+        <LeftOutNote count={marked ? 0 : size.left_out} pins={size.pins_left_out} />
+      )}
       {sessionId && size?.nearly_full && size.left_out === 0 && size.auto_compact === 'ask' && (
         <NearlyFullNote sessionId={sessionId} size={size} />
       )}

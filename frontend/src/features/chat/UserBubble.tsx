@@ -10,6 +10,7 @@ import { useMounted } from '@/lib/mounted'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
 import { messageActions } from './messageActions'
+import { PinButton } from './PinButton'
 import { Siblings } from './Siblings'
 import { Time } from './Times'
 
@@ -23,6 +24,8 @@ interface Props {
   id: string
   /** Unix seconds. */
   sentAt: number
+  pinned: boolean
+  onPin: (id: string, pinned: boolean) => void
   /** Null while the session runs. */
   onEdit: ((said: NewMessage) => void) | null
   onSwitchBranch: ((to: string) => void) | null
@@ -30,7 +33,7 @@ interface Props {
 
 /** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
-  const { content, attachments, branches, id, sentAt, onEdit, onSwitchBranch } = props
+  const { content, attachments, branches, id, sentAt, pinned, onPin, onEdit, onSwitchBranch } = props
   const editMessageHint = useHint('editMessage')
   const copyMessageHint = useHint('copyMessage')
   const editing = useUi(s => s.editing === id)
@@ -40,6 +43,7 @@ export const UserBubble = memo(function UserBubble(props: Props) {
   useMounted(messageActions, id, {
     editMessage: onEdit && idle ? () => setEditing(true) : null,
     copyMessage: content !== '' && idle ? copying.copy : null,
+    pinMessage: content !== '' && idle ? () => onPin(id, !pinned) : null,
   })
   if (editing && onEdit) {
     return (
@@ -73,7 +77,9 @@ export const UserBubble = memo(function UserBubble(props: Props) {
             </IconButton>
           )}
           {content !== '' && <CopyingButton {...copyMessageHint} copying={copying} />}
+          {content !== '' && !pinned && <PinButton pinned={false} onPin={on => onPin(id, on)} />}
         </div>
+        {pinned && <PinButton pinned onPin={on => onPin(id, on)} />}
       </div>
       {branches.length > 1 && (
         <div className="mt-0.5 flex justify-end">

@@ -94,4 +94,5 @@ export const messageCommands = defineCommands([
   { id: 'editMessage', label: 'editMessage', keys: { code: 'KeyE' }, ...act('editMessage') },
   { id: 'regenerate', label: 'regenerate', keys: { code: 'KeyR' }, ...act('regenerate') },
   { id: 'branchHere', label: 'branchHere', keys: { code: 'KeyB' }, ...act('branchHere') },
+  { id: 'pinMessage', label: 'pinMessage', keys: { code: 'KeyP' }, ...act('pinMessage') },
 ])

@@ -1,7 +1,7 @@
 /** What the messages on the page offer to the keyboard. */
 import { mounted } from '@/lib/mounted'
 
-export type MessageAction = 'copyMessage' | 'editMessage' | 'regenerate' | 'branchHere'
+export type MessageAction = 'copyMessage' | 'editMessage' | 'regenerate' | 'branchHere' | 'pinMessage'
 
 /** The available actions of each message on the page, by message id. */
 export const messageActions = mounted<Partial<Record<MessageAction, (() => void) | null>>>()

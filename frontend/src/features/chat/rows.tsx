@@ -1,5 +1,7 @@
+import type { PinnedMessage } from '@/api/types'
 import type { NewMessage } from '@/app/threads'
 import { Markdown } from '@/components/markdown/Markdown'
+import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { getLang, type Translate, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
@@ -22,11 +24,15 @@ export interface RowActions {
   onResendFrom: (message: string, said: NewMessage) => void
   onSwitchBranch: (message: string, to: string) => void
   onBranch: (workId: string) => void
+  /** Pins a message, or an answer by the id of its work; or unpins it. */
+  onPin: (id: string, pinned: boolean) => void
   onUndo: (change: Change) => void
   onUndoAll: (workId: string) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
+
+const PinnedMessages = onDemand(() => import('./PinnedMessages'))
 
 /** The rows of the transcript: the entries of the thread, then the messages that the server has not confirmed yet. */
 export function rowsOf(
@@ -37,8 +43,10 @@ export function rowsOf(
 ): Row[] {
   const entries = thread?.entries ?? []
   const parent = thread?.parent
+  const compacted = thread?.pinned.filter(message => message.compacted) ?? []
   return [
     ...(thread && parent ? [parentRow(thread, parent, t)] : []),
+    ...(compacted.length > 0 ? [pinnedRow(compacted, actions, t)] : []),
     ...(thread ? entries.map((_, i) => entryRow(thread, i, actions, t)) : []),
     ...outgoing.map(item => ({
       key: item.key,
@@ -48,6 +56,13 @@ export function rowsOf(
     })),
   ]
 }
+
+const pinnedRow = (messages: readonly PinnedMessage[], actions: RowActions, t: Translate): Row => ({
+  key: 'pinned',
+  label: t('pinnedMessages'),
+  estimate: 60 * messages.length,
+  body: <PinnedMessages messages={messages} onPin={actions.onPin} />,
+})
 
 const parentRow = (thread: Thread, parent: Parent, t: Translate): Row => ({
   key: 'parent',
@@ -69,6 +84,7 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
     last,
     thread.running === null,
     branches,
+    isPinned(thread, entry),
     running && activity,
     actions,
     t,
@@ -80,6 +96,9 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
   made.set(entry, { of, row })
   return row
 }
+
+const pinIdOf = (entry: Entry): string => (entry.kind === 'assistant' ? entry.workId : entry.id)
+const isPinned = ({ pinned }: Thread, entry: Entry): boolean => pinned.some(({ id }) => id === pinIdOf(entry))
 
 /** Pixels of the separator above the first message of a day. */
 const DAY = 30
@@ -108,6 +127,8 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           content={content}
           attachments={attachments}
           branches={branchesAt(thread, at)}
+          pinned={isPinned(thread, entry)}
+          onPin={actions.onPin}
           onEdit={idle ? said => actions.onResendFrom(id, said) : null}
           onSwitchBranch={idle ? to => actions.onSwitchBranch(id, to) : null}
         />
@@ -137,6 +158,8 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             onRegenerate={
               idle && before?.kind === 'user' ? () => actions.onResendFrom(before.id, before) : null
             }
+            pinned={isPinned(thread, entry)}
+            onPin={actions.onPin}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
             onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}

@@ -1,6 +1,15 @@
 import { useMemo } from 'react'
 import { useCommandContext } from '@/app/commandContext'
-import { branchOff, continueAnswer, discard, resend, resendFrom, switchBranch, undo } from '@/app/threads'
+import {
+  branchOff,
+  continueAnswer,
+  discard,
+  resend,
+  resendFrom,
+  setPinned,
+  switchBranch,
+  undo,
+} from '@/app/threads'
 import { openDialog } from '@/stores/ui'
 import type { RowActions } from './rows'
 
@@ -14,6 +23,7 @@ export function useRowActions(sessionId: string | null): RowActions {
       onSwitchBranch: (from, to) => sessionId && void switchBranch(sessionId, from, to),
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
+      onPin: (id, pinned) => sessionId && void setPinned(sessionId, id, pinned),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
       onUndoAll: workId => openDialog({ name: 'undo', work: workId }),
       onResend: item => sessionId && resend(sessionId, item),

@@ -4,6 +4,8 @@ import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { useLive } from '@/stores/live'
+import { shownThread } from '@/thread/loaded'
 import { AutoCompactChoice } from './AutoCompactChoice'
 import { Planned } from './Planned'
 import { Review } from './Review'
@@ -26,6 +28,7 @@ interface Props {
 export default function CompressDialog({ sessionId, open, onOpenChange, onAccept }: Props) {
   const t = useT()
   const { state, look, ask, callOff, write } = useProposal(sessionId)
+  const pinned = useLive(s => (shownThread(s.threads[sessionId])?.pinned.length ?? 0) > 0)
   const [changed, setChanged] = useState(false)
   const [leaving, setLeaving] = useState(false)
   const close = () => onOpenChange(false)
@@ -66,6 +69,7 @@ export default function CompressDialog({ sessionId, open, onOpenChange, onAccept
       {(state.phase === 'plan' || state.phase === 'asking') && (
         <Planned
           plan={state.plan}
+          pinned={pinned}
           problem={state.phase === 'plan' ? state.problem : null}
           asking={state.phase === 'asking'}
           onAsk={() => ask(state.plan)}

@@ -8,6 +8,8 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   plan: CompressionPlan
+  /** Whether the conversation has pinned messages. */
+  pinned: boolean
   /** Why the model made no summary. */
   problem: string | null
   asking: boolean
@@ -18,7 +20,7 @@ interface Props {
 }
 
 /** The messages that a summary would replace. */
-export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onClose }: Props) {
+export function Planned({ plan, pinned, problem, asking, onAsk, onCallOff, onWrite, onClose }: Props) {
   const t = useT()
   const { messages, remaining_count, tokens_before, tokens_without } = plan
   return (
@@ -26,6 +28,7 @@ export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onCl
       <p className="text-[13px] text-fg-2">
         {t('compressPlan', { n: messages.length, kept: remaining_count })}{' '}
         {t('compressTokens', { before: compactNumber(tokens_before), after: compactNumber(tokens_without) })}
+        {pinned && ` ${t('pinnedStay')}`}
       </p>
       <section
         tabIndex={0}

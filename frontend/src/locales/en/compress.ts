@@ -1,5 +1,7 @@
 /** The dialog that compacts a conversation. */
 export const compress = {
+  pinnedHint: 'Sent with every request',
+  pinnedStay: 'Pinned messages stay: every request contains them word for word.',
   compressTitle: 'Compact conversation',
   compressPlan:
     'The first {n|message|{n} messages} will be replaced by a summary. The last {kept|message stays|{kept} messages stay} unchanged. You can restore the originals from “Trash and recovery”.',

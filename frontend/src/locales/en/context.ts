@@ -15,6 +15,7 @@ export const context = {
   contextReserved: 'Reserved for the response: {n} of {window}',
   leftOutFull: 'The context is full. {n} {n|message is|messages are} not sent.',
   leftOutNote: 'The context is full: the first {n} {n|message|messages} won’t be sent.',
+  pinsLeftOut: '{n} pinned {n|message doesn’t|messages don’t} fit and won’t be sent.',
   leftOutLine: 'Not sent from here up: {n} {n|message|messages}',
   leftOutAnswer: 'Without the first {n} {n|message|messages}',
   leftOutAnswerHint: 'These messages did not fit into the request for this response.',

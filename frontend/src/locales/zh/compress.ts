@@ -1,6 +1,8 @@
 import type { compress as en } from '../en/compress'
 
 export const compress: Record<keyof typeof en, string> = {
+  pinnedHint: '每次请求都会发送',
+  pinnedStay: '固定的消息会保留：每次请求都包含其原文。',
   compressTitle: '压缩对话',
   compressPlan: '前 {n} 条消息将替换为摘要，最后 {kept} 条消息保持不变。可在“回收站与恢复”中恢复原始消息。',
   compressTokens: '下次请求：当前 {before} 词元，去除这些消息后为 {after}，另加摘要。',

@@ -16,6 +16,7 @@ export const context: Record<keyof typeof en, string> = {
   contextReserved: '为回复预留：{window} 中的 {n}',
   leftOutFull: '上下文已满，有 {n} 条消息不会发送。',
   leftOutNote: '上下文已满：最早的 {n} 条消息不会发送。',
+  pinsLeftOut: '{n} 条固定的消息放不下，不会发送。',
   leftOutLine: '此处以上未发送：{n} 条消息',
   leftOutAnswer: '未包含最早的 {n} 条消息',
   leftOutAnswerHint: '生成此回复的请求容纳不下这些消息。',
