@@ -16,6 +16,7 @@ const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
+const Settings = onDemand(() => import('@/features/settings/Settings'))
 const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
 const Xray = onDemand(() => import('@/features/xray/Xray'))
 
@@ -72,6 +73,11 @@ function Undo(props: DialogProps) {
   )
 }
 
+function SettingsDialog(props: DialogProps) {
+  const search = useUi(({ dialog }) => (dialog?.name === 'settings' ? dialog.search : undefined))
+  return <Settings {...props} search={search ?? ''} />
+}
+
 function XrayDialog(props: DialogProps) {
   const { sessionId } = useCommandContext()
   const work = useUi(({ dialog }) => (dialog?.name === 'xray' ? dialog.work : null))
@@ -84,7 +90,7 @@ export const DIALOGS = {
   shortcuts: onDemand<DialogProps>(() => import('./ShortcutSheet')),
   model: Model,
   usage: onDemand<DialogProps>(() => import('@/features/usage/UsageDialog')),
-  settings: onDemand<DialogProps>(() => import('@/features/settings/Settings')),
+  settings: SettingsDialog,
   xray: XrayDialog,
   undo: Undo,
   recovery: Recovery,

@@ -36,6 +36,8 @@ interface DialogArguments {
   xray: { work: string | null }
   /** The work whose undo is previewed. */
   undo: { work: string }
+  /** What is searched for in the settings at first. */
+  settings: { search?: string }
 }
 type Plain = Exclude<DialogName, keyof DialogArguments>
 
@@ -161,5 +163,5 @@ export const openDialog = (dialog: OpenDialog): void => useUi.setState({ dialog 
 export const closeDialog = (): void => useUi.setState({ dialog: null })
 
 /** Opens a dialog, or closes it if it is open. */
-export const toggleDialog = (name: Plain): void =>
+export const toggleDialog = (name: Plain | 'settings'): void =>
   useUi.setState(({ dialog }) => ({ dialog: dialog?.name === name ? null : { name } }))

@@ -13,12 +13,14 @@ import { SECTIONS, type SettingsSection } from './sections'
 interface Props {
   open: boolean
   onOpenChange: (open: boolean) => void
+  /** What is searched for at first. */
+  search?: string
 }
 
-export default function Settings({ open, onOpenChange }: Props) {
+export default function Settings({ open, onOpenChange, search = '' }: Props) {
   const t = useT()
   const id = useId()
-  const [query, setQuery] = useState('')
+  const [query, setQuery] = useState(search)
   const words = ({ title, hint, contains }: SettingsSection): Key[] => [
     title,
     ...(hint ? [hint] : []),

@@ -37,7 +37,14 @@ export const SECTIONS: readonly SettingsSection[] = [
     id: 'providers',
     title: 'providersTitle',
     hint: 'providersHint',
-    contains: ['provider', 'providerKey', 'modelDefaultBadge', 'modelFallbackBadge', 'modelParameters'],
+    contains: [
+      'provider',
+      'providerKey',
+      'modelDefaultBadge',
+      'modelFallbackBadge',
+      'modelParameters',
+      'parameterContextWindow',
+    ],
     part: 'models',
     Content: () => (
       <div className="space-y-3">

@@ -1,5 +1,7 @@
 /** The dialog that compacts a conversation. */
 export const compress = {
+  raiseLimit: 'Raise the limit',
+  raiseLimitHint: 'Set the context window of the model in the settings, if it takes more',
   pinnedHint: 'Sent with every request',
   pinnedStay: 'Pinned messages stay: every request contains them word for word.',
   compressTitle: 'Compact conversation',

@@ -1,6 +1,8 @@
 import type { compress as en } from '../en/compress'
 
 export const compress: Record<keyof typeof en, string> = {
+  raiseLimit: '提高上限',
+  raiseLimitHint: '如果模型支持更大的上下文窗口，请在设置中调整',
   pinnedHint: '每次请求都会发送',
   pinnedStay: '固定的消息会保留：每次请求都包含其原文。',
   compressTitle: '压缩对话',
