@@ -15,8 +15,14 @@ export type Drawn =
   /** The frame has not answered in time. */
   | { kind: 'timeout' }
 
-const isDrawing = (data: unknown): data is Drawing =>
-  typeof data === 'object' && data !== null && 'kind' in data && typeof data.kind === 'string'
+/** What a frame says, or null if it is none of what `frame.ts` says: the frame has read an untrusted text. */
+function drawingIn(data: unknown): Drawing | null {
+  const { kind, svg, width, height, reason } = Object(data) as Record<string, unknown>
+  if (kind === 'ready') return { kind }
+  if (kind === 'failed' && typeof reason === 'string') return { kind, reason }
+  const isPicture = typeof svg === 'string' && typeof width === 'number' && typeof height === 'number'
+  return kind === 'drawn' && isPicture ? { kind, svg, width, height } : null
+}
 
 /** A frame must have a size to measure texts in, but nobody sees it. */
 function hiddenFrame(): HTMLIFrameElement {
@@ -44,8 +50,9 @@ export function draw(code: string, dark: boolean, { signal }: { signal: AbortSig
     }
     const stop = () => end({ kind: 'timeout' })
     const hear = ({ source, data }: MessageEvent<unknown>) => {
-      if (source !== frame.contentWindow || !isDrawing(data)) return
-      if (data.kind !== 'ready') return end(data)
+      const drawing = source === frame.contentWindow ? drawingIn(data) : null
+      if (!drawing) return
+      if (drawing.kind !== 'ready') return end(drawing)
       const order: Order = { code, dark, longest: LONGEST }
       // The frame has no origin to name.
       frame.contentWindow?.postMessage(order, '*')

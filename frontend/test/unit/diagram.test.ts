@@ -38,7 +38,8 @@ describe('a drawing', () => {
     const orders: unknown[] = []
     if (frame?.contentWindow) frame.contentWindow.postMessage = (order: unknown) => void orders.push(order)
     say(drawn, window)
-    say('what', frame?.contentWindow)
+    for (const wrong of ['what', null, { kind: 'drawn', svg: 1 }, { kind: 'failed' }, { kind: 'x' }])
+      say(wrong, frame?.contentWindow)
     say({ kind: 'ready' }, frame?.contentWindow)
     expect(orders).toEqual([{ code: 'graph TD', dark: true, longest: LONGEST }])
     say(drawn, frame?.contentWindow)
