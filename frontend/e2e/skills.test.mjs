@@ -205,6 +205,7 @@ test('a new skill is described in a form, whatever its description contains', as
   await createIt.click()
   await dialog.waitFor({ state: 'detached' })
   await text(page).getByText('1. Read the notes.').waitFor()
+  await text(page).and(page.locator(':focus')).waitFor()
   const { skills, untrusted } = await ask(app, '/api/skills')
   const made = skills.find(({ location }) => location === 'skills/weekly-report/SKILL.md')
   assert.equal(made.description, `${hostile} --- name: other`)

@@ -6,6 +6,7 @@ import { Dialog, DialogActions } from '@/components/ui/Dialog'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Input, TextArea } from '@/components/ui/Input'
 import { create } from '@/features/editor/actions'
+import { focusText } from '@/features/editor/focusText'
 import { skillNamed } from '@/features/inspector/names'
 import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -44,6 +45,7 @@ export default function NewSkill({ open, onOpenChange }: DialogProps) {
     clearSkillDraft()
     onOpenChange(false)
     openFile(file)
+    focusText(file)
   }
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('newSkill')}>
