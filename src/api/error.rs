@@ -194,6 +194,7 @@ impl From<EngineError> for ApiError {
                 SettingsRefused::Invalid(_) => Self::new(StatusCode::CONFLICT, "config_invalid", message),
                 SettingsRefused::MakesInvalid(_) => Self::bad_request("bad_setting", message),
                 SettingsRefused::CannotEdit(_) => Self::new(StatusCode::CONFLICT, "config_not_editable", message),
+                SettingsRefused::IsLink => Self::new(StatusCode::CONFLICT, "config_is_link", message),
                 SettingsRefused::Overridden(_) => Self::new(StatusCode::CONFLICT, "environment_wins", message),
                 SettingsRefused::ProviderGone(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
                 SettingsRefused::ProviderChanged(_) => Self::new(StatusCode::CONFLICT, "provider_changed", message),

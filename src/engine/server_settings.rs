@@ -13,7 +13,7 @@ use super::{EngineError, Tenant, blocking};
 use crate::config::edit::{CannotEdit, Edit, edited};
 use crate::config::settings::{Confirmed, FileState, SETTINGS, Setting, SettingError, SettingSource, edits};
 use crate::config::{Config, ConfigError, Environment, process_variables};
-use crate::store::{StoreError, config_text};
+use crate::store::{StoreError, config_text, is_link};
 
 /// What is known of config.yml and `.env` as they are on disk.
 #[derive(Default)]
@@ -35,6 +35,8 @@ pub enum SettingsRefused {
     MakesInvalid(ConfigError),
     #[error(transparent)]
     CannotEdit(#[from] CannotEdit),
+    #[error("config.yml is a symbolic link: edit the file that it points to, or replace the link by a file")]
+    IsLink,
     #[error(
         "{0} is set in the environment or on the command line this server was started with, and that wins over config.yml"
     )]
@@ -198,14 +200,18 @@ impl Tenant {
     ) -> Result<(), EngineError> {
         for _ in 0..TRIES {
             let home = self.runtime.home.clone();
-            let (old, environment) = blocking(move || {
+            let (old, environment, linked) = blocking(move || {
                 let old = config_text(&home, "config.yml");
                 Ok((
                     old.map_err(|source| StoreError::Io { doing: "reading config.yml".to_owned(), source })?,
                     Environment::load(&home, process_variables()),
+                    is_link(&home, "config.yml"),
                 ))
             })
             .await?;
+            if linked {
+                return Err(SettingsRefused::IsLink.into());
+            }
             let environment = environment.map_err(SettingsRefused::Invalid)?;
             let state = FileState::of(old.clone().unwrap_or_default(), &environment);
             let (values, _) = state.parsed.map_err(SettingsRefused::Invalid)?;

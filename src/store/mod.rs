@@ -57,7 +57,7 @@ pub use session_files::SessionFiles;
 pub use session_log::{ClaimedHome, ReloadOutcome, SessionListKind, SessionLog};
 pub use session_writer::SessionWriter;
 pub use sessions::{CompactedFile, Loaded, RecordVersion};
-pub use settings::{Settings, SettingsFile, config_text, script_text};
+pub use settings::{Settings, SettingsFile, config_text, is_link, script_text};
 pub use starter::{PlacedFile, is_unused, write_if_missing};
 pub use summaries::SessionSummary;
 pub use trash::{DeletedFile, MAX_TRASHED, TrashedVersion};

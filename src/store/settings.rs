@@ -50,6 +50,12 @@ pub fn config_text(home: &Path, name: &str) -> std::io::Result<Option<String>> {
     }
 }
 
+/// Returns whether a configuration file is a symbolic link. It is read, but not written: the file that it points to may be
+/// anywhere.
+pub fn is_link(home: &Path, name: &str) -> bool {
+    std::fs::symlink_metadata(home.join(name)).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 /// Reads a script for the scripted provider.
 pub fn script_text(path: &Path) -> std::io::Result<String> {
     std::fs::read_to_string(path)

@@ -184,3 +184,14 @@ async fn concurrent_changes_are_all_kept() {
         assert_eq!(&setting(&settings, key)["value"], value);
     }
 }
+
+#[tokio::test]
+async fn linked_config_is_read_and_not_written() {
+    let world = world().await.with_file("elsewhere.yml", "find_local_models: false\nmax_iterations: 5\n");
+    let _ = std::fs::remove_file(world.path("config.yml"));
+    std::os::unix::fs::symlink(world.path("elsewhere.yml"), world.path("config.yml")).unwrap();
+    let server = world.serve().await;
+    assert_eq!(setting(&server.get(PATH).await.ok(), "max_iterations")["value"], 5);
+    assert_eq!(set(&server, "max_iterations", json!(7)).await.refused(), (409, "config_is_link".to_owned()));
+    assert_eq!(world.read("elsewhere.yml"), "find_local_models: false\nmax_iterations: 5\n");
+}

@@ -2058,6 +2058,11 @@ export interface components {
             /** @enum {string} */
             type: "pinned";
         } | (components["schemas"]["Approval"] & {
+            /** Format: int32 */
+            index: number;
+            /** Format: int32 */
+            dialogue: number;
+        } & {
             /** @enum {string} */
             type: "approval_request";
         }) | {

@@ -30,7 +30,15 @@ function appendText(entry: AssistantEntry, kind: 'text' | 'thinking', delta: str
   return { ...entry, segments, fresh: false }
 }
 
-/** Adds a step to the chain at the end, or opens a chain; a step with a known id is replaced in place. */
+const isBefore = (a: Step, b: Step): boolean =>
+  a.place !== undefined &&
+  b.place !== undefined &&
+  (a.place[0] < b.place[0] || (a.place[0] === b.place[0] && a.place[1] < b.place[1]))
+
+/**
+ * Adds a step to the last chain, or opens a chain; a step with a known id is replaced in place. Calls that run at the
+ * same time may begin in another order than the model requested them: they are shown in that order.
+ */
 export function putStep(segments: Segment[], step: Step): Segment[] {
   const known = segments.findIndex(s => s.kind === 'tools' && s.steps.some(x => x.id === step.id))
   const home = segments[known]
@@ -39,8 +47,13 @@ export function putStep(segments: Segment[], step: Step): Segment[] {
   }
   const last = segments.at(-1)
   return last?.kind === 'tools'
-    ? [...segments.slice(0, -1), { kind: 'tools', steps: [...last.steps, step] }]
+    ? [...segments.slice(0, -1), { kind: 'tools', steps: inOrder(last.steps, step) }]
     : [...segments, { kind: 'tools', steps: [step] }]
+}
+
+function inOrder(steps: readonly Step[], step: Step): Step[] {
+  const later = steps.findIndex(other => isBefore(step, other))
+  return steps.toSpliced(later < 0 ? steps.length : later, 0, step)
 }
 
 const findStep = (entry: AssistantEntry, id: string): Step | undefined =>
@@ -177,6 +190,7 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
   const begun = findStep(entry, frame.id)
   const step: Step = {
     id: frame.id,
+    place: begun?.place,
     tool: frame.tool,
     input: begun?.input ?? '',
     arguments: begun?.arguments,
@@ -194,6 +208,7 @@ function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): Assista
   const { call_id: id, tool, shown } = frame
   const step: Step = {
     id,
+    place: [frame.dialogue, frame.index],
     tool,
     input: shown.command ?? shown.path ?? '',
     arguments: frame.arguments,
@@ -273,6 +288,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return editLast(thread, e => {
         const step: Step = {
           id,
+          place: [frame.dialogue, frame.index],
           tool,
           input,
           arguments: frame.arguments,

@@ -15,6 +15,7 @@ function verdictOf(call: ToolCall): Verdict | null {
 
 const stepOf = (call: ToolCall, id: string): Step => ({
   id: call.id || id,
+  place: call.dialogue == null || call.index == null ? undefined : [call.dialogue, call.index],
   tool: call.tool,
   input: call.input ?? '',
   arguments: call.arguments ?? undefined,

@@ -22,6 +22,8 @@ export interface Verdict {
 
 export interface Step {
   id: string
+  /** Its exchange and its place among the calls of that exchange, if the server has told them. */
+  place?: readonly [dialogue: number, index: number] | undefined
   tool: string
   input: string
   arguments: unknown

@@ -7,7 +7,7 @@ import { approval } from './approvals'
 
 const ASKED: Frame[] = [
   { type: 'user_message', work_id: 'w1', content: 'report', message_id: 'm1' },
-  { type: 'approval_request', ...approval() },
+  { type: 'approval_request', ...approval(), index: 0, dialogue: 0 },
 ]
 const result = (decision: Decision, over = {}): Frame => ({
   type: 'approval_result',

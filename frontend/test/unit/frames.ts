@@ -5,8 +5,8 @@ import type { Envelope } from '@/thread/advance'
 export const BOOT = 'b7'
 const WORK = 'w1'
 
-const tool = (id: string, path: string): Frame[] => [
-  { type: 'tool_start', tool: 'read_file', input: path, id, arguments: { path }, index: 0, dialogue: 0 },
+const tool = (id: string, path: string, index: number): Frame[] => [
+  { type: 'tool_start', tool: 'read_file', input: path, id, arguments: { path }, index, dialogue: 0 },
   {
     type: 'tool_end',
     tool: 'read_file',
@@ -26,8 +26,8 @@ export const FRAMES: Frame[] = [
   { type: 'thinking', content: 'look.' },
   { type: 'token', content: 'I ' },
   { type: 'token', content: 'look:' },
-  ...tool('c1', 'memory/MEMORY.md'),
-  ...tool('c2', 'memory/USER.md'),
+  ...tool('c1', 'memory/MEMORY.md', 0),
+  ...tool('c2', 'memory/USER.md', 1),
   { type: 'new_response' },
   { type: 'token', content: 'You are ' },
   { type: 'token', content: '**Ada**.' },
@@ -62,11 +62,11 @@ export function historyAt(count: number): History {
     } else if (frame.type === 'token') append(last(), frame.content)
     else if (frame.type === 'thinking') last().thinking = (last().thinking ?? '') + frame.content
     else if (frame.type === 'tool_start') {
-      const { tool: name, input, id } = frame
+      const { tool: name, input, id, index, dialogue } = frame
       const calls = last().tool_calls ?? []
       last().tool_calls = [
         ...calls,
-        { tool: name, input, id, arguments: frame.arguments, output: '', status: 'running' },
+        { tool: name, input, id, arguments: frame.arguments, output: '', status: 'running', index, dialogue },
       ]
     } else if (frame.type === 'tool_end') {
       const { id, output, status, duration_ms } = frame

@@ -28,6 +28,15 @@ describe('a work becomes one answer with its segments in order', () => {
     expect(whole.running).toBeNull()
     expect(whole.title).toBe('Who am I')
   })
+  it('calls that run at the same time stand in the order in which the model requested them', () => {
+    const begins = (id: string, index: number, dialogue = 0): Frame => ({
+      ...{ type: 'tool_start', tool: 'read_file', input: id, id, arguments: {}, index, dialogue },
+    })
+    const order = ['c', 'a', 'd', 'b'].map((id, i) => begins(id, [2, 0, 0, 1][i] ?? 0, id === 'd' ? 1 : 0))
+    const thread = order.reduce(advance, advance(start(), FRAMES[0] as Frame))
+    const [chain] = answer(thread).segments
+    expect(chain?.kind === 'tools' && chain.steps.map(step => step.id)).toEqual(['a', 'b', 'c', 'd'])
+  })
   it('a status line lasts until the next frame', () => {
     expect(follow(start(), ENVELOPES.slice(0, 2)).activity?.progress).toBe(0.4)
     expect(follow(start(), ENVELOPES.slice(0, 3)).activity).toBeNull()

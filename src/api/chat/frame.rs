@@ -86,7 +86,12 @@ pub enum Frame {
         pinned: bool,
     },
     /// A call waits for approval. Sent again, with new times, after a restart of the server.
-    ApprovalRequest(Box<Approval>),
+    ApprovalRequest {
+        #[serde(flatten)]
+        approval: Box<Approval>,
+        index: u32,
+        dialogue: u32,
+    },
     /// An approval was answered, expired or was cancelled.
     ApprovalResult {
         approval_id: String,
@@ -196,7 +201,7 @@ impl Frame {
             Frame::Token { .. } => "token",
             Frame::ToolStart { .. } => "tool_start",
             Frame::ToolEnd { .. } => "tool_end",
-            Frame::ApprovalRequest(_) => "approval_request",
+            Frame::ApprovalRequest { .. } => "approval_request",
             Frame::ApprovalResult { .. } => "approval_result",
             Frame::TaintCleared {} => "taint_cleared",
             Frame::Pinned { .. } => "pinned",
@@ -260,7 +265,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             Frame::Model { work_id: work_id.to_string(), model: model.clone(), instead_of: instead_of.clone() }
         }
         Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
-        Event::ApprovalAsked { approval, .. } => Frame::ApprovalRequest(Box::new((**approval).clone())),
+        Event::ApprovalAsked { approval, dialogue, index, .. } => {
+            Frame::ApprovalRequest { approval: Box::new((**approval).clone()), index: *index, dialogue: *dialogue }
+        }
         Event::ApprovalAnswered { approval_id, call_id, answer, .. } => Frame::ApprovalResult {
             approval_id: approval_id.clone(),
             call_id: call_id.clone(),

@@ -112,6 +112,7 @@ export const server: Record<string, string> = {
   provider_exists: '该地址的服务商已存在。',
   sandbox_off: '只能在命令行用 --sandbox off 关闭沙箱。',
   unknown_provider: '该服务商已不存在。',
+  config_is_link: 'config.yml 是符号链接：请编辑它指向的文件，或用文件替换该链接。',
   config_not_editable: '无法在此更改 config.yml 而不丢失其中内容。请直接编辑该文件。',
   bad_key: 'API 密钥无效：包含空格、引号或其他无效字符，或者过长。',
 
