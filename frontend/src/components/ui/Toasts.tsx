@@ -1,5 +1,5 @@
 import { X } from 'lucide-react'
-import { type FocusEvent, useEffect, useRef, useState } from 'react'
+import { type FocusEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
@@ -26,11 +26,12 @@ function ToastCard({ item }: { item: Toast }) {
     const from = event.relatedTarget
     if (from instanceof HTMLElement && !event.currentTarget.contains(from)) opener.current = from
   }
-  /** Gives the focus back: the button that has it is about to vanish. */
-  const leave = () => {
+  /** Gives the focus back if the toast has it, because it is about to vanish. */
+  const leave = (event: MouseEvent) => {
+    dismiss(item.id)
+    if (document.activeElement !== event.currentTarget) return
     const there = opener.current?.isConnected ? opener.current : document.getElementById('pane-chat')
     there?.focus()
-    dismiss(item.id)
   }
   useEffect(() => announce(item.text, item.tone === 'bad'), [item])
   useEffect(() => {
@@ -57,9 +58,9 @@ function ToastCard({ item }: { item: Toast }) {
           size="small"
           look="ghost"
           className="text-accent!"
-          onClick={() => {
+          onClick={event => {
             item.action?.run()
-            leave()
+            leave(event)
           }}
         >
           {item.action.label}
