@@ -44,7 +44,7 @@ walk(13, 'Search the conversations, and open a match at its word', async human =
   await to('textbox', 'Search conversations')
   await type('wombat')
   await page.getByRole('region', { name: 'Search results' }).getByRole('link').nth(1).waitFor()
-  await to('link', /wombat sleeps/)
+  await to('link', /wombat sleeps/, { key: 'ArrowDown' })
   await press('Enter')
   await page.waitForURL('**/s/burrow/m/*')
   const word = answers(page).getByText('The wombat sleeps.')
@@ -68,11 +68,8 @@ walk(14, 'Rename a conversation, and pin it', async human => {
   await isAt('navigation', 'Conversations')
   await to('textbox', 'Search conversations')
   await press('Escape')
-  await to('link', 'Cherries')
-  await to('button', 'Actions for Cherries')
-  await press('Enter')
-  await isAt('menuitem', 'Rename')
-  await press('Enter')
+  await to('link', 'Cherries', { key: 'ArrowDown' })
+  await press('F2')
   await isAt('textbox', 'New name')
   await press('Control+a')
   await type('Sweet cherries')
@@ -97,7 +94,7 @@ walk(14, 'Rename a conversation, and pin it', async human => {
 
 walk(15, 'Archive a conversation; delete another and undo it', async human => {
   const { page, app, press, to, isAt } = human
-  await to('link', 'Apples')
+  await to('link', 'Apples', { key: 'ArrowDown' })
   await to('button', 'Actions for Apples')
   await press('Enter')
   await isAt('menuitem', 'Rename')

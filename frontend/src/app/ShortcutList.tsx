@@ -6,7 +6,7 @@ import { useT } from '@/lib/i18n'
 import { chordOf, keysOf, useChords, useChosenChords } from './chords'
 import type { Chord } from './command'
 import { COMMANDS, type CommandId } from './commands'
-import { WRITING_KEYS } from './shortcuts'
+import { LIST_KEYS, WRITING_KEYS } from './shortcuts'
 import { useRecording } from './useRecording'
 
 /** All keyboard shortcuts. A person changes one by pressing the new keys. */
@@ -58,7 +58,7 @@ export function ShortcutList() {
             </div>
           )
         })}
-        {WRITING_KEYS.map(key => (
+        {[...WRITING_KEYS, ...LIST_KEYS].map(key => (
           <div key={key.label} className="flex items-center justify-between gap-4 py-1.5">
             <dt>{t(key.label)}</dt>
             <dd className="flex gap-1">

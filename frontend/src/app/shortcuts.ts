@@ -13,6 +13,12 @@ export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
   { label: 'editLast', code: 'ArrowUp' },
 ]
 
+/** Keys of the list of conversations. */
+export const LIST_KEYS: readonly (Chord & { label: Key })[] = [
+  { label: 'nextInList', code: 'ArrowDown' },
+  { label: 'renameInList', code: 'F2' },
+]
+
 const isText = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches('input, textarea, select'))
 

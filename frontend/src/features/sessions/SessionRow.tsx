@@ -70,6 +70,7 @@ export function SessionRow(props: Props) {
           onChoose(event.shiftKey)
         }}
         onDoubleClick={onStartRename}
+        onKeyDown={event => event.key === 'F2' && onStartRename()}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 touch-row"
       >
         <span

@@ -10,6 +10,7 @@ import { useAsked } from '@/lib/useAsked'
 import { useConnection } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { ArrangeMenu } from './ArrangeMenu'
+import { moveInList } from './moveInList'
 import { SearchBox } from './SearchBox'
 import { SessionList } from './SessionList'
 import { SidebarActions } from './SidebarActions'
@@ -45,7 +46,7 @@ export default function Sidebar({ sessionId }: Props) {
     if ((await remove(id, title)) && id === sessionId) navigate('/')
   }
   return (
-    <Pane as="nav" id="pane-left" aria-label={t('sessions')} className="@container">
+    <Pane as="nav" id="pane-left" aria-label={t('sessions')} className="@container" onKeyDown={moveInList}>
       <SidebarHeader />
       <SidebarActions
         onChoose={() => {

@@ -26,6 +26,8 @@ export const keyboard = {
   previousMessage: 'Previous message (when a message is focused)',
   nextMessage: 'Next message (when a message is focused)',
   editLast: 'Edit last message (when the input is empty)',
+  nextInList: 'Next conversation in the list (when one is focused)',
+  renameInList: 'Rename conversation (when one is focused)',
   noCode: 'No code block in this conversation.',
   codeCopied: 'Last code block copied.',
   keysChange: 'Change keybinding for “{name}”',

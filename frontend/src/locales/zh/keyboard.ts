@@ -27,6 +27,8 @@ export const keyboard: Record<keyof typeof en, string> = {
   previousMessage: '上一条消息（聚焦消息时）',
   nextMessage: '下一条消息（聚焦消息时）',
   editLast: '编辑最后一条消息（输入框为空时）',
+  nextInList: '列表中的下一个对话（聚焦对话时）',
+  renameInList: '重命名对话（聚焦对话时）',
   noCode: '此对话中没有代码块。',
   codeCopied: '已复制最后一个代码块。',
   keysChange: '更改“{name}”的快捷键',
