@@ -13,7 +13,7 @@ export function Pane({ as: Element = 'section', className, ...rest }: Props) {
       data-pane
       tabIndex={-1}
       className={cn(
-        'pane flex h-full min-h-0 min-w-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0',
+        'pane flex h-full min-h-0 min-w-0 flex-col overflow-hidden rounded-xl -outline-offset-2 max-md:rounded-none max-md:border-0',
         className,
       )}
       {...rest}
