@@ -75,6 +75,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(files::file::list))
         .routes(routes!(files::folder::folder))
         .routes(routes!(files::folder::find))
+        .routes(routes!(files::search::search))
         .routes(routes!(files::moving::rename))
         .routes(routes!(files::moving::restore))
         .routes(routes!(files::skills::skills))

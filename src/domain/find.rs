@@ -23,6 +23,15 @@ pub struct MessageMatch {
     pub excerpt: String,
 }
 
+/// A line of a text that contains all words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineMatch {
+    /// Counted from 1.
+    pub line: usize,
+    /// The line, or what of it is around the first word found.
+    pub excerpt: String,
+}
+
 impl SearchTerms {
     /// Returns `None` if the query contains no word.
     pub fn parse(query: &str) -> Option<Self> {
@@ -39,6 +48,12 @@ impl SearchTerms {
     pub fn find<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<MessageMatch> {
         let found = messages.into_iter().enumerate().filter(|(_, message)| message.role != Role::System);
         found.filter_map(|(index, message)| self.in_message(index, message)).collect()
+    }
+
+    /// Returns the lines that contain all words, in order.
+    pub fn lines<'a>(&'a self, text: &'a str) -> impl Iterator<Item = LineMatch> + 'a {
+        let in_line = |(index, line): (usize, &str)| Some(LineMatch { line: index + 1, excerpt: self.excerpt(line)? });
+        text.lines().enumerate().filter_map(in_line)
     }
 
     fn in_message(&self, index: usize, message: &Message) -> Option<MessageMatch> {
@@ -122,6 +137,13 @@ mod tests {
             "{excerpt}"
         );
         assert!(excerpt.chars().count() < BEFORE + AFTER + 3);
+    }
+
+    #[test]
+    fn lines_are_counted_from_one_and_contain_all_words() {
+        let terms = SearchTerms::parse("TEA 绿").unwrap();
+        let lines: Vec<_> = terms.lines("tea\n\n绿色 tea\r\n绿\n  Tea: 绿").map(|l| (l.line, l.excerpt)).collect();
+        assert_eq!(lines, [(3, "绿色 tea".to_owned()), (5, "Tea: 绿".to_owned())]);
     }
 
     #[test]

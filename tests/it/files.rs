@@ -340,3 +340,27 @@ async fn invalid_file_name_is_refused_with_reason() {
     server.post("/api/files", json!({"path": longest, "content": "x"})).await.ok();
     assert_eq!(world.read(&longest), "x");
 }
+
+#[tokio::test]
+async fn text_is_found_in_the_files_of_one_root() {
+    let world = World::new(script([])).await;
+    world.write("knowledge/b/tea.md", "# Tea\n\nGreen TEA is 绿茶.\n");
+    world.write("knowledge/a.md", "No such drink.\n");
+    world.write("knowledge/tea.pdf", b"%PDF tea \xff\xfe");
+    world.write("knowledge/.hidden.md", "green tea\n");
+    world.write("memory/m.md", "green tea\n");
+    let many = "green tea\n".repeat(60);
+    world.write("knowledge/c.md", &many);
+    std::os::unix::fs::symlink(world.path("memory/m.md"), world.path("knowledge/link.md")).unwrap();
+    let server = world.serve().await;
+    let found = server.get("/api/files/search?root=knowledge&text=green%20tea").await.ok();
+    let files = found["files"].as_array().unwrap();
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["knowledge/b/tea.md", "knowledge/c.md"]);
+    assert_eq!(files[0]["lines"], json!([{"line": 3, "excerpt": "Green TEA is 绿茶."}]));
+    assert_eq!((files[1]["lines"].as_array().unwrap().len(), &files[1]["left_out"]), (50, &json!(10)));
+    assert_eq!(found["more"], false);
+    for (query, code) in [("root=knowledge&text=%20", "bad_request"), ("root=sessions&text=a", "bad_root")] {
+        assert_eq!(server.get(&format!("/api/files/search?{query}")).await.refused(), (400, code.to_owned()));
+    }
+}

@@ -212,6 +212,9 @@ export interface FileSearch {
   limit?: number
 }
 export const findFiles = (search: FileSearch) => dataOf(api.GET('/api/files/find', query({ ...search })))
+/** The lines of a root's files that contain all words. */
+export const searchText = (root: string, text: string) =>
+  dataOf(api.GET('/api/files/search', query({ root, text })))
 export const listSkills = () => dataOf(api.GET('/api/skills'))
 /** Whether the current version of a skill file is trusted, and which version was trusted before. */
 export const readTrust = (path: string) => dataOf(api.GET('/api/skills/trust', query({ path })))

@@ -42,6 +42,7 @@ import {
   readTrust,
   searchPassages,
   searchSessions,
+  searchText,
 } from './endpoints'
 import type {
   Approval,
@@ -118,6 +119,15 @@ export const useFound = (words: string) =>
     queryFn: () => searchSessions(words),
     enabled: words !== '',
     placeholderData: keepPreviousData,
+  })
+/** Searched anew each time: files change without notice while nobody looks. */
+export const useFoundText = (root: Root, text: string) =>
+  useQuery({
+    queryKey: ['found-text', root, text],
+    queryFn: () => searchText(root, text),
+    enabled: text !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 0,
   })
 export const useUsage = () => useQuery({ queryKey: ['usage'], queryFn: getUsage, staleTime: 0 })
 export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })

@@ -289,6 +289,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/files/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finds text in the files of a root.
+         * @description Reads at most 5,000 files and 64 MB, and returns at most 300 lines. Files that are not text are skipped.
+         */
+        get: operations["files_search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/login": {
         parameters: {
             query?: never;
@@ -1885,6 +1905,13 @@ export interface components {
             /** @description Number of lines that the undo removes. */
             removed: number;
         };
+        FileWithText: {
+            path: string;
+            /** @description The first lines that match, at most 50. */
+            lines: components["schemas"]["FoundLine"][];
+            /** @description Number of further lines of this file that match. */
+            left_out: number;
+        };
         /** @description The first position at which two requests differ. */
         FirstDifference: {
             /**
@@ -1947,6 +1974,12 @@ export interface components {
             /** @description Whether more files may match: the limit was reached, or not every folder was searched. */
             more: boolean;
         };
+        FoundLine: {
+            /** @description Counted from 1. */
+            line: number;
+            /** @description The line, or what of it is around the first word. */
+            excerpt: string;
+        };
         FoundMessage: {
             /** @description The message's id; if it has none, `m` and its 0-based index. */
             message_id: string;
@@ -1984,6 +2017,12 @@ export interface components {
             /** @description Sessions with matching titles first, then by the time of their last change, newest first. */
             sessions: components["schemas"]["FoundSession"][];
             /** @description Whether more sessions match than are returned. */
+            more: boolean;
+        };
+        FoundText: {
+            /** @description Sorted by path. */
+            files: components["schemas"]["FileWithText"][];
+            /** @description Whether more may match: a limit was reached. */
             more: boolean;
         };
         /** @description One frame; `type` is also the SSE event's name. Frames of the mini-OpenClaw document have its fields and some more. */
@@ -4257,6 +4296,39 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    files_search: {
+        parameters: {
+            query: {
+                /** @description Words that a line contains, all of them, in any order, case-insensitive. */
+                text: string;
+                /** @description `memory`, `workspace`, `skills` or `knowledge`. */
+                root: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundText"];
+                };
+            };
+            /** @description bad_root, bad_request: no words */
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };

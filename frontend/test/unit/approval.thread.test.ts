@@ -102,7 +102,9 @@ const historyOf = (call: Record<string, unknown>): History => ({
     { role: 'user', content: 'report', id: 'm1', work_id: 'w1' },
     {
       ...{ role: 'assistant', content: '', id: 'm2', work_id: 'w1' },
-      tool_calls: [{ id: 'c1', tool: 'terminal', input: 'make report', output: '', ...call }],
+      tool_calls: [
+        { id: 'c1', tool: 'terminal', input: 'make report', output: '', index: 0, dialogue: 0, ...call },
+      ],
     } as unknown as Message,
   ],
   last_event_id: 'b.2',

@@ -4,5 +4,6 @@ pub mod deleted;
 pub mod file;
 pub mod folder;
 pub mod moving;
+pub mod search;
 pub mod skills;
 pub mod trust;

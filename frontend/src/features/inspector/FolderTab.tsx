@@ -1,5 +1,5 @@
-import { FilePlus2, Search, Upload } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { FilePlus2, Search, TextSearch, Upload } from 'lucide-react'
+import { useMemo, useRef, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import { useIndex } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
@@ -23,6 +23,7 @@ import { removeSkill, renameSkill } from './skill'
 import { upload } from './upload'
 
 const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoIndexLine)
+const FoundInFiles = onDemand(() => import('./FoundInFiles'))
 const NewFile = onDemand(() => import('./NewFile'))
 const RenameFile = onDemand(() => import('./RenameFile'))
 
@@ -50,6 +51,9 @@ export function FolderTab({ root }: { root: Root }) {
     return (file: FileEntry) => faults.get(file.path) ?? null
   }, [indexed, say])
   const [filter, setFilter] = useState('')
+  /** The field searches the text of the files, not their names. */
+  const [inText, setInText] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
   const [making, setMaking] = useState(false)
   const [renaming, setRenaming] = useState<FileRef | null>(null)
   const dirtyPaths = useBuffers(
@@ -64,13 +68,27 @@ export function FolderTab({ root }: { root: Root }) {
         <Input
           type="search"
           size="small"
-          icon={Search}
-          aria-label={t('filter')}
-          placeholder={t('filter')}
+          icon={inText ? TextSearch : Search}
+          ref={field}
+          aria-label={t(inText ? 'findInFiles' : 'filter')}
+          placeholder={t(inText ? 'findInFiles' : 'filter')}
           value={filter}
           onChange={event => setFilter(event.target.value)}
           className="min-w-0 flex-1"
         />
+        <IconButton
+          label={t('findInFiles')}
+          size="fieldIcon"
+          aria-pressed={inText}
+          onClick={() => {
+            setInText(!inText)
+            // What was searched for in texts is rarely a name.
+            if (inText) setFilter('')
+            field.current?.focus()
+          }}
+        >
+          <TextSearch size={15} aria-hidden />
+        </IconButton>
         {createsSkills(root) ? (
           <CommandIconButton command="newSkill" size="fieldIcon">
             <FilePlus2 size={15} aria-hidden />
@@ -96,15 +114,19 @@ export function FolderTab({ root }: { root: Root }) {
           <NoIndexLine />
         ))}
       <DropZone words={t('uploadHere', { name: t(root) })} onFiles={onFiles}>
-        <Files
-          root={root}
-          filter={filter}
-          problemOf={problemOf}
-          current={file && `${file}`}
-          dirty={dirty}
-          onOpen={openFile}
-          actions={{ onRename: setRenaming, onDelete }}
-        />
+        {inText ? (
+          <FoundInFiles root={root} text={filter} />
+        ) : (
+          <Files
+            root={root}
+            filter={filter}
+            problemOf={problemOf}
+            current={file && `${file}`}
+            dirty={dirty}
+            onOpen={openFile}
+            actions={{ onRename: setRenaming, onDelete }}
+          />
+        )}
       </DropZone>
       {renaming !== null && (
         <RenameFile

@@ -3,10 +3,11 @@ import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useFound } from '@/api/queries'
 import type { FoundSession } from '@/api/types'
+import { MarkedWords } from '@/components/MarkedWords'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { markWords, wordsOf } from '@/lib/needle'
+import { wordsOf } from '@/lib/needle'
 import { announce } from '@/stores/announcer'
 import { useUi } from '@/stores/ui'
 
@@ -54,7 +55,7 @@ function Found({ session, query, onOpen }: FoundProps) {
         onClick={onOpen}
         className="block truncate rounded-md px-2 py-1 font-medium hover:bg-hover max-md:min-h-11 max-md:content-center"
       >
-        <Words text={title || t('untitled')} words={words} />
+        <MarkedWords text={title || t('untitled')} words={words} />
       </Link>
       {messages.map(({ message_id, role, tool, attachment, excerpt }) => {
         const Icon = tool ? Wrench : attachment ? Paperclip : MessageSquare
@@ -74,24 +75,12 @@ function Found({ session, query, onOpen }: FoundProps) {
               {tool ?? attachment ?? t(role === 'user' ? 'you' : 'appName')}:{' '}
             </span>
             <span className="line-clamp-2 min-w-0 [overflow-wrap:anywhere]">
-              <Words text={excerpt} words={words} />
+              <MarkedWords text={excerpt} words={words} />
             </span>
           </Link>
         )
       })}
       {hidden > 0 && <p className="px-2 pb-1 text-fg-3 text-meta">{t('foundHidden', { n: hidden })}</p>}
     </>
-  )
-}
-
-function Words({ text, words }: { text: string; words: string[] }) {
-  return markWords(text, words).map((stretch, i) =>
-    stretch.marked ? (
-      <mark key={i} className="rounded-[3px] bg-warn-soft text-fg ring-1 ring-warn-line">
-        {stretch.text}
-      </mark>
-    ) : (
-      stretch.text
-    ),
   )
 }

@@ -1,5 +1,9 @@
 /** The editor's own interface: searching, folding, and comparing two versions. */
 export const editor = {
+  findInFilesHint: 'Type words to find them in the text of these files.',
+  foundLines: '{n} {n|line|lines} in {files} {files|file|files}',
+  foundLinesMore: '{n} more {n|line|lines}',
+  foundMore: 'There may be more.',
   phraseFind: 'Find',
   phraseReplace: 'Replace',
   phraseNext: 'Next match',

@@ -7,6 +7,7 @@ export const files = {
   skills: 'Skills',
   workspace: 'Workspace',
   knowledge: 'Knowledge',
+  findInFiles: 'Find in files',
   filter: 'Filter files',
   newFile: 'New file',
   newSkill: 'New skill',

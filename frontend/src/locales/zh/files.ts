@@ -8,6 +8,7 @@ export const files: Record<keyof typeof en, string> = {
   skills: '技能',
   workspace: '工作区',
   knowledge: '知识库',
+  findInFiles: '在文件中查找',
   filter: '筛选文件',
   newFile: '新建文件',
   newSkill: '新建技能',
