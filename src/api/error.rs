@@ -156,6 +156,7 @@ impl From<EngineError> for ApiError {
             EngineError::PinRefused(PinRefused::TooLong(_)) => {
                 Self::new(StatusCode::CONFLICT, "pins_too_long", message)
             }
+            EngineError::LabelRefused(_) => Self::bad_request("bad_label", message),
             EngineError::OnlyPage => Self::only_page(),
             EngineError::ConfirmMode => Self::new(StatusCode::CONFLICT, "confirm_loosening", message),
             EngineError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", message),

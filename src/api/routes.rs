@@ -41,6 +41,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::session::restore))
         .routes(routes!(sessions::find::find))
         .routes(routes!(sessions::pins::pin, sessions::pins::unpin))
+        .routes(routes!(sessions::labels::set))
         .routes(routes!(sessions::pins::pin_message, sessions::pins::unpin_message))
         .routes(routes!(sessions::archive::archive, sessions::archive::unarchive))
         .routes(routes!(sessions::compacted::compacted_parts))

@@ -13,6 +13,7 @@ mod file_authors;
 pub mod find;
 mod followed_work;
 pub mod hub;
+mod labels;
 mod ledger;
 pub mod local_model;
 mod memory_mode;
@@ -108,6 +109,8 @@ pub enum EngineError {
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS"
     )]
     CannotSee(String),
+    #[error(transparent)]
+    LabelRefused(#[from] labels::LabelRefused),
     #[error(transparent)]
     PinRefused(#[from] PinRefused),
     #[error("only this server's page can change what may run in a conversation")]

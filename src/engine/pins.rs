@@ -31,7 +31,7 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::Pin { message_id: message_id.clone(), pinned, reply }).await
     }
 
-    fn list_changed(&self, id: &SessionId) {
+    pub(super) fn list_changed(&self, id: &SessionId) {
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
     }
 }

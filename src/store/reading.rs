@@ -170,6 +170,30 @@ impl Home {
         };
         self.edit(|home| home.setting_change(list.setting(), removed)).map(drop)
     }
+
+    /// Returns the labels of sessions by their ids; empty if `config.json` has no valid labels.
+    pub(super) fn session_labels(&self) -> BTreeMap<String, Vec<String>> {
+        labels(self.settings_file().get(LABELS))
+    }
+
+    /// Gives a session these labels instead of those it has.
+    pub(super) fn set_session_labels(&self, id: &SessionId, new: &[String]) -> Result<(), StoreError> {
+        let changed = |now: Option<&Value>| {
+            let mut all = labels(now);
+            let before =
+                if new.is_empty() { all.remove(id.as_str()) } else { all.insert(id.to_string(), new.to_vec()) };
+            let is_same = before.unwrap_or_default() == new;
+            (!is_same).then(|| serde_json::to_value(all).expect("texts are JSON"))
+        };
+        self.edit(|home| home.setting_change(LABELS, changed)).map(drop)
+    }
+}
+
+/// The field of `config.json` with the labels of sessions.
+const LABELS: &str = "labels";
+
+fn labels(value: Option<&Value>) -> BTreeMap<String, Vec<String>> {
+    value.and_then(|labels| BTreeMap::deserialize(labels).ok()).unwrap_or_default()
 }
 
 fn listed_ids(value: Option<&Value>) -> Vec<String> {

@@ -280,6 +280,21 @@ impl SessionLog {
         }
     }
 
+    /// Returns the labels of sessions by their ids.
+    pub async fn labels(&self) -> Result<BTreeMap<String, Vec<String>>, StoreError> {
+        match self {
+            Self::Folder(home) => blocking(home, move |home| Ok(home.session_labels())).await,
+        }
+    }
+
+    /// Gives a session these labels instead of those it has.
+    pub async fn set_labels(&self, claim: Claim, id: &SessionId, labels: Vec<String>) -> Result<(), StoreError> {
+        let id = id.clone();
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.set_session_labels(&id, &labels)).await,
+        }
+    }
+
     /// Adds a session to the end of a list, or moves it there. Returns the whole list.
     pub async fn add_to_list(
         &self,
@@ -344,6 +359,7 @@ mod tests {
         let settled = writer.checkpoint(Arc::new(Session::new("lost", 1.0)), None).await;
         assert!(matches!(settled, Err(StoreError::Fenced)), "{settled:?}");
         assert!(matches!(log.delete(old, &id).await, Err(StoreError::Fenced)));
+        assert!(matches!(log.set_labels(old, &id, vec!["x".to_owned()]).await, Err(StoreError::Fenced)));
         assert!(matches!(log.add_to_list(old, &id, SessionListKind::Pinned).await, Err(StoreError::Fenced)));
         assert!(matches!(log.list(old, HashSet::new()).await, Err(StoreError::Fenced)));
         assert!(folder.path().join("sessions/damaged.json").exists(), "a void claim moves nothing");

@@ -367,3 +367,24 @@ async fn new_session_is_created_named_and_listed() {
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(list["sessions"][0]["message_count"], 2);
 }
+
+#[tokio::test]
+async fn labels_are_kept_and_listed() {
+    let world = World::new(script([always(says(["Yes."]))])).await;
+    let server = world.serve().await;
+    server.chat("a", "hi").await;
+    let label = async |id: &str, labels: Value| {
+        server.put(&format!("/api/sessions/{id}/labels"), json!({"labels": labels})).await
+    };
+    assert_eq!(label("a", json!(["work", " 工作 ", "work"])).await.ok(), json!({"labels": ["work", "工作"]}));
+    assert_eq!(label("a", json!([""])).await.refused(), (400, "bad_label".to_owned()));
+    assert_eq!(label("none", json!(["x"])).await.refused().0, 404);
+    drop(server);
+    let server = world.serve().await;
+    assert_eq!(server.get("/api/sessions").await.ok()["labels"], json!({"a": ["work", "工作"]}));
+    server.put("/api/sessions/a/labels", json!({"labels": []})).await.ok();
+    assert_eq!(server.get("/api/sessions").await.ok()["labels"], json!({}));
+    // What somebody wrote into the file by hand is not fatal.
+    world.write("config.json", r#"{"labels": ["what"]}"#);
+    assert_eq!(server.get("/api/sessions").await.ok()["labels"], json!({}));
+}

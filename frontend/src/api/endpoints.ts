@@ -65,6 +65,8 @@ export const pinMessage = (id: string, of: string) =>
 export const unpinMessage = (id: string, of: string) =>
   dataOf(api.DELETE('/api/sessions/{id}/messages/{message_id}/pin', message(id, of)))
 
+export const labelSession = (id: string, labels: readonly string[]) =>
+  dataOf(api.PUT('/api/sessions/{id}/labels', { params: of(id), body: { labels: [...labels] } }))
 export const pinSession = (id: string) => dataOf(api.PUT('/api/sessions/{id}/pin', { params: of(id) }))
 export const unpinSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/pin', { params: of(id) }))
 /** Archives a session: removes it from the list without deleting it. */

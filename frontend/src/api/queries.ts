@@ -107,6 +107,7 @@ export const useProviders = () => useQuery({ queryKey: keys.providers, queryFn: 
 export const useSettings = () => useQuery({ queryKey: keys.settings, queryFn: getSettings, staleTime: 0 })
 export const useSessions = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.sessions })
+export const useSessionList = () => useQuery({ queryKey: keys.sessions, queryFn: listSessions })
 /** Ids of the pinned sessions. */
 export const usePinned = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
@@ -299,7 +300,7 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
   editSessions(list => list.map(session => (session.id === id ? { ...session, ...patch } : session)))
 }
 
-export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'archived'>>): void => {
+export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'archived' | 'labels'>>): void => {
   queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
 }
 

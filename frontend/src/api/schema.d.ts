@@ -953,6 +953,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Gives a session these labels instead of those it has. */
+        put: operations["sessions_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/messages": {
         parameters: {
             query?: never;
@@ -2297,6 +2314,10 @@ export interface components {
             base_url: string;
             needs_key: boolean;
         };
+        Labels: {
+            /** @description At most 20, each of 1 to 40 characters. */
+            labels: string[];
+        };
         /** @description How well pieces near the centre of a hit match the pieces of the question. */
         LateScore: {
             /**
@@ -3097,6 +3118,10 @@ export interface components {
             pinned: string[];
             /** @description Ids of the archived sessions, which clients list separately. */
             archived: string[];
+            /** @description The labels of sessions by their ids. Sessions without labels are absent; some ids may be of deleted sessions. */
+            labels: {
+                [key: string]: string[];
+            };
             /**
              * @deprecated
              * @description The same as `archived`, under its earlier name.
@@ -5772,6 +5797,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interrupted"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Labels"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Labels"];
+                };
+            };
+            /** @description bad_label */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             404: {

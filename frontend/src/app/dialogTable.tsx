@@ -14,6 +14,7 @@ export interface DialogProps {
 
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
+const Labels = onDemand(() => import('@/features/sessions/LabelsDialog'))
 const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const Settings = onDemand(() => import('@/features/settings/Settings'))
@@ -73,6 +74,12 @@ function Undo(props: DialogProps) {
   )
 }
 
+function LabelsOf(props: DialogProps) {
+  const session = useUi(({ dialog }) => (dialog?.name === 'labels' ? dialog.session : null))
+  if (session === null) return null
+  return <Labels key={session} {...props} session={session} />
+}
+
 function SettingsDialog(props: DialogProps) {
   const search = useUi(({ dialog }) => (dialog?.name === 'settings' ? dialog.search : undefined))
   return <Settings {...props} search={search ?? ''} />
@@ -93,6 +100,7 @@ export const DIALOGS = {
   settings: SettingsDialog,
   xray: XrayDialog,
   undo: Undo,
+  labels: LabelsOf,
   recovery: Recovery,
   compress: Compress,
   newSkill: onDemand<DialogProps>(() => import('@/features/skills/NewSkill')),

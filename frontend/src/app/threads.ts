@@ -163,6 +163,18 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
   else refresh(keys.models)
 }
 
+/** Gives a conversation these labels; resolves to null on success, else to the reason. */
+export async function setLabels(session: string, labels: readonly string[]): Promise<string | null> {
+  try {
+    await api.labelSession(session, labels)
+    return null
+  } catch (error) {
+    return reasonOf(error)
+  } finally {
+    refresh(keys.sessions)
+  }
+}
+
 /** Pins a message, or an answer by the id of its work, so that every request contains it; or unpins it. */
 export async function setPinned(session: string, message: string, pinned: boolean): Promise<void> {
   const change = () => (pinned ? api.pinMessage(session, message) : api.unpinMessage(session, message))

@@ -36,6 +36,8 @@ interface DialogArguments {
   xray: { work: string | null }
   /** The work whose undo is previewed. */
   undo: { work: string }
+  /** The conversation whose labels are chosen. */
+  labels: { session: string }
   /** What is searched for in the settings at first. */
   settings: { search?: string }
 }

@@ -22,14 +22,14 @@ const session = (id: string, daysAgo: number): SessionSummary => ({
 
 it('pinned conversations come first, in pinned order, and nowhere else', () => {
   const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
-  const kept = { pinned: ['d', 'gone', 'a'], archived: [] }
+  const kept = { pinned: ['d', 'gone', 'a'], archived: [], labels: {} }
   const shape = groupsOf(sessions, kept, 'activity', NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['d', 'a']],
     ['today', ['b']],
     ['week', ['c']],
   ])
-  const alone = groupsOf([session('c', 3)], { pinned: [], archived: [] }, 'activity', NOW)
+  const alone = groupsOf([session('c', 3)], { pinned: [], archived: [], labels: {} }, 'activity', NOW)
   expect(alone.map(g => g.name)).toEqual(['week'])
 })
 
@@ -42,7 +42,7 @@ it('archived sessions come last and nowhere else, unless they run or wait', () =
     busy('d', 'error'),
     session('e', 2),
   ]
-  const kept = { pinned: ['a', 'b'], archived: ['a', 'b', 'c', 'd', 'gone'] }
+  const kept = { pinned: ['a', 'b'], archived: ['a', 'b', 'c', 'd', 'gone'], labels: {} }
   const shape = groupsOf(sessions, kept, 'activity', NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['b']],
@@ -60,7 +60,7 @@ it('conversations are grouped by day and month, and sorted as chosen', () => {
     session('older', 41),
     session('c', 80),
   ]
-  const none = { pinned: [], archived: [] }
+  const none = { pinned: [], archived: [], labels: {} }
   const shape = (sort: 'activity' | 'created' | 'title') =>
     groupsOf(sessions, none, sort, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape('activity')).toEqual([
@@ -79,12 +79,15 @@ it('a filter leaves what is unread, runs or waits', () => {
   const asks = session('asks', 0)
   const all = [session('read', 0), session('grown', 0), runs, asks]
   const counts = { read: 2, grown: 1, runs: 1, asks: 2 }
-  const left = (filter: 'all' | 'unread' | 'running' | 'waiting') =>
-    filtered(all, filter, new Set(['asks']), counts).map(({ id }) => id)
+  const left = (filter: Parameters<typeof filtered>[1]) =>
+    filtered(all, filter, { waiting: new Set(['asks']), counts, labels: { read: ['work', 'x'] } }).map(
+      ({ id }) => id,
+    )
   expect(left('all')).toHaveLength(4)
   expect(left('unread')).toEqual(['grown'])
   expect(left('running')).toEqual(['runs'])
   expect(left('waiting')).toEqual(['asks'])
+  expect([left('label:x'), left('label:y')]).toEqual([['read'], []])
 })
 
 describe('the keys between conversations', () => {

@@ -1,6 +1,6 @@
 //! Sessions: list, create, rename, delete, restore, read, title.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -54,6 +54,8 @@ pub struct SessionList {
     pinned: Vec<String>,
     /// Ids of the archived sessions, which clients list separately.
     archived: Vec<String>,
+    /// The labels of sessions by their ids. Sessions without labels are absent; some ids may be of deleted sessions.
+    labels: BTreeMap<String, Vec<String>>,
     /// The same as `archived`, under its earlier name.
     #[schema(deprecated)]
     put_away: Vec<String>,
@@ -147,7 +149,8 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     let log = &caller.tenant().log;
     let (pinned, archived) =
         (log.list_ids(store::SessionListKind::Pinned).await?, log.list_ids(store::SessionListKind::Archived).await?);
-    Ok(Json(SessionList { sessions, pinned, put_away: archived.clone(), archived }))
+    let labels = log.labels().await?;
+    Ok(Json(SessionList { labels, sessions, pinned, put_away: archived.clone(), archived }))
 }
 
 /// Creates a session.

@@ -1,19 +1,27 @@
-import { ArrowDownUp, ListFilter } from 'lucide-react'
+import { ArrowDownUp, ListFilter, Tag } from 'lucide-react'
+import { useSessionList } from '@/api/queries'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
-import { type Key, useT } from '@/lib/i18n'
-import { type Arrangement, FILTERS, SORTS, useArrangement } from './arrangement'
+import { type Key, type Translate, useT } from '@/lib/i18n'
+import { type Arrangement, FILTERS, labelOf, SORTS, useArrangement } from './arrangement'
+import { allLabels } from './labels'
 
 const SORT_WORDS: Record<Arrangement['sort'], Key> = {
   activity: 'sortActivity',
   created: 'sortCreated',
   title: 'sortTitle',
 }
-export const FILTER_WORDS: Record<Arrangement['filter'], Key> = {
+const FILTER_WORDS: Record<(typeof FILTERS)[number], Key> = {
   all: 'filterAll',
   unread: 'filterUnread',
   running: 'filterRunning',
   waiting: 'filterWaiting',
+}
+
+/** What the list shows by a filter. */
+export function filterName(filter: Arrangement['filter'], t: Translate): string {
+  const known = FILTERS.find(name => name === filter)
+  return known ? t(FILTER_WORDS[known]) : (labelOf(filter) ?? '')
 }
 
 /** Filters and sorts the list of conversations. */
@@ -21,6 +29,7 @@ export function ArrangeMenu() {
   const t = useT()
   const sort = useArrangement(s => s.sort)
   const filter = useArrangement(s => s.filter)
+  const labels = useSessionList().data?.labels ?? {}
   return (
     <Menu
       trigger={
@@ -41,6 +50,16 @@ export function ArrangeMenu() {
           onSelect={() => useArrangement.setState({ filter: value })}
         >
           {t(FILTER_WORDS[value])}
+        </MenuItem>
+      ))}
+      {allLabels(labels).map(label => (
+        <MenuItem
+          key={`label:${label}`}
+          icon={<Tag size={14} aria-hidden />}
+          checked={labelOf(filter) === label}
+          onSelect={() => useArrangement.setState({ filter: `label:${label}` })}
+        >
+          {label}
         </MenuItem>
       ))}
       {SORTS.map(value => (

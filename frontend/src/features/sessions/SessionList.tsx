@@ -10,13 +10,14 @@ import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { isUnread, useSeen } from '@/stores/seen'
-import { FILTER_WORDS } from './ArrangeMenu'
+import { filterName } from './ArrangeMenu'
 import { useArrangement } from './arrangement'
 import { between, filtered, groupsOf, type Kept, timeOf } from './groups'
 import { titleOf } from './groupTitle'
 import { SessionRow } from './SessionRow'
 import { useRowFocus } from './useRowFocus'
 
+const NO_LABELS: readonly string[] = []
 const ChooseList = onDemand(() => import('./ChooseList'))
 
 interface Props {
@@ -53,8 +54,8 @@ export function SessionList(props: Props) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
-  const left = filtered(sessions, filter, waiting, counts)
-  if (left.length === 0) return <NoneLeft words={t('filterNone', { filter: t(FILTER_WORDS[filter]) })} />
+  const left = filtered(sessions, filter, { waiting, counts, labels: kept.labels })
+  if (left.length === 0) return <NoneLeft words={t('filterNone', { filter: filterName(filter, t) })} />
   const groups = groupsOf(left, kept, sort, new Date())
   const shown = groups.filter(({ name }) => name !== 'archived' || archivedOpen)
   if (choosing) {
@@ -77,6 +78,7 @@ export function SessionList(props: Props) {
           <li key={session.id} data-session={session.id} {...rowFocus}>
             <SessionRow
               session={session}
+              labels={kept.labels[session.id] ?? NO_LABELS}
               date={moment(timeOf(session, sort), locale(lang))}
               state={waiting.has(session.id) ? 'approval' : session.state}
               current={session.id === current}

@@ -8,6 +8,7 @@ import {
   Pin,
   PinOff,
   Square,
+  Tag,
   Trash2,
 } from 'lucide-react'
 import type { SessionSummary } from '@/api/types'
@@ -16,6 +17,7 @@ import { ForSession } from '@/components/ForSession'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { useT } from '@/lib/i18n'
+import { openDialog } from '@/stores/ui'
 import type { State } from './StateMark'
 
 interface Props {
@@ -56,6 +58,12 @@ export function SessionMenu(props: Props) {
       )}
       <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
         {t('rename')}
+      </MenuItem>
+      <MenuItem
+        icon={<Tag size={14} aria-hidden />}
+        onSelect={() => openDialog({ name: 'labels', session: session.id })}
+      >
+        {t('labels')}
       </MenuItem>
       {!archived && (
         <MenuItem

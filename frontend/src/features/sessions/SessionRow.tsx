@@ -9,6 +9,7 @@ import { type State, StateMark } from './StateMark'
 
 interface Props {
   session: SessionSummary
+  labels: readonly string[]
   /** When it last changed, or was created, as the list is sorted. */
   date: string
   state: State
@@ -34,6 +35,7 @@ interface Props {
 export function SessionRow(props: Props) {
   const {
     session,
+    labels,
     date,
     state,
     current,
@@ -74,11 +76,17 @@ export function SessionRow(props: Props) {
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 touch-row"
       >
         <span
-          title={`${title}\n${date}`}
+          title={[title, date, ...labels].join('\n')}
           className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}
         >
           {title}
         </span>
+        {labels.length > 0 && (
+          <span className="max-w-[40%] shrink-0 truncate rounded-full border px-1.5 text-fg-2 text-meta">
+            {labels[0]}
+            {labels.length > 1 && ` +${labels.length - 1}`}
+          </span>
+        )}
         <span className="beside-menu flex shrink-0">
           <StateMark state={state} />
           {state === 'idle' && session.tokens > 0 && (

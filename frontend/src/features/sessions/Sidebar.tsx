@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, useArchived, usePinned, useSessions, useStatus } from '@/api/queries'
+import { useApprovals, useArchived, usePinned, useSessionList, useSessions, useStatus } from '@/api/queries'
 import { archive, pin, remove, rename, stop } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
@@ -10,6 +10,7 @@ import { useAsked } from '@/lib/useAsked'
 import { useConnection } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { ArrangeMenu } from './ArrangeMenu'
+import type { Labels } from './labels'
 import { moveInList } from './moveInList'
 import { SearchBox } from './SearchBox'
 import { SessionList } from './SessionList'
@@ -19,6 +20,7 @@ import { SidebarHeader } from './SidebarHeader'
 
 const SearchResults = onDemand(() => import('./SearchResults'))
 
+const NO_LABELS: Labels = {}
 const NONE: never[] = []
 
 interface Props {
@@ -32,6 +34,7 @@ export default function Sidebar({ sessionId }: Props) {
   const set = useUi(s => s.set)
   const sessions = useSessions()
   const pinned = usePinned().data ?? NONE
+  const labels = useSessionList().data?.labels ?? NO_LABELS
   const archived = useArchived().data ?? NONE
   const [query, setQuery] = useState('')
   const [composing, setComposing] = useState(false)
@@ -70,7 +73,7 @@ export default function Sidebar({ sessionId }: Props) {
             onOpen={() => set({ pane: 'chat' })}
             onRename={(session, title) => void rename(session.id, title)}
             onDelete={session => void onDelete(session.id, session.title || session.begins || t('untitled'))}
-            kept={{ pinned, archived }}
+            kept={{ pinned, archived, labels }}
             onPin={(session, on) => void pin(session.id, on)}
             choosing={choosing}
             onChoosing={ids => {

@@ -1,6 +1,7 @@
 import type { SessionSummary } from '@/api/types'
 import { isUnread, type useSeen } from '@/stores/seen'
-import type { Arrangement } from './arrangement'
+import { type Arrangement, labelOf } from './arrangement'
+import type { Labels } from './labels'
 
 export interface Group {
   /** `month` is one of several: its sessions say which. */
@@ -12,6 +13,7 @@ export interface Group {
 export interface Kept {
   pinned: readonly string[]
   archived: readonly string[]
+  labels: Labels
 }
 
 /** A session that runs or waits for a person is never hidden among the archived ones. */
@@ -32,22 +34,31 @@ function sorted(sessions: readonly SessionSummary[], sort: Arrangement['sort']):
 
 type Counts = ReturnType<typeof useSeen.getState>['counts']
 
+/** What the filters look at. */
+interface Facts {
+  /** Ids of the sessions with a pending call. */
+  waiting: ReadonlySet<string>
+  counts: Counts
+  labels: Labels
+}
+
 /** The sessions that the filter leaves. */
 export function filtered(
   sessions: readonly SessionSummary[],
   filter: Arrangement['filter'],
-  waiting: ReadonlySet<string>,
-  counts: Counts,
+  { waiting, counts, labels }: Facts,
 ): readonly SessionSummary[] {
+  const label = labelOf(filter)
+  if (label !== null) return sessions.filter(({ id }) => labels[id]?.includes(label))
   switch (filter) {
-    case 'all':
-      return sessions
     case 'unread':
       return sessions.filter(session => isUnread(counts, session))
     case 'running':
       return sessions.filter(isBusy)
     case 'waiting':
       return sessions.filter(({ id, state }) => state === 'approval' || waiting.has(id))
+    default:
+      return sessions
   }
 }
 

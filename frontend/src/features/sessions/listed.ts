@@ -18,8 +18,9 @@ export function listed(): readonly SessionSummary[] {
   const given = [list, approvals, sort, filter, counts, archivedOpen]
   if (given.some((value, i) => value !== last.given[i])) {
     const waiting = new Set(approvals?.map(approval => approval.session_id))
-    const left = filtered(list?.sessions ?? [], filter, waiting, counts)
-    const kept = { pinned: list?.pinned ?? [], archived: list?.archived ?? [] }
+    const labels = list?.labels ?? {}
+    const left = filtered(list?.sessions ?? [], filter, { waiting, counts, labels })
+    const kept = { pinned: list?.pinned ?? [], archived: list?.archived ?? [], labels }
     const groups = groupsOf(left, kept, sort, new Date())
     const shown = groups.filter(({ name }) => name !== 'archived' || archivedOpen)
     last = { given, sessions: shown.flatMap(group => group.sessions) }

@@ -1,5 +1,7 @@
 /** The parts of the settings. */
 export const preferences = {
+  labelNew: 'New label',
+  labelAdd: 'Add',
   settingsSearch: 'Search settings',
   settingsSections: 'Sections',
   settingsMemory: 'Memory and search',

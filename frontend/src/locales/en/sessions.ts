@@ -14,6 +14,7 @@ export const sessions = {
   importSession: 'Import conversation…',
   imported: 'Imported “{title}”',
   notImported: 'Couldn’t import {name}: {reason}',
+  labels: 'Labels',
   pin: 'Pin',
   unpin: 'Unpin',
   archived: 'Archived',

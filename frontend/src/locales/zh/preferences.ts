@@ -1,6 +1,8 @@
 import type { preferences as en } from '../en/preferences'
 
 export const preferences: Record<keyof typeof en, string> = {
+  labelNew: '新标签',
+  labelAdd: '添加',
   settingsSearch: '搜索设置',
   settingsSections: '分类',
   settingsMemory: '记忆与搜索',

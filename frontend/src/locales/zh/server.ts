@@ -83,6 +83,7 @@ export const server: Record<string, string> = {
   internal: '发生内部错误，请查看服务器日志。',
   locked: '另一个 miniclaw 正在使用此主文件夹。',
   never_always: '此类请求每次都需要批准，无法设为始终允许。',
+  bad_label: '标签须为 1 至 40 个字符，每个对话最多 20 个。',
   pins_too_long: '固定的消息合计不能超过 8,000 个字符。',
   no_host: '只有获取网页才能按主机始终允许。',
   newer_format: '此文件由更高版本的 miniclaw 写入，请更新 miniclaw。',

@@ -15,6 +15,7 @@ export const sessions: Record<keyof typeof en, string> = {
   importSession: '导入对话…',
   imported: '已导入“{title}”',
   notImported: '无法导入 {name}：{reason}',
+  labels: '标签',
   pin: '置顶',
   unpin: '取消置顶',
   archived: '已归档',
