@@ -56,8 +56,23 @@ function best(ranges: readonly Range[], words: readonly string[]): Range | undef
   return ranges.find(hasAll)
 }
 
-/** Frames to wait until a distant row is rendered and measured. */
-const PATIENCE = 30
+/** Scrolls the word into view of every box around it that scrolls, up to `outer`. Returns whether it was in view. */
+function reveal(range: Range, outer: Element): boolean {
+  let seen = true
+  for (let box = range.startContainer.parentElement; box; box = box.parentElement) {
+    const [word, view] = [range.getBoundingClientRect(), box.getBoundingClientRect()]
+    const scrolls = box === outer || /auto|scroll/.test(getComputedStyle(box).overflowY)
+    if (scrolls && (word.top < view.top || word.bottom > view.bottom)) {
+      box.scrollTop += word.top - view.top - view.height / 3
+      seen = false
+    }
+    if (box === outer) break
+  }
+  return seen
+}
+
+/** Frames to wait until a distant row is rendered and measured, and what is folded in it is loaded. */
+const PATIENCE = 60
 /** Frames in which the word has to stay where it is. */
 const STILL = 3
 
@@ -70,10 +85,9 @@ export function showIn(log: Element, words: readonly string[]): () => void {
   const look = (left: number, still: number) => {
     if (left === 0 || still === 0) return
     const row = log.querySelector('[data-target]')
-    const range = row && best(rangesIn(row, words), words)
-    const [word, view] = [range?.getBoundingClientRect(), log.getBoundingClientRect()]
-    const seen = word !== undefined && word.top >= view.top && word.bottom <= view.bottom
-    if (word && !seen) log.scrollTop += word.top - view.top - view.height / 3
+    const shown = row ? rangesIn(row, words).filter(range => range.getClientRects().length > 0) : []
+    const word = best(shown, words)
+    const seen = word !== undefined && reveal(word, log)
     frame = requestAnimationFrame(() => look(left - 1, seen ? still - 1 : STILL))
   }
   frame = requestAnimationFrame(() => look(PATIENCE, STILL))

@@ -1,6 +1,6 @@
 /** Finds words in what a conversation shows. */
 import { wordsOf } from '@/lib/needle'
-import type { Entry, Thread } from './model'
+import type { Entry, Step, Thread } from './model'
 import { entryOf } from './places'
 
 function textOf(entry: Entry): string {
@@ -25,14 +25,42 @@ export function beginningOf(thread: Thread, message: string): string {
   return text.length > BEGINNING ? `${text.slice(0, BEGINNING)}…` : text
 }
 
-/** Ids of the entries that contain all words, from the top. */
-export function entriesWith(thread: Thread | null, query: string): string[] {
+/** Tells whether a text contains all words of a query; null for a query without words. */
+function matcher(query: string): ((text: string) => boolean) | null {
   const words = wordsOf(query.toLowerCase())
-  if (!thread || words.length === 0) return []
-  return thread.entries
-    .filter(entry => {
-      const text = textOf(entry).toLowerCase()
-      return words.every(word => text.includes(word))
-    })
-    .map(entry => entry.id)
+  if (words.length === 0) return null
+  return text => {
+    const lower = text.toLowerCase()
+    return words.every(word => lower.includes(word))
+  }
+}
+
+const isInStep = ({ input, output }: Step, has: (text: string) => boolean): boolean =>
+  has(`${input}\n${output}`)
+
+/** Whether the words are in a call or a file of the entry: what is not in its visible text. */
+function isFolded(entry: Entry, has: (text: string) => boolean): boolean {
+  if (entry.kind === 'user') return entry.attachments.some(file => has(file.content))
+  if (entry.kind === 'summary') return false
+  return entry.segments.some(s => s.kind === 'tools' && s.steps.some(step => isInStep(step, has)))
+}
+
+/** Ids of the entries that contain all words, from the top: in their text, or in one call or file of theirs. */
+export function entriesWith(thread: Thread | null, query: string): string[] {
+  const has = matcher(query)
+  if (!thread || !has) return []
+  return thread.entries.filter(entry => has(textOf(entry)) || isFolded(entry, has)).map(entry => entry.id)
+}
+
+/** The chains and steps of an entry that must be unfolded to see the words; none if its text contains them. */
+export function foldsAround(thread: Thread | null, id: string | null, query: string): string[] {
+  const entry = thread?.entries.find(entry => entry.id === id)
+  const has = matcher(query)
+  if (!has || entry?.kind !== 'assistant' || has(textOf(entry))) return []
+  return entry.segments.flatMap((segment, i) => {
+    if (segment.kind !== 'tools') return []
+    const chain = `${entry.id}:${i}`
+    const found = segment.steps.filter(step => isInStep(step, has))
+    return found.length > 0 ? [chain, ...found.map(step => `${chain}:${step.id}`)] : []
+  })
 }

@@ -1,6 +1,7 @@
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
+import { setFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
-import { entriesWith } from '@/thread/find'
+import { entriesWith, foldsAround } from '@/thread/find'
 import type { Thread } from '@/thread/model'
 import { entryOf } from '@/thread/places'
 
@@ -16,12 +17,17 @@ export function useFind(thread: Thread | null) {
   const asked = thread && findAt !== null ? found.indexOf(entryOf(thread, findAt) ?? '') : -1
   const start = asked < 0 ? found.length - 1 : asked
   const at = found.length === 0 ? 0 : (((start + step) % found.length) + found.length) % found.length
+  const target = query === null ? null : (found[at] ?? null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each match, while its entry may still grow
+  useEffect(() => {
+    for (const id of foldsAround(thread, target, query ?? '')) setFold(id, true)
+  }, [target, query])
   return {
     open: query !== null,
     query: query ?? '',
     count: found.length,
     at,
-    target: query === null ? null : (found[at] ?? null),
+    target,
     onQuery: (find: string) => {
       setStep(0)
       useUi.setState({ find, findAt: null })

@@ -65,8 +65,7 @@ function Found({ session, query, onOpen }: FoundProps) {
             href={`/s/${id}/m/${encodeURIComponent(message_id)}`}
             onClick={() => {
               onOpen()
-              // The search in a conversation sees only what is written, not what tools read.
-              if (!tool && !attachment) useUi.setState({ find: query, findAt: message_id })
+              useUi.setState({ find: query, findAt: message_id })
             }}
             className="flex items-start gap-1.5 rounded-md px-2 py-1 text-fg-2 text-small hover:bg-hover max-md:min-h-11"
           >
