@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_document_that_draws_diagrams_may_run_a_script_of_its_own() {
+    fn only_the_document_that_draws_diagrams_runs_its_own_script() {
         let policy = policy_of("assets/diagram-BkOtHPfR.html").unwrap();
         assert!(policy.starts_with("default-src 'none'") && policy.ends_with("sandbox allow-scripts"));
         assert!(!policy.contains("same-origin") && !policy.contains("connect-src"));
