@@ -16,3 +16,9 @@ class NothingInView {
   }
 }
 Object.assign(globalThis, { IntersectionObserver: NothingInView })
+
+// happy-dom takes Alt for AltGr.
+const { getModifierState } = KeyboardEvent.prototype
+KeyboardEvent.prototype.getModifierState = function (name) {
+  return name !== 'AltGraph' && getModifierState.call(this, name)
+}

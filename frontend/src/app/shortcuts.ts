@@ -1,7 +1,7 @@
 /** Finds the command for the keys that are pressed. */
 import { approvalCards } from '@/features/approvals/cards'
 import type { Key } from '@/lib/i18n'
-import { isMod } from '@/lib/platform'
+import { isMod, isOptionLetter } from '@/lib/platform'
 import { chordOf } from './chords'
 import type { Chord, Command, CommandContext } from './command'
 import { COMMANDS, type CommandId, isEnabled } from './commands'
@@ -56,9 +56,16 @@ export const isChord = (chord: Chord, event: KeyboardEvent): boolean =>
   Boolean(chord.shift) === event.shiftKey &&
   Boolean(chord.alt) === event.altKey
 
+/**
+ * Whether the keys write a character of the person's layout. Windows reports AltGr as Ctrl and Alt: an Enter while it is
+ * still held after a bracket must allow no call.
+ */
+const writes = (event: KeyboardEvent): boolean =>
+  event.getModifierState('AltGraph') || (isText(event.target) && isOptionLetter(event))
+
 /** The commands for a key event, enabled or not. */
 function commandsFor(event: KeyboardEvent): Command<CommandId>[] {
-  if (event.isComposing || event.keyCode === 229) return []
+  if (event.isComposing || event.keyCode === 229 || writes(event)) return []
   return COMMANDS.filter(command => {
     const chord = chordOf(command)
     return chord !== null && isChord(chord, event) && applies(command, event.target)

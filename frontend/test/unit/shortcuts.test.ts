@@ -1,5 +1,5 @@
 import { renderHook } from '@testing-library/react'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { keys as queries, queryClient } from '@/api/queries'
 import { keysOf, useChords } from '@/app/chords'
 import { COMMANDS, isEnabled } from '@/app/commands'
@@ -75,6 +75,27 @@ it('a key of an input method triggers no command', () => {
   run('s1')
   expect(key({ code: 'Escape', isComposing: true }, document.body, 's1')).toBeUndefined()
   expect(key({ code: 'Escape' }, document.body, 's1')).toBe('stopWork')
+})
+
+it('keys that write a character of the layout trigger no command', async () => {
+  queryClient.setQueryData(queries.approvals, [approval()])
+  const allow = { code: 'Enter', key: 'Enter', ctrlKey: true, altKey: true }
+  expect(key(allow)).toBe('allowOldest')
+  const altGr = vi.spyOn(KeyboardEvent.prototype, 'getModifierState').mockReturnValue(true)
+  expect(key(allow)).toBeUndefined()
+  altGr.mockRestore()
+
+  vi.stubGlobal('navigator', { platform: 'MacIntel' })
+  vi.resetModules()
+  const { isOptionLetter } = await import('@/lib/platform')
+  vi.unstubAllGlobals()
+  vi.resetModules()
+  const letter = (init: KeyboardEventInit) => isOptionLetter(new KeyboardEvent('keydown', init))
+  expect(letter({ code: 'KeyZ', key: 'ż', altKey: true })).toBe(true)
+  expect(letter({ code: 'KeyC', key: 'Ć', altKey: true, shiftKey: true })).toBe(true)
+  expect(letter({ code: 'KeyZ', key: 'Ω', altKey: true }), 'no letter that a text needs').toBe(false)
+  expect(letter({ code: 'KeyD', key: 'd', altKey: true })).toBe(false)
+  expect(letter({ code: 'KeyZ', key: 'ż', altKey: true, metaKey: true })).toBe(false)
 })
 
 it('chosen shortcuts replace the defaults, and removed ones do nothing', () => {
