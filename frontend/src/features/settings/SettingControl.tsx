@@ -3,6 +3,7 @@ import type { Setting } from '@/api/types'
 import { Input } from '@/components/ui/Input'
 import { Select } from '@/components/ui/Select'
 import { useT } from '@/lib/i18n'
+import { useComposition } from '@/lib/ime'
 import { choiceOf } from './config'
 
 interface Props {
@@ -71,11 +72,12 @@ function TextControl({ setting, labelledBy, disabled, onSet }: Props) {
     setText(value)
   }
   const number = setting.kind === 'number'
+  const composition = useComposition()
   const commit = () => {
     if (text.trim() !== value) onSet(parsed(setting, text))
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && !event.nativeEvent.isComposing) commit()
+    if (event.key === 'Enter' && !composition.owns(event)) commit()
   }
   return (
     <Input
@@ -95,6 +97,7 @@ function TextControl({ setting, labelledBy, disabled, onSet }: Props) {
       onChange={event => setText(event.target.value)}
       onBlur={commit}
       onKeyDown={onKeyDown}
+      {...composition.handlers}
     />
   )
 }
