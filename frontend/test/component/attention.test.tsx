@@ -1,8 +1,9 @@
-import { act, render, screen, waitFor } from '@testing-library/react'
+import { act, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { keys, queryClient } from '@/api/queries'
 import type { Approval } from '@/api/types'
+import { useShortcuts } from '@/app/useShortcuts'
 import Attention from '@/features/approvals/Attention'
 import { useHeld } from '@/features/approvals/held'
 import { NotifySwitch } from '@/features/approvals/NotifySwitch'
@@ -10,7 +11,7 @@ import { setNotify } from '@/features/approvals/notify'
 import Waiting from '@/features/approvals/Waiting'
 import { ToolChain } from '@/features/chat/ToolChain'
 import type { Step } from '@/thread/model'
-import { Page } from '../commands'
+import { contextOf, Page } from '../commands'
 import { serve } from '../fetch'
 import { approval } from '../unit/approvals'
 
@@ -184,4 +185,32 @@ it('a folded chain keeps the calls that did not run, with the reason', () => {
   expect(items[1]).toContain('Denied: the request expired')
   expect(items[2]).toContain('Canceled before it was answered')
   expect(items[3]).toContain('Denied by the approval policy')
+})
+
+it('Alt+C folds the open chains, and opens all if none is open', async () => {
+  const chain = (id: string, running: boolean) => (
+    <ToolChain id={id} workId="w1" steps={[step({ status: 'done' })]} running={running} writing={null} />
+  )
+  const Keys = () => {
+    useShortcuts(contextOf('s1'))
+    return null
+  }
+  const { container } = render(
+    <Page>
+      <Keys />
+      {chain('past', false)}
+      {chain('now', true)}
+    </Page>,
+  )
+  const open = () => [...container.querySelectorAll('details.chain')].map(it => it.hasAttribute('open'))
+  const press = async () => {
+    fireEvent.keyDown(document.body, { code: 'KeyC', key: 'c', altKey: true })
+    const before = open().join()
+    await waitFor(() => expect(open().join()).not.toBe(before))
+  }
+  expect(open()).toEqual([false, true])
+  await press()
+  expect(open()).toEqual([false, false])
+  await press()
+  expect(open()).toEqual([true, true])
 })
