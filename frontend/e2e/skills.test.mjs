@@ -232,6 +232,18 @@ test('a skill that appeared meanwhile is not overwritten', async ({ app, open })
   assert.match(await onDisk(app, 'raced'), /Theirs/)
 })
 
+test('the settings list the skills with their trust, and open them', async ({ open }) => {
+  const page = await open()
+  await page.getByRole('button', { name: 'Settings' }).first().click()
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  await settings.getByRole('searchbox').fill('skills')
+  const skills = settings.getByRole('list', { name: 'Skills' })
+  await skills.getByText('Trusted').first().waitFor()
+  await skills.getByRole('link').first().click()
+  await settings.waitFor({ state: 'detached' })
+  await page.locator('#pane-right .cm-content').waitFor()
+})
+
 for (const { look, small, given } of LOOKS)
   test(`the banner and the form are accessible: ${look}`, async ({ app, open }) => {
     await put(app, 'look', '---\nname: Look At It\nmetadata: none\n---\n\n# Look\n')

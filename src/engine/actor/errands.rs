@@ -1,4 +1,4 @@
-//! What a session's task does besides runs: titles, undo, model choice and taint.
+//! What a session's task does besides runs: titles, undo, choices, pinned messages and taint.
 
 use super::{Actor, ChoiceSender, Reply, SideRequest};
 use crate::agent::title;

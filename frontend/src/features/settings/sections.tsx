@@ -10,6 +10,7 @@ import type { Part } from './config'
 import { Data } from './Data'
 import { General } from './General'
 import { Memory } from './Memory'
+import { Skills } from './Skills'
 import { Tools } from './Tools'
 
 export interface SettingsSection {
@@ -84,8 +85,13 @@ export const SECTIONS: readonly SettingsSection[] = [
     id: 'tools',
     title: 'settingsTools',
     hint: 'settingsToolsHint',
-    contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork'],
-    Content: Tools,
+    contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork', 'skills', 'untrusted'],
+    Content: () => (
+      <div className="space-y-4">
+        <Tools />
+        <Skills />
+      </div>
+    ),
   },
   {
     id: 'network',

@@ -5,7 +5,10 @@ export const preferences = {
   settingsSearch: 'Search settings',
   settingsSections: 'Sections',
   settingsMemory: 'Memory and search',
-  settingsTools: 'Tools',
+  settingsTools: 'Tools and skills',
+  settingsSkillsHint:
+    'Each skill is a folder in skills/. Open one to review it and to trust its current version.',
+  skillTrusted: 'Trusted',
   settingsToolsHint: 'What each tool can do. The rules under “Approvals” decide whether miniclaw asks first.',
   settingsData: 'Data',
   effectRead: 'Reads files',
