@@ -1,4 +1,5 @@
-// On a touch screen every control is at least 44 by 44 px (WCAG 2.5.5), and nothing is wider than the screen.
+// On a touch screen every control is at least 44 by 44 px (WCAG 2.5.5), no field has text below 16 px, because a phone
+// would zoom into it, and nothing is wider than the screen.
 import assert from 'node:assert/strict'
 import { withMiniclaw } from './fixtures.mjs'
 import { MORE, openApproval, openConversation, openSignIn, prepare, SURFACES, still } from './surfaces.mjs'
@@ -50,9 +51,25 @@ const tooWide = page =>
       : [],
   )
 
+/** The fields that a phone would zoom into. */
+const zoomed = page =>
+  page.evaluate(() =>
+    [
+      ...document.querySelectorAll(
+        'input:not([type=checkbox], [type=radio], [type=range], [type=file]), select, textarea',
+      ),
+    ]
+      .filter(field => field.checkVisibility({ visibilityProperty: true }))
+      .map(field => [field, Number.parseFloat(getComputedStyle(field).fontSize)])
+      .filter(([, size]) => size < 16)
+      .map(([field, size]) => `text of ${size} px in “${field.getAttribute('aria-label') ?? field.id}”`),
+  )
+
 const check = async (page, name) => {
   await still(page)
-  return [...(await small(page)), ...(await tooWide(page))].map(line => `${name}: ${line}`)
+  return [...(await small(page)), ...(await zoomed(page)), ...(await tooWide(page))].map(
+    line => `${name}: ${line}`,
+  )
 }
 
 const SCREENS = {

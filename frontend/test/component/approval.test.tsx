@@ -91,6 +91,12 @@ describe('the card of a pending call', () => {
     await act(() => setLang('en'))
   })
 
+  it('says what exactly a standing rule allows', () => {
+    show()
+    const { title } = screen.getByRole('button', { name: /Always allow this exact command/ })
+    expect(title).toMatch(/^Runs terminal without asking when .* are exactly the same/)
+  })
+
   it('responds to the mouse', async () => {
     const given = show()
     for (const name of [/Allow once/, /Always allow this exact command/, 'Deny']) {

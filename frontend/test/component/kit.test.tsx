@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { ApiError } from '@/api/client'
 import { Banner } from '@/components/ui/Banner'
 import { Input } from '@/components/ui/Input'
+import { Meter } from '@/components/ui/Meter'
 import { QueryError } from '@/components/ui/QueryError'
 import { TabList, TabPanel, Tabs } from '@/components/ui/Tabs'
 import { t } from '@/lib/i18n'
@@ -24,6 +25,18 @@ describe('QueryError', () => {
     render(<QueryError error={error} onRetry={onRetry} />)
     fireEvent.click(screen.getByRole('button', { name: t('retry') }))
     expect(onRetry).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('Meter', () => {
+  it('warns from 75 % on, and is red from 90 % on', () => {
+    const looks = [0.74, 0.75, 0.89, 0.9].map(value => {
+      const { container, unmount } = render(<Meter value={value} max={1} label="Context" text="" />)
+      const look = /bg-(fg-3|warn|bad)/.exec(container.querySelector('[role=meter] > div')?.className ?? '')
+      unmount()
+      return look?.[1]
+    })
+    expect(looks).toEqual(['fg-3', 'warn', 'warn', 'bad'])
   })
 })
 

@@ -6,6 +6,7 @@ import { useCarryOver } from '@/app/useCarryOver'
 import { ChatPane } from '@/features/chat/ChatPane'
 import Inspector from '@/features/inspector/Inspector'
 import Playground from '@/features/playground/Playground'
+import { stored } from '@/lib/storage'
 import type { Width } from '@/lib/useMedia'
 import { useUi } from '@/stores/ui'
 import { Page } from '../commands'
@@ -82,7 +83,7 @@ const setWidth = (width: number) =>
     width,
   })
 
-it('moving a splitter re-renders no pane of the page', async () => {
+it('moving a splitter re-renders no pane of the page, and its place is stored', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
   setWidth(1200)
   render(
@@ -100,6 +101,7 @@ it('moving a splitter re-renders no pane of the page', async () => {
   const { left, right } = useUi.getState()
   expect(after(() => separators.map(one => fireEvent.keyDown(one, { key: 'ArrowRight' })))).toEqual(new Set())
   expect(useUi.getState()).toMatchObject({ left: left + 16, right: right - 16 })
+  expect([stored('left'), stored('right')]).toEqual([`${left + 16}`, `${right - 16}`])
   for (const width of [left + 16, right - 16])
     expect(document.querySelectorAll(`[style*="width: ${width}px"]`)).toHaveLength(1)
   // What the shell itself subscribes to renders it, and its panes are seen to.

@@ -62,7 +62,7 @@ export default function EditForm({ text, attachments, onSend, onCancel }: Props)
         onKeyDown={onKeyDown}
         enterKeyHint={screenKeys ? 'enter' : 'send'}
         {...composition.handlers}
-        className="scroll block w-full resize-none bg-transparent px-2 py-1 outline-none max-md:text-[16px]"
+        className="scroll block w-full resize-none bg-transparent px-2 py-1 outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
       />
       <div className="flex justify-end gap-2">
         <Button size="small" look="ghost" onClick={onCancel}>

@@ -76,7 +76,7 @@ export default function Palette({ only }: Props) {
               }}
               onKeyDown={onKeyDown}
               {...composition.handlers}
-              className="h-12 w-full bg-transparent text-[14px] outline-none max-md:text-[16px]"
+              className="h-12 w-full bg-transparent text-[14px] outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
             />
           </div>
           <div

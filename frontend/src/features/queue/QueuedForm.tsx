@@ -40,7 +40,7 @@ export function QueuedForm({ text, onSave, onCancel }: Props) {
         onChange={event => setDraft(event.target.value)}
         onKeyDown={onKeyDown}
         {...composition.handlers}
-        className="scroll block w-full resize-none bg-transparent px-1.5 py-1 text-[13px] outline-none max-md:text-[16px]"
+        className="scroll block w-full resize-none bg-transparent px-1.5 py-1 text-[13px] outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
       />
       <div className="flex justify-end gap-2">
         <Button size="small" look="ghost" onClick={onCancel}>

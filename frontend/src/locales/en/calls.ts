@@ -43,7 +43,7 @@ export const calls = {
   allowHostHint:
     'Skips the question for every page of exactly this host, until untrusted content was read. Removable in the settings.',
   allowAlwaysHint:
-    'Runs {tool} without calls when the input, folder, documents, network access and sandbox are exactly the same. You can remove this in Settings.',
+    'Runs {tool} without asking when the input, folder, documents, network access and sandbox are exactly the same. You can remove this in Settings.',
   denyWhy: 'Deny with reason…',
   denyReason: 'Reason (sent to miniclaw)',
   editInput: 'Edit…',
