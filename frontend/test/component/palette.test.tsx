@@ -4,7 +4,9 @@ import { keys, queryClient } from '@/api/queries'
 import Palette from '@/features/palette/Palette'
 import { getLang, setLang, t } from '@/lib/i18n'
 import { getTheme, setTheme } from '@/lib/theme'
+import { updateThread } from '@/stores/live'
 import { useUi } from '@/stores/ui'
+import { emptyThread } from '@/thread/model'
 import { Page } from '../commands'
 import { serve } from '../fetch'
 import { approval } from '../unit/approvals'
@@ -75,6 +77,18 @@ it('a command that depends on a change appears with it', () => {
   expect(find(t('allowOldest'))).toEqual([])
   act(() => queryClient.setQueryData(keys.approvals, [approval()]))
   expect(find(t('allowOldest'))).toHaveLength(1)
+})
+
+it('a run is stopped from the palette, in the conversation that is open', async () => {
+  const run = { ...emptyThread('abc'), running: { workId: 'w1' } }
+  updateThread('abc', () => ({ phase: 'ready', thread: run }))
+  const { unmount } = show('/s/other')
+  expect(find(t('stopWork'))).toEqual([])
+  unmount()
+  show('/s/abc')
+  await choose(t('stopWork'))
+  expect(asked).toContainEqual(expect.stringMatching(/^\/api\/sessions\/abc\/interrupt/))
+  updateThread('abc', () => undefined)
 })
 
 it('an open conversation can be compacted and exported', async () => {
