@@ -162,6 +162,8 @@ export const showChunks = (): void =>
 export const showMiddle = (): void => useUi.setState({ pane: 'chat', sheetOpen: false })
 
 export const openDialog = (dialog: OpenDialog): void => useUi.setState({ dialog })
+/** Opens the settings with a search in them. */
+export const searchSettings = (search: string): void => openDialog({ name: 'settings', search })
 export const closeDialog = (): void => useUi.setState({ dialog: null })
 
 /** Opens a dialog, or closes it if it is open. */

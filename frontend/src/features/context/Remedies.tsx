@@ -2,7 +2,7 @@ import { CommandButton } from '@/components/CommandButton'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
-import { openDialog } from '@/stores/ui'
+import { searchSettings } from '@/stores/ui'
 
 /** What helps when the context is full. */
 export function Remedies() {
@@ -16,7 +16,7 @@ export function Remedies() {
         size="small"
         look="ghost"
         title={t('raiseLimitHint')}
-        onClick={() => openDialog({ name: 'settings', search: t('parameterContextWindow') })}
+        onClick={() => searchSettings(t('parameterContextWindow'))}
       >
         {t('raiseLimit')}
       </Button>

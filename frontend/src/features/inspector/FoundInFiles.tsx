@@ -35,7 +35,7 @@ export default function FoundInFiles({ root, text }: Props) {
     <section aria-label={t('findInFiles')} className="scroll min-h-0 flex-1 px-2 pb-2">
       <p role="status" className="px-1 py-1 text-fg-3 text-small">
         {lines === 0 ? t('nothingFound') : t('foundLines', { n: lines, files: data.files.length })}
-        {data.more && ` ${t('foundMore')}`}
+        {data.more && ` ${t('foundTextMore')}`}
       </p>
       <ul className="space-y-2">
         {data.files.map(file => (

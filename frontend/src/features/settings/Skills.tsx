@@ -17,9 +17,9 @@ export function Skills() {
   }
   return (
     <div>
-      <h4 className="mb-1 font-semibold text-small">{t('skills')}</h4>
+      <h4 className="mb-1 font-semibold text-small">{t('settingsSkills')}</h4>
       <p className="mb-2 text-fg-2 text-small">{t('settingsSkillsHint')}</p>
-      <ul className="space-y-1 text-small" aria-label={t('skills')}>
+      <ul className="space-y-1 text-small" aria-label={t('settingsSkills')}>
         {skills.map(({ name, location, error }) => (
           <li key={location} className="flex items-center gap-2">
             <span className="contents" onClickCapture={closeDialog}>

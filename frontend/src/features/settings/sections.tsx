@@ -85,7 +85,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     id: 'tools',
     title: 'settingsTools',
     hint: 'settingsToolsHint',
-    contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork', 'skills', 'untrusted'],
+    contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork', 'settingsSkills', 'untrusted'],
     Content: () => (
       <div className="space-y-4">
         <Tools />

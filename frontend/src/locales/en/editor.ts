@@ -3,7 +3,7 @@ export const editor = {
   findInFilesHint: 'Type words to find them in the text of these files.',
   foundLines: '{n} {n|line|lines} in {files} {files|file|files}',
   foundLinesMore: '{n} more {n|line|lines}',
-  foundMore: 'There may be more.',
+  foundTextMore: 'There may be more.',
   phraseFind: 'Find',
   phraseReplace: 'Replace',
   phraseNext: 'Next match',

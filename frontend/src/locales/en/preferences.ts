@@ -6,6 +6,7 @@ export const preferences = {
   settingsSections: 'Sections',
   settingsMemory: 'Memory and search',
   settingsTools: 'Tools and skills',
+  settingsSkills: 'Skills',
   settingsSkillsHint:
     'Each skill is a folder in skills/. Open one to review it and to trust its current version.',
   skillTrusted: 'Trusted',

@@ -4,7 +4,7 @@ export const editor: Record<keyof typeof en, string> = {
   findInFilesHint: '输入词语，在这些文件的正文中查找。',
   foundLines: '{files} 个文件中共 {n} 行',
   foundLinesMore: '另有 {n} 行',
-  foundMore: '可能还有更多结果。',
+  foundTextMore: '可能还有更多结果。',
   phraseFind: '查找',
   phraseReplace: '替换',
   phraseNext: '下一个匹配项',

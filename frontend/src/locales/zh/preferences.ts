@@ -7,6 +7,7 @@ export const preferences: Record<keyof typeof en, string> = {
   settingsSections: '分类',
   settingsMemory: '记忆与搜索',
   settingsTools: '工具与技能',
+  settingsSkills: '技能',
   settingsSkillsHint: '每个技能是 skills/ 中的一个文件夹。打开技能即可查看，并信任其当前版本。',
   skillTrusted: '已信任',
   settingsToolsHint: '每个工具能做什么。是否先询问，由“批准”中的规则决定。',
