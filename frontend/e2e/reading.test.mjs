@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faults, withMiniclaw } from './fixtures.mjs'
-import { answers, MOBILE, say, settled, shot } from './harness.mjs'
+import { answers, MOBILE, say, settled, shot, until } from './harness.mjs'
 
 const call = (id, name, args) => ({ tool_call: { id, name, arguments: args } })
 const ANSWER = 'It has **two** parts:\n\n1. one\n2. `two`\n\n```js\nlet a = "<b>"\n```\n'
@@ -49,7 +49,11 @@ test('days, times, and what the calls did', async ({ app, open }) => {
   assert.ok((await readdir(app.home)).includes('sessions'))
   const page = await oldConversation(app, open)
   const days = page.locator('[role=log] hr + span')
-  assert.equal(await days.count(), 2)
+  await until(
+    () => days.count(),
+    count => count === 2,
+    'two days',
+  )
   assert.equal(await days.last().textContent(), 'Today')
   assert.match(await days.first().textContent(), /20\d\d/)
   await answers(page).first().locator('summary', { hasText: 'Read 2 files, ran 1 command' }).waitFor()
