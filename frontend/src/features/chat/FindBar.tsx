@@ -21,10 +21,12 @@ interface Props {
 export default function FindBar({ query, onQuery, count, at, onStep, onClose }: Props) {
   const t = useT()
   const composition = useComposition()
+  // The conversation may still be loading when the bar opens.
+  const found = count > 0
   useEffect(() => {
     const log = document.querySelector('#pane-chat [role=log]')
-    return log ? markIn(log, wordsOf(query)) : undefined
-  }, [query])
+    return log && found ? markIn(log, wordsOf(query)) : undefined
+  }, [query, found])
   // biome-ignore lint/correctness/useExhaustiveDependencies: `at` is the trigger, not an input
   useEffect(() => {
     const log = document.querySelector('#pane-chat [role=log]')
