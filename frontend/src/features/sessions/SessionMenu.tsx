@@ -59,12 +59,6 @@ export function SessionMenu(props: Props) {
       <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
         {t('rename')}
       </MenuItem>
-      <MenuItem
-        icon={<Tag size={14} aria-hidden />}
-        onSelect={() => openDialog({ name: 'labels', session: session.id })}
-      >
-        {t('labels')}
-      </MenuItem>
       {!archived && (
         <MenuItem
           icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
@@ -81,6 +75,12 @@ export function SessionMenu(props: Props) {
           {t(archived ? 'unarchive' : 'archive')}
         </MenuItem>
       )}
+      <MenuItem
+        icon={<Tag size={14} aria-hidden />}
+        onSelect={() => openDialog({ name: 'labels', session: session.id })}
+      >
+        {t('labels')}
+      </MenuItem>
       <ForSession sessionId={session.id}>
         <CommandMenuItem command="exportMd" icon={<FileDown size={14} aria-hidden />} />
         <CommandMenuItem command="exportJson" icon={<Braces size={14} aria-hidden />} />

@@ -23,7 +23,10 @@ export function Skills() {
         {skills.map(({ name, location, error }) => (
           <li key={location} className="flex items-center gap-2">
             <span className="contents" onClickCapture={closeDialog}>
-              <PassageLink place={{ path: location, lines: null }} className="min-w-0 truncate">
+              <PassageLink
+                place={{ path: location, lines: null }}
+                className="min-w-0 truncate pointer-coarse:min-h-11 pointer-coarse:content-center"
+              >
                 {name}
               </PassageLink>
             </span>
