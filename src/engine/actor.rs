@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-pub use command::{ChoiceSender, Closing, Command, Compression, MessageState, Reply, View, WorkStarted};
+pub use command::{Closing, Command, Compression, MessageState, Reply, View, WorkStarted};
 
 use super::approvals::ApprovalTimers;
 use super::hub::PublishedItem;

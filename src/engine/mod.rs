@@ -5,6 +5,7 @@ mod adopt;
 pub mod approvals;
 mod archive;
 mod catalogue;
+mod choices;
 mod compress;
 pub mod documents;
 pub mod embedder;
@@ -42,9 +43,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use actor::{ChoiceSender, Compression, MessageState, View, WorkStarted};
 use actor::{Closing, Command, Reply};
+pub use actor::{Compression, MessageState, View, WorkStarted};
 pub use adopt::BranchEnd;
+pub use choices::ChoiceSender;
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
 pub use followed_work::{FinishedWork, FollowedWork};
@@ -58,8 +60,8 @@ pub use tenant::Tenant;
 
 use crate::clock;
 use crate::domain::{
-    ApprovalAnswer, CallStatus, Chosen, MOST_QUEUED, PinRefused, RestoreRefused, Session, SessionId, ToolCall,
-    UserPrompt, When, WorkId,
+    ApprovalAnswer, CallStatus, MOST_QUEUED, PinRefused, RestoreRefused, Session, SessionId, ToolCall, UserPrompt,
+    When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -295,15 +297,6 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
         let view = self.view(id).await?;
         Ok(SessionSummary::of(id, &view.session))
-    }
-
-    /// Chooses a model, whether it thinks, and what may run, from the next message on.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such model, or if this sender may not change what may run.
-    pub async fn choose(&self, id: &SessionId, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
-        self.tenant.models.check(&chosen)?;
-        self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), sender, reply }).await
     }
 
     /// Has the model make a title.

@@ -8,17 +8,7 @@ use tokio::sync::oneshot;
 use crate::domain::{ApprovalAnswer, Chosen, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
-use crate::engine::{EngineError, Undone};
-
-/// Who chooses for a session. What may run in it is a person's decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChoiceSender {
-    /// Perhaps a program: it cannot change what may run.
-    Anyone,
-    Page,
-    /// The page, whose person has confirmed that commands run without approval.
-    Confirmed,
-}
+use crate::engine::{ChoiceSender, EngineError, Undone};
 
 /// Commands to a session. Each gets one reply.
 pub enum Command {

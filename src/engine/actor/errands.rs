@@ -1,12 +1,12 @@
 //! What a session's task does besides runs: titles, undo, choices, pinned messages and taint.
 
-use super::{Actor, ChoiceSender, Reply, SideRequest};
+use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
 use crate::domain::{CallStatus, Chosen, Event, WorkId};
-use crate::engine::EngineError;
 use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
 use crate::engine::work::make_title;
+use crate::engine::{ChoiceSender, EngineError};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
