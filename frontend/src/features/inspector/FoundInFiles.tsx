@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'react'
 import { useFoundText } from '@/api/queries'
-import { MarkedWords } from '@/components/MarkedWords'
+import { MarkedText } from '@/components/MarkedText'
 import { PassageLink } from '@/components/PassageLink'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
-import { wordsOf } from '@/lib/needle'
+import { markWords, wordsOf } from '@/lib/needle'
 import type { Root } from '@/lib/roots'
 
 /** Milliseconds without typing after which a search begins. */
@@ -52,7 +52,7 @@ export default function FoundInFiles({ root, text }: Props) {
                   >
                     <span className="w-9 shrink-0 text-end text-fg-3 tabular-nums">{line}</span>
                     <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                      <MarkedWords text={excerpt} words={words} />
+                      <MarkedText stretches={markWords(excerpt, words)} />
                     </span>
                   </PassageLink>
                 </li>

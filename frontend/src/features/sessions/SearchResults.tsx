@@ -3,11 +3,11 @@ import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useFound } from '@/api/queries'
 import type { FoundSession } from '@/api/types'
-import { MarkedWords } from '@/components/MarkedWords'
+import { MarkedText } from '@/components/MarkedText'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { wordsOf } from '@/lib/needle'
+import { markWords, wordsOf } from '@/lib/needle'
 import { announce } from '@/stores/announcer'
 import { useUi } from '@/stores/ui'
 
@@ -55,7 +55,7 @@ function Found({ session, query, onOpen }: FoundProps) {
         onClick={onOpen}
         className="block truncate rounded-md px-2 py-1 font-medium hover:bg-hover max-md:min-h-11 max-md:content-center"
       >
-        <MarkedWords text={title || t('untitled')} words={words} />
+        <MarkedText stretches={markWords(title || t('untitled'), words)} />
       </Link>
       {messages.map(({ message_id, role, tool, attachment, excerpt }) => {
         const Icon = tool ? Wrench : attachment ? Paperclip : MessageSquare
@@ -74,7 +74,7 @@ function Found({ session, query, onOpen }: FoundProps) {
               {tool ?? attachment ?? t(role === 'user' ? 'you' : 'appName')}:{' '}
             </span>
             <span className="line-clamp-2 min-w-0 [overflow-wrap:anywhere]">
-              <MarkedWords text={excerpt} words={words} />
+              <MarkedText stretches={markWords(excerpt, words)} />
             </span>
           </Link>
         )
