@@ -3,7 +3,7 @@ import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
 import { signedIn } from '@/api/signedOut'
-import type { Chosen, When } from '@/api/types'
+import type { Chosen, SessionList, When } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { reasonOf } from '@/lib/reason'
@@ -163,16 +163,27 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
   else refresh(keys.models)
 }
 
-/** Gives a conversation these labels; resolves to null on success, else to the reason. */
+/** The change of labels under way: the next one is sent after it, so that the last one stays. */
+let labelling: Promise<unknown> = Promise.resolve()
+
+/** Gives a conversation these labels, which show at once; resolves to null on success, else to the reason. */
 export async function setLabels(session: string, labels: readonly string[]): Promise<string | null> {
-  try {
-    await api.labelSession(session, labels)
-    return null
-  } catch (error) {
-    return reasonOf(error)
-  } finally {
-    refresh(keys.sessions)
-  }
+  const known = queryClient.getQueryData<SessionList>(keys.sessions)
+  patchList({ labels: { ...known?.labels, [session]: [...labels] } })
+  const before = labelling
+  const change = (async () => {
+    await before
+    try {
+      await api.labelSession(session, labels)
+      return null
+    } catch (error) {
+      return reasonOf(error)
+    }
+  })()
+  labelling = change
+  const problem = await change
+  if (labelling === change) refresh(keys.sessions)
+  return problem
 }
 
 /** Pins a message, or an answer by the id of its work, so that every request contains it; or unpins it. */
