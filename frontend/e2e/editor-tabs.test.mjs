@@ -43,6 +43,26 @@ test('open files have tabs that survive a reload, and keys to move and to close'
   assert.deepEqual(await names(page), ['MEMORY.md'])
 })
 
+test('the save button keeps the focus when there is nothing more to save', async ({ app, open }) => {
+  const page = await open({ prepare: byHand })
+  await openFile(page, 'Memory', /MEMORY\.md/)
+  await text(page).click()
+  await page.keyboard.type('Tea at four. ')
+  const save = inspector(page).getByRole('button', { name: 'Save', exact: true })
+  await save.focus()
+  await page.keyboard.press('Enter')
+  await inspector(page)
+    .getByText(/^Saved \d/)
+    .waitFor()
+  assert.ok(await save.isDisabled())
+  assert.ok(await save.evaluate(it => it === document.activeElement))
+  assert.deepEqual(await faults(page), [])
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  assert.ok(await save.evaluate(it => it.disabled), 'left, it is out of the order of the keys')
+  assert.match(await readFile(join(app.home, 'memory/MEMORY.md'), 'utf8'), /Tea at four\. /)
+})
+
 test('a closed tab keeps its unsaved text, and leads back to it', async ({ app, open }) => {
   const path = join(app.home, 'memory/MEMORY.md')
   const page = await open({ prepare: byHand })

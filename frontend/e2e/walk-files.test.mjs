@@ -162,6 +162,7 @@ walk(17, 'Open a file, edit and save it, look at its preview, close it', async h
     'the file',
   )
   await isAt('textbox', /SOUL\.md/)
+  await page.getByText(/^Saved \d/).waitFor()
   await to('button', 'Show preview', { key: 'Shift+Tab' })
   await press('Enter')
   await page

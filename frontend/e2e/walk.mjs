@@ -86,6 +86,8 @@ export function walkThrough(given) {
         const { page, close } = await openPage(browser, app, {
           permissions: ['clipboard-read', 'clipboard-write'],
         })
+        // A key that moves between the panes needs them.
+        await page.getByRole('navigation', { name: 'Conversations' }).waitFor()
         await use(page)
         await close()
       },

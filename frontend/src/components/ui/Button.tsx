@@ -1,5 +1,6 @@
 import type { ComponentProps } from 'react'
 import { cn } from '@/lib/cn'
+import { useFocusWhenDisabled } from './useFocusWhenDisabled'
 
 const LOOK = {
   solid: 'bg-accent text-accent-fg hover:brightness-110',
@@ -29,6 +30,7 @@ export function Button({ className, look = 'soft', size = 'medium', round, ...re
       className={cn(
         'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap font-medium',
         'transition-[background-color,color,filter] duration-150 disabled:pointer-events-none disabled:opacity-50',
+        'aria-disabled:pointer-events-none aria-disabled:opacity-50',
         // A pressed toggle must not look like an unpressed one, so it looks like a switch that is on.
         'aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent',
         round ? 'rounded-full' : 'rounded-md',
@@ -37,6 +39,7 @@ export function Button({ className, look = 'soft', size = 'medium', round, ...re
         className,
       )}
       {...rest}
+      {...useFocusWhenDisabled(rest)}
     />
   )
 }
