@@ -282,6 +282,12 @@ impl Session {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
+    /// Returns the ids of a work's calls that are done and not undone, oldest first.
+    pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
+        let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
+        self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
+    }
+
     /// Returns all text of a work, its segments joined by a blank line.
     pub fn work_text(&self, work_id: &WorkId) -> String {
         let texts: Vec<&str> = self

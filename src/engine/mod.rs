@@ -60,8 +60,7 @@ pub use tenant::Tenant;
 
 use crate::clock;
 use crate::domain::{
-    ApprovalAnswer, CallStatus, MOST_QUEUED, PinRefused, RestoreRefused, Session, SessionId, ToolCall, UserPrompt,
-    When, WorkId,
+    ApprovalAnswer, MOST_QUEUED, PinRefused, Place, RestoreRefused, Session, SessionId, UserPrompt, When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -288,9 +287,14 @@ impl Engine {
         if session.running().is_some() {
             return Err(EngineError::Busy);
         }
-        let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
-        let calls = session.calls_of(work).filter(stands).filter_map(|call| call.id.clone());
-        self.tenant.documents.plan_undo(id, calls.collect()).await
+        self.tenant.documents.plan_undo(id, session.standing_calls_of(work)).await
+    }
+
+    /// Returns the text of a file before a work changed it; `None` if it did not exist then. Changes that are undone
+    /// do not count.
+    pub async fn text_before(&self, id: &SessionId, work: &WorkId, path: Place) -> Result<Option<String>, EngineError> {
+        let calls = self.view(id).await?.session.standing_calls_of(work);
+        self.tenant.documents.text_before(id, calls, path).await
     }
 
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {

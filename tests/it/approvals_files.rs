@@ -191,6 +191,34 @@ async fn undo_preview_needs_idle_session() {
 }
 
 #[tokio::test]
+async fn text_before_a_work_is_that_before_its_first_standing_change() {
+    let edit = |id: &str, search: &str, replace: &str| {
+        let edits = json!([{"search": search, "replace": replace}]);
+        call(id, "edit_file", json!({"path": "knowledge/a.md", "edits": edits}))
+    };
+    let new = call("new", "create_file", json!({"path": "knowledge/new.md", "content": "new\n"}));
+    let made = [edit("e1", "one", "1"), new, edit("e2", "two", "2")];
+    let world = World::new(script([calls(made), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    let world = world.with_file("knowledge/a.md", "one\ntwo\n").with_file("knowledge/b.md", "b\n");
+    let server = world.serve().await;
+    server.chat("s", "go").await;
+    server.settled("s").await;
+    let work = world.session("s")["messages"][0]["work_id"].as_str().unwrap().to_owned();
+    let before = async |path: &str| server.get(&format!("/api/sessions/s/works/{work}/before?path={path}")).await;
+    assert_eq!(before("knowledge/a.md").await.ok(), json!({"path": "knowledge/a.md", "before": "one\ntwo\n"}));
+    assert_eq!(before("knowledge/new.md").await.ok(), json!({"path": "knowledge/new.md", "before": null}));
+    world.write("knowledge/a.md", "mine\n");
+    assert_eq!(before("knowledge/a.md").await.ok()["before"], "one\ntwo\n", "whatever the file is by now");
+    undo(&server, "new").await.ok();
+    for path in ["knowledge/new.md", "knowledge/b.md", "knowledge/none.md"] {
+        assert_eq!(before(path).await.refused(), (404, "not_found".to_owned()), "{path}");
+    }
+    assert_eq!(before("../config.yml").await.refused().0, 400);
+    assert_eq!(server.get("/api/sessions/s/works/none/before?path=knowledge/a.md").await.refused().0, 404);
+}
+
+#[tokio::test]
 async fn model_is_told_of_undone_change() {
     let world = world([edit("knowledge/a.md", "one", "1")], CONFIG).await.with_file("knowledge/a.md", "one\n");
     let server = world.serve().await;

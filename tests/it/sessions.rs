@@ -47,6 +47,47 @@ async fn documented_session_file_keeps_unknown_fields() {
 }
 
 #[tokio::test]
+async fn history_is_read_in_pages_from_its_end() {
+    let messages: Vec<Value> = (0..20)
+        .map(|n| match n % 2 {
+            0 => json!({"role": "user", "content": format!("q{n}"), "id": format!("i{n}"), "work_id": format!("w{n}")}),
+            _ => json!({"role": "assistant", "content": format!("a{n}"), "work_id": format!("w{}", n - 1)}),
+        })
+        .collect();
+    let file = json!({"messages": messages, "pinned": [{"id": "i0", "role": "user", "content": "q0"}]});
+    let world = World::new(script([says(["Yes."])])).await.with_file("sessions/s.json", &file.to_string());
+    let server = world.serve().await;
+    let page = async |query: &str| server.get(&format!("/api/sessions/s/history{query}")).await;
+    let texts = |history: &Value| -> Vec<String> {
+        let all = history["messages"].as_array().unwrap().iter();
+        all.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    };
+    let (mut read, mut query) = (Vec::new(), "?last=7".to_owned());
+    loop {
+        let history = page(&query).await.ok();
+        assert_eq!(history["pinned"][0]["content"], "q0", "what concerns the whole session is in every page");
+        assert_eq!(history["messages"][0]["role"], "user");
+        read.splice(..0, texts(&history));
+        if history["earlier"] == 0 {
+            break;
+        }
+        query = format!("?last=7&before={}", history["messages"][0]["id"].as_str().unwrap());
+    }
+    assert_eq!(read, texts(&page("").await.ok()));
+    let since = page("?last=2&from=i14").await.ok();
+    assert_eq!((since["earlier"].as_u64(), texts(&since).len()), (Some(14), 6));
+    assert_eq!(page("?before=none").await.refused(), (404, "not_found".to_owned()));
+    assert_eq!(page("?last=many").await.refused().0, 400);
+
+    server.chat("s", "more").await;
+    server.settled("s").await;
+    let newest = page("?last=2").await.ok();
+    assert_eq!(newest["works"].as_array().unwrap().len(), 1, "{newest}");
+    let old = page("?last=2&before=i4").await.ok();
+    assert_eq!(old.get("works"), None, "only of these messages: {old}");
+}
+
+#[tokio::test]
 async fn consecutive_answers_are_merged_for_model() {
     let file = json!({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "One."},
                                    {"role": "assistant", "content": "Two."}]});

@@ -926,7 +926,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the conversation so far, including tool calls. */
+        /**
+         * Returns the conversation so far, including tool calls. To read a long one in pages, ask for the `last` messages, then
+         *     for those `before` the first one received, until `earlier` is 0.
+         */
         get: operations["sessions_history"];
         put?: never;
         post?: never;
@@ -1209,6 +1212,23 @@ export interface paths {
          * @description Requires the page's secret. Returns 409 while a run is under way.
          */
         delete: operations["sessions_clear"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/works/{work_id}/before": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the text of a file before a work changed it. Changes that are undone do not count. */
+        get: operations["sessions_text_before"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2242,19 +2262,21 @@ export interface components {
             session_id: string;
             title: string;
             messages: components["schemas"]["Message"][];
+            /** @description Number of messages before these. */
+            earlier: number;
             compressed_context?: string | null;
             /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
             /** @description The model choice for the next message; absent if nothing was chosen. */
             chosen?: components["schemas"]["Chosen"];
-            /** @description The model of each work. */
+            /** @description The model of each work of these messages. */
             works?: components["schemas"]["WorkModel"][];
-            /** @description The errors of failed works; their sentences are in the last messages of the works. */
+            /** @description The errors of failed works of these messages; their sentences are in the last messages of the works. */
             failures?: components["schemas"]["Failure"][];
             /** @description The branches of the conversation: messages that an edit or a retry replaced. */
             branches?: components["schemas"]["BranchPoint"][];
-            /** @description Works for which memory was searched; the results are at `works/{work_id}/retrieved`. */
+            /** @description Works of these messages for which memory was searched; the results are at `works/{work_id}/retrieved`. */
             retrieved?: components["schemas"]["RetrievedWork"][];
             parent?: components["schemas"]["Parent"] | null;
             /** @description The sources of untrusted text that the conversation has read. */
@@ -3421,6 +3443,11 @@ export interface components {
             before?: components["schemas"]["PreviousRun"] | null;
             worse: components["schemas"]["RankChange"][];
             better: components["schemas"]["RankChange"][];
+        };
+        TextBefore: {
+            path: string;
+            /** @description `null` if the file did not exist then. */
+            before?: string | null;
         };
         TextTokens: {
             /** @description Tokens of the whole text. */
@@ -5753,7 +5780,17 @@ export interface operations {
     };
     sessions_history: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Only the newest messages, at least this many. They begin with a message of the person, so that no answer is
+                 *     divided.
+                 */
+                last?: number;
+                /** @description Only messages before the one with this id; with `last`, the newest of those. */
+                before?: string;
+                /** @description With `last`: also all messages from the one with this id on, if the session contains it. */
+                from?: string;
+            };
             header?: never;
             path: {
                 id: string;
@@ -5770,6 +5807,7 @@ export interface operations {
                     "application/json": components["schemas"]["History"];
                 };
             };
+            /** @description No such session, or no message with the id `before` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6462,6 +6500,49 @@ export interface operations {
             };
             /** @description busy: the session is at work */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_text_before: {
+        parameters: {
+            query: {
+                /** @description A file that the work changed, as `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextBefore"];
+                };
+            };
+            /** @description The work did not change the file, or its changes are undone */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description not_utf8: the file was not text */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

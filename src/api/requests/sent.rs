@@ -160,6 +160,12 @@ pub struct RetrievedWork {
     hits: usize,
 }
 
+impl RetrievedWork {
+    pub(in crate::api) fn work_id(&self) -> &str {
+        &self.work_id
+    }
+}
+
 /// Returns the works of a session for which a search of memory is stored.
 pub(in crate::api) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
     let works = home.records().found_works(id).into_iter();

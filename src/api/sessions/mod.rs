@@ -5,6 +5,7 @@ pub mod compacted;
 pub mod compress;
 pub mod deleted;
 pub mod find;
+pub mod history;
 pub mod labels;
 pub mod pins;
 pub mod rewind;

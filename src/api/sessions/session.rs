@@ -9,13 +9,8 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::requests::sent::{RetrievedWork, retrieved_works};
 use crate::api::security::caller::Caller;
-use crate::api::sessions::rewind::{BranchPoint, points};
-use crate::api::sessions::transfer::{Parent, parent};
-use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
-use crate::domain::{Chosen, Message, PinnedMessage, QueuedMessage, Role, SessionId, Taint};
-use crate::engine::{View, blocking};
+use crate::domain::{Message, Role, SessionId};
 use crate::store;
 
 /// A session in a list.
@@ -87,51 +82,6 @@ pub struct Messages {
     messages: Vec<Arc<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressed_context: Option<String>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct History {
-    session_id: String,
-    title: String,
-    #[schema(value_type = Vec<Message>)]
-    messages: Vec<Arc<Message>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compressed_context: Option<String>,
-    /// Id of the last event contained in this response: follow the events after it.
-    last_event_id: String,
-    running: Option<RunningWork>,
-    /// The model choice for the next message; absent if nothing was chosen.
-    #[serde(skip_serializing_if = "Chosen::is_nothing")]
-    chosen: Chosen,
-    /// The model of each work.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    works: Vec<WorkModel>,
-    /// The errors of failed works; their sentences are in the last messages of the works.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<Failure>,
-    /// The branches of the conversation: messages that an edit or a retry replaced.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    branches: Vec<BranchPoint>,
-    /// Works for which memory was searched; the results are at `works/{work_id}/retrieved`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    retrieved: Vec<RetrievedWork>,
-    /// The session and message it was branched off from; absent if it was not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<Parent>,
-    /// The sources of untrusted text that the conversation has read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    taint: Vec<Taint>,
-    /// Messages that run after the work under way, in this order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    queue: Vec<QueuedMessage>,
-    /// Pinned messages, whose text every request contains.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pinned: Vec<PinnedMessage>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct RunningWork {
-    work_id: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -210,33 +160,6 @@ pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Mes
         title: session.title.clone(),
         messages,
         compressed_context: session.compressed_context.clone(),
-    }))
-}
-
-/// Returns the conversation so far, including tool calls.
-#[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "sessions", params(("id" = String, Path)),
-    responses((status = 200, body = History), (status = 404, body = ErrorBody)))]
-pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
-    let id = SessionId::parse(&id)?;
-    let View { session, last } = caller.engine.view(&id).await?;
-    let (home, of) = (caller.tenant().home.clone(), id.clone());
-    let retrieved = blocking(move || Ok(retrieved_works(&home, &of))).await?;
-    Ok(Json(History {
-        retrieved,
-        session_id: id.to_string(),
-        title: session.title.clone(),
-        messages: session.messages.clone(),
-        compressed_context: session.compressed_context.clone(),
-        last_event_id: caller.tenant().hub.id(last).to_string(),
-        chosen: session.chosen.clone(),
-        works: models_of(&session),
-        failures: failures_of(&session),
-        branches: points(&session),
-        parent: parent(&session),
-        taint: session.taint.clone(),
-        queue: session.queue.clone(),
-        pinned: session.pinned.clone(),
-        running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
 }
 

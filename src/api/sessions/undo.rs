@@ -1,12 +1,12 @@
 //! Undoing changes that the agent made to files.
 
 use axum::Json;
-use axum::extract::Path;
-use serde::Serialize;
+use axum::extract::{Path, Query};
+use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{SessionId, WorkId};
+use crate::domain::{Place, SessionId, WorkId};
 use crate::engine::Direction;
 use crate::tools::files::{PlannedUndo, UndoEffect};
 
@@ -64,6 +64,36 @@ pub async fn preview_undo(
 ) -> Result<Json<UndoPreview>, ApiError> {
     let files = caller.engine.preview_undo(&SessionId::parse(&id)?, &WorkId::new(work_id)).await?;
     Ok(Json(UndoPreview { files: files.into_iter().map(file_undo).collect() }))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ChangedPath {
+    /// A file that the work changed, as `memory/MEMORY.md`.
+    path: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TextBefore {
+    path: String,
+    /// `null` if the file did not exist then.
+    before: Option<String>,
+}
+
+/// Returns the text of a file before a work changed it. Changes that are undone do not count.
+#[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/before", tag = "sessions",
+    params(("id" = String, Path), ("work_id" = String, Path), ChangedPath),
+    responses((status = 200, body = TextBefore),
+              (status = 404, description = "The work did not change the file, or its changes are undone", body = ErrorBody),
+              (status = 415, description = "not_utf8: the file was not text", body = ErrorBody)))]
+pub async fn text_before(
+    caller: Caller,
+    Path((id, work_id)): Path<(String, String)>,
+    Query(ChangedPath { path }): Query<ChangedPath>,
+) -> Result<Json<TextBefore>, ApiError> {
+    let place = Place::parse(&path)?;
+    let before = caller.engine.text_before(&SessionId::parse(&id)?, &WorkId::new(work_id), place).await?;
+    Ok(Json(TextBefore { path, before }))
 }
 
 fn file_undo(undo: PlannedUndo) -> FileUndo {

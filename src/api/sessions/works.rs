@@ -1,5 +1,7 @@
 //! What a history contains about works, besides their messages.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::domain::{ErrorParams, Outcome, Session};
@@ -30,8 +32,9 @@ pub struct Failure {
     params: ErrorParams,
 }
 
-pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {
-    let told = session.works.iter().filter(|work| !work.model.is_empty());
+/// Returns the models of those of `works` that have one.
+pub(in crate::api) fn models_of(session: &Session, works: &HashSet<&str>) -> Vec<WorkModel> {
+    let told = session.works.iter().filter(|work| !work.model.is_empty() && works.contains(work.work_id.as_str()));
     told.map(|work| WorkModel {
         work_id: work.work_id.to_string(),
         model: work.model.clone(),
@@ -41,8 +44,10 @@ pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {
     .collect()
 }
 
-pub(in crate::api) fn failures_of(session: &Session) -> Vec<Failure> {
-    let failed = session.works.iter().filter_map(|work| match work.outcome.as_ref()? {
+/// Returns why those of `works` that failed did so.
+pub(in crate::api) fn failures_of(session: &Session, works: &HashSet<&str>) -> Vec<Failure> {
+    let wanted = session.works.iter().filter(|work| works.contains(work.work_id.as_str()));
+    let failed = wanted.filter_map(|work| match work.outcome.as_ref()? {
         Outcome::Error { code, retryable, params, .. } => Some(Failure {
             work_id: work.work_id.to_string(),
             code: code.clone(),

@@ -4,7 +4,7 @@ use super::{Author, Change, Documents, to_the_end};
 use crate::domain::{Place, SessionId};
 use crate::engine::EngineError;
 use crate::store::{ChangeSet, FileChange, OwnedHome, StoreError, TreeChange};
-use crate::tools::files::{PlannedUndo, plan_undo};
+use crate::tools::files::{PlannedUndo, first_change, plan_undo};
 
 /// Which of the two is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,5 +70,25 @@ impl Documents {
     pub async fn plan_undo(&self, session: &SessionId, calls: Vec<String>) -> Result<Vec<PlannedUndo>, EngineError> {
         let (home, session) = (self.store.home.clone(), session.clone());
         crate::engine::blocking(move || plan_undo(&home, &session, &calls)).await
+    }
+
+    /// Returns the text of a file before `calls` (oldest first) changed it; `None` if it did not exist then.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if they did not change it, and [`StoreError::NotText`] if it was not UTF-8.
+    pub async fn text_before(
+        &self,
+        session: &SessionId,
+        calls: Vec<String>,
+        path: Place,
+    ) -> Result<Option<String>, EngineError> {
+        let (home, session) = (self.store.home.clone(), session.clone());
+        crate::engine::blocking(move || {
+            let change = first_change(&home, &session, &calls, &path)?
+                .ok_or_else(|| StoreError::NotFound { what: format!("a change of {path}") })?;
+            let text = change.before.map(|state| String::from_utf8(state.bytes)).transpose();
+            text.map_err(|bad| StoreError::NotText { path: path.to_string(), at: bad.utf8_error().valid_up_to() })
+        })
+        .await
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::change::{Change, Edit, LineCount, Replacement};
-pub use self::undo_plan::{PlannedUndo, UndoEffect, plan_undo};
+pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
 use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::{ChangeSet, Home, StoreError};

@@ -3,7 +3,7 @@
 use super::change::{Change, LineCount};
 use crate::domain::visible::visible;
 use crate::domain::{Place, SessionId};
-use crate::store::{FileChange, FileMode, FileState, Home, StoreError};
+use crate::store::{ChangeSet, FileChange, FileMode, FileState, Home, StoreError};
 
 /// One file that calls have changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,23 @@ pub fn plan_undo(home: &Home, session: &SessionId, calls: &[String]) -> Result<V
     Ok(files)
 }
 
+/// Returns the first change of a file by `calls` (oldest first); `None` if they did not change it.
+pub fn first_change(
+    home: &Home,
+    session: &SessionId,
+    calls: &[String],
+    path: &Place,
+) -> Result<Option<FileChange>, StoreError> {
+    let kept = home.session_files(session);
+    for call in calls {
+        let Some(ChangeSet(files)) = kept.kept_change(call)? else { continue };
+        if let Some(change) = files.into_iter().find(|change| change.path == *path) {
+            return Ok(Some(change));
+        }
+    }
+    Ok(None)
+}
+
 fn effect(home: &Home, ChangedFile { path, changes, .. }: &ChangedFile) -> Result<UndoEffect, StoreError> {
     let now = match home.file_state(path) {
         Ok(state) => state.map(|state| state.bytes),
@@ -90,7 +107,7 @@ fn refuse_dependent_sets(files: &mut [PlannedUndo]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{ChangeSet, Home, OwnedHome};
+    use crate::store::OwnedHome;
 
     fn state(bytes: &[u8]) -> FileState {
         FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }
@@ -139,6 +156,13 @@ mod tests {
             ]
         );
         assert_eq!(of(&["a"])[0].effect, UndoEffect::Refuse, "another change of it came after");
+        let first = |calls: &[&str], path: &str| {
+            let calls: Vec<String> = calls.iter().map(|call| (*call).to_owned()).collect();
+            first_change(&store.home, &session, &calls, &Place::parse(path).unwrap()).unwrap()
+        };
+        assert_eq!(first(&["b", "a", "c"], "memory/x.md").unwrap().before, None);
+        assert_eq!(first(&["b", "c"], "memory/x.md").unwrap().before, Some(state(b"one\n")));
+        assert_eq!(first(&["a", "nothing", "c"], "memory/y.md"), None);
         keep("e", "memory/x.md", text("something else\n"), text("one\ntwo\u{202e}\n")).await;
         assert_eq!(of(&["a", "c", "e"])[0].effect, UndoEffect::Refuse, "somebody wrote in between");
     }
