@@ -6,7 +6,7 @@ import { fileNameIn } from '@/lib/download'
 import type { Root, SearchFolder } from '@/lib/roots'
 import type { Answer } from './approvals'
 import { api, asPage, dataOf } from './client'
-import type { components } from './schema'
+import type { components, paths } from './schema'
 import type { Approval, Chosen, FileChunks, Report, RetrievalTests, Search, SentDetail } from './types'
 
 type Schemas = components['schemas']
@@ -106,7 +106,11 @@ export const deleteSession = (id: string) => dataOf(api.DELETE('/api/sessions/{i
 export const restoreSession = (id: string) =>
   dataOf(api.POST('/api/sessions/{id}/restore', { params: of(id) }))
 
-export const getHistory = (id: string) => dataOf(api.GET('/api/sessions/{id}/history', { params: of(id) }))
+/** Which messages of a history are wanted; all of them without any of these. */
+export type HistoryPage = NonNullable<paths['/api/sessions/{id}/history']['get']['parameters']['query']>
+
+export const getHistory = (id: string, query: HistoryPage = {}) =>
+  dataOf(api.GET('/api/sessions/{id}/history', { params: { ...of(id), query } }))
 export const getMessages = (id: string) => dataOf(api.GET('/api/sessions/{id}/messages', { params: of(id) }))
 
 /** A file in a request: a text, the bytes of a picture, or the hash of a picture that the session already has. */

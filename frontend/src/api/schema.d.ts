@@ -928,7 +928,7 @@ export interface paths {
         };
         /**
          * Returns the conversation so far, including tool calls. To read a long one in pages, ask for the `last` messages, then
-         *     for those `before` the first one received, until `earlier` is 0.
+         *     for those `before` the first one received, until there are none `earlier`.
          */
         get: operations["sessions_history"];
         put?: never;
@@ -2262,8 +2262,8 @@ export interface components {
             session_id: string;
             title: string;
             messages: components["schemas"]["Message"][];
-            /** @description Number of messages before these. */
-            earlier: number;
+            /** @description Number of messages before these; absent if there are none. */
+            earlier?: number | null;
             compressed_context?: string | null;
             /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
@@ -5786,7 +5786,7 @@ export interface operations {
                  *     divided.
                  */
                 last?: number;
-                /** @description Only messages before the one with this id; with `last`, the newest of those. */
+                /** @description Only messages before the one with this id (`m` and its index if it has none); with `last`, the newest of those. */
                 before?: string;
                 /** @description With `last`: also all messages from the one with this id on, if the session contains it. */
                 from?: string;

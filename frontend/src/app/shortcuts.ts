@@ -5,6 +5,7 @@ import { isMod, isOptionLetter } from '@/lib/platform'
 import { chordOf } from './chords'
 import type { Chord, Command, CommandContext } from './command'
 import { COMMANDS, type CommandId, isEnabled } from './commands'
+import { loadEarlier } from './threads'
 
 /** Keys of the text field itself, which the help sheet lists too. */
 export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
@@ -86,7 +87,7 @@ const OWN_KEYS = '[role=tree], [role=listbox], [role=slider], [data-approval]'
  * What a key that belongs to no command does outside of fields: a character is written into the composer, which gets
  * the focus before the browser inserts the character; Home and End scroll the conversation.
  */
-export function fallback(event: KeyboardEvent, { input }: CommandContext): void {
+export function fallback(event: KeyboardEvent, { input, sessionId }: CommandContext): void {
   const { target, key } = event
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
   if (isText(target) || isCovered()) return
@@ -97,18 +98,26 @@ export function fallback(event: KeyboardEvent, { input }: CommandContext): void 
   if (!log) return
   event.preventDefault()
   lastScroll += 1
-  if (key === 'Home') log.scrollTop = 0
-  else toEnd(log, lastScroll)
+  if (key === 'Home') void toStart(log, lastScroll, sessionId)
+  else hold(log, lastScroll, () => log.scrollHeight)
 }
 
-/** Frames in which the rows near the end may still be measured, which moves the end. */
+/** Frames in which rows may still be measured, which moves the ends. */
 const MEASURED_WITHIN = 30
 
 /** Number of the last Home or End; a later one ends the one before. */
 let lastScroll = 0
 
-function toEnd(log: Element, number: number, frames = MEASURED_WITHIN): void {
+async function toStart(log: Element, number: number, session: string | null): Promise<void> {
+  log.scrollTop = 0
+  if (session === null) return
+  await loadEarlier(session, 'all')
+  hold(log, number, () => 0)
+}
+
+/** Keeps the conversation at a place while its rows are measured. */
+function hold(log: Element, number: number, place: () => number, frames = MEASURED_WITHIN): void {
   if (number !== lastScroll) return
-  log.scrollTop = log.scrollHeight
-  if (frames > 0) requestAnimationFrame(() => toEnd(log, number, frames - 1))
+  log.scrollTop = place()
+  if (frames > 0) requestAnimationFrame(() => hold(log, number, place, frames - 1))
 }

@@ -12,8 +12,9 @@ import { setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { editOutbox, isHeld, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
-import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
+import { settle, settleEarlier, shownThread, startLoading, withChosen } from '@/thread/loaded'
 import type { Attachment } from '@/thread/model'
+import { firstMessageOf, messagesIn } from '@/thread/places'
 
 /**
  * Maximum number of conversations kept in memory. The least recently used is evicted first, but never a running one.
@@ -33,13 +34,18 @@ function remember(id: string): void {
   }
 }
 
-/** Reads the history; resolves to the id of the last event it contains. */
+/** Number of messages that are loaded first. The others follow when they are wanted. */
+const FIRST_PAGE = 200
+
+/** Reads the newest part of the history, and all that is shown; resolves to the id of the last event it contains. */
 export async function loadThread(id: string): Promise<string | null> {
   remember(id)
+  const shown = shownThread(useLive.getState().threads[id])
   updateThread(id, startLoading)
   const outbox = useLive.getState().outbox[id] ?? []
   try {
-    const history = await api.getHistory(id)
+    const from = (shown && firstMessageOf(shown)) ?? undefined
+    const history = await api.getHistory(id, { last: FIRST_PAGE, from })
     updateThread(id, loaded => settle(loaded, history))
     // The history knows what was accepted before it was requested, even if a summary has replaced it.
     const known = outbox.flatMap(item => (item.state.kind === 'accepted' ? [item.key] : []))
@@ -55,6 +61,27 @@ export async function loadThread(id: string): Promise<string | null> {
     }))
     return null
   }
+}
+
+const pages = new Map<string, Promise<void>>()
+
+/** Loads messages before those that are shown: a page of as many again, or all. */
+export async function loadEarlier(id: string, part: 'page' | 'all'): Promise<void> {
+  await pages.get(id)
+  const loaded = useLive.getState().threads[id]
+  if (loaded?.phase !== 'ready' || !loaded.thread.earlier) return
+  const { before } = loaded.thread.earlier
+  const last = part === 'all' ? undefined : Math.max(FIRST_PAGE, messagesIn(loaded.thread))
+  const page = api.getHistory(id, { before, last }).then(
+    history => updateThread(id, loaded => loaded && settleEarlier(loaded, history, before)),
+    async error => {
+      // The first message is gone: the conversation was compacted meanwhile.
+      if (hasCode(error, 'not_found')) await loadThread(id)
+      else toast(t('loadFailed', { reason: reasonOf(error) }), { tone: 'bad' })
+    },
+  )
+  pages.set(id, page)
+  await page.finally(() => pages.delete(id))
 }
 
 export function ensureThread(id: string): void {

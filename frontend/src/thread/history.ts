@@ -89,6 +89,10 @@ function reopen(entries: Entry[], workId: string, sources: Sources): void {
   } else entries.push({ ...openAssistant(workId), ...sources.get(workId) })
 }
 
+/** The id of a message; one without an id has its place in the whole history. */
+const idAt = ({ messages, earlier }: History, i: number): string =>
+  messages[i]?.id ?? `m${(earlier ?? 0) + i}`
+
 export function fromHistory(history: History): Thread {
   const entries: Entry[] = []
   const sources: Sources = new Map(
@@ -102,7 +106,7 @@ export function fromHistory(history: History): Thread {
     entries.push({ kind: 'summary', id: 'summary', content: history.compressed_context })
   }
   for (const [i, message] of history.messages.entries()) {
-    const id = message.id ?? `m${i}`
+    const id = idAt(history, i)
     if (message.role === 'user') {
       const workId = message.work_id ?? id
       entries.push({
@@ -124,6 +128,7 @@ export function fromHistory(history: History): Thread {
       ? { sessionId: history.parent.session_id, messageId: history.parent.message_id }
       : null,
     entries,
+    earlier: history.earlier ? { count: history.earlier, before: idAt(history, 0) } : null,
     branches: (history.branches ?? []).map(branch => ({
       id: branch.message_id,
       after: branch.after ?? null,
@@ -136,6 +141,17 @@ export function fromHistory(history: History): Thread {
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
   }
+}
+
+/** Puts a page of earlier messages before those of a thread. A page of other messages changes nothing. */
+export function withEarlier(thread: Thread, page: History, before: string): Thread {
+  if (thread.earlier?.before !== before) return thread
+  const older = fromHistory({ ...page, compressed_context: null, running: null })
+  const [first, ...rest] = thread.entries
+  // The summary stays at the top.
+  const entries =
+    first?.kind === 'summary' ? [first, ...older.entries, ...rest] : [...older.entries, ...thread.entries]
+  return { ...thread, entries, earlier: older.earlier }
 }
 
 /** Puts the retrieved passages first in their answer. */

@@ -2,7 +2,7 @@
 import type { Chosen, History } from '@/api/types'
 import { coalesce, type Envelope, receive } from './advance'
 import { isCovered } from './eventId'
-import { fromHistory, keepRetrieval } from './history'
+import { fromHistory, keepRetrieval, withEarlier } from './history'
 import type { Thread } from './model'
 
 export type Loaded =
@@ -37,6 +37,10 @@ export function settle(loaded: Loaded | undefined, history: History): Loaded {
   const thread = applyAll(fresh, pending)
   return { phase: 'ready', thread: shown ? keepRetrieval(thread, shown) : thread }
 }
+
+/** Puts a page of earlier messages before those that are shown. */
+export const settleEarlier = (loaded: Loaded, page: History, before: string): Loaded =>
+  loaded.phase === 'ready' ? { phase: 'ready', thread: withEarlier(loaded.thread, page, before) } : loaded
 
 /** Drops covered frames first: merging one of them with a new delta would show its text twice. */
 function applyAll(thread: Thread, envelopes: readonly Envelope[]): Thread {

@@ -158,6 +158,8 @@ export interface Thread {
   /** Null if it was not branched off. */
   parent: Parent | null
   entries: Entry[]
+  /** Null if the thread has all messages. */
+  earlier: Earlier | null
   /** Id of the last frame that is part of this thread. */
   lastEventId: string | null
   running: { workId: string } | null
@@ -174,6 +176,13 @@ export interface Thread {
   pinned: readonly PinnedMessage[]
 }
 
+/** The messages before those of a thread, which are loaded when they are wanted. */
+export interface Earlier {
+  count: number
+  /** The id of the thread's first message, before which they are. */
+  before: string
+}
+
 /** A message that is sent after the run under way. */
 export interface QueuedMessage {
   id: string
@@ -186,6 +195,7 @@ export const emptyThread = (sessionId: string): Thread => ({
   title: '',
   parent: null,
   entries: [],
+  earlier: null,
   lastEventId: null,
   running: null,
   activity: null,

@@ -13,6 +13,16 @@ const holds = (entry: Entry, message: string): boolean => {
   }
 }
 
+/** The id of the first message of a thread; null if it has none. */
+export function firstMessageOf(thread: Thread): string | null {
+  const first = thread.entries.find(entry => entry.kind !== 'summary')
+  return first?.kind === 'assistant' ? (first.messageIds[0] ?? null) : (first?.id ?? null)
+}
+
+/** The number of messages of a thread, as far as a history has reported them. */
+export const messagesIn = (thread: Thread): number =>
+  thread.entries.reduce((n, entry) => n + (entry.kind === 'assistant' ? entry.messageIds.length : 1), 0)
+
 /** The entry's id, or null if the message is not in the thread. */
 export const entryOf = (thread: Thread, message: string): string | null =>
   thread.entries.find(entry => holds(entry, message))?.id ?? null

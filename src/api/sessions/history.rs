@@ -37,8 +37,9 @@ pub struct History {
     title: String,
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
-    /// Number of messages before these.
-    earlier: usize,
+    /// Number of messages before these; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressed_context: Option<String>,
     /// Id of the last event contained in this response: follow the events after it.
@@ -79,7 +80,7 @@ pub struct RunningWork {
 }
 
 /// Returns the conversation so far, including tool calls. To read a long one in pages, ask for the `last` messages, then
-/// for those `before` the first one received, until `earlier` is 0.
+/// for those `before` the first one received, until there are none `earlier`.
 #[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "sessions", params(("id" = String, Path), HistoryPage),
     responses((status = 200, body = History),
               (status = 404, description = "No such session, or no message with the id `before`", body = ErrorBody)))]
@@ -100,7 +101,7 @@ pub async fn history(
         retrieved,
         session_id: id.to_string(),
         title: session.title.clone(),
-        earlier: range.start,
+        earlier: (range.start > 0).then_some(range.start),
         compressed_context: session.compressed_context.clone(),
         last_event_id: caller.tenant().hub.id(last).to_string(),
         chosen: session.chosen.clone(),

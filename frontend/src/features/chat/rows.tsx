@@ -33,6 +33,7 @@ export interface RowActions {
 }
 
 const PinnedMessages = onDemand(() => import('./PinnedMessages'))
+const EarlierMessages = onDemand(() => import('./EarlierMessages'))
 
 /** The rows of the transcript: the entries of the thread, then the messages that the server has not confirmed yet. */
 export function rowsOf(
@@ -47,7 +48,12 @@ export function rowsOf(
   return [
     ...(thread && parent ? [parentRow(thread, parent, t)] : []),
     ...(compacted.length > 0 ? [pinnedRow(compacted, actions, t)] : []),
-    ...(thread ? entries.map((_, i) => entryRow(thread, i, actions, t)) : []),
+    ...(thread
+      ? withEarlierLine(
+          thread,
+          entries.map((_, i) => entryRow(thread, i, actions, t)),
+        )
+      : []),
     ...outgoing.map(item => ({
       key: item.key,
       label: t('you'),
@@ -55,6 +61,26 @@ export function rowsOf(
       body: <OutgoingBubble item={item} onResend={actions.onResend} onDiscard={actions.onDiscard} />,
     })),
   ]
+}
+
+/** Pixels of the line above the first message. */
+const EARLIER = 44
+
+/**
+ * Puts the line of what is not loaded yet above the first message, in its row: a row of its own would stay at the top of
+ * the view instead of that message.
+ */
+function withEarlierLine({ earlier, sessionId, entries }: Thread, rows: Row[]): Row[] {
+  const at = entries[0]?.kind === 'summary' ? 1 : 0
+  const first = rows[at]
+  if (!earlier || !first) return rows
+  const body = (
+    <>
+      <EarlierMessages sessionId={sessionId} count={earlier.count} />
+      {first.body}
+    </>
+  )
+  return rows.with(at, { ...first, estimate: first.estimate + EARLIER, body })
 }
 
 const pinnedRow = (messages: readonly PinnedMessage[], actions: RowActions, t: Translate): Row => ({

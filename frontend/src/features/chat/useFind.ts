@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'react'
+import { loadEarlier } from '@/app/threads'
 import { setFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
 import { entriesWith, foldsAround } from '@/thread/find'
@@ -13,6 +14,10 @@ export function useFind(thread: Thread | null) {
   const query = useUi(s => s.find)
   const findAt = useUi(s => s.findAt)
   const [step, setStep] = useState(0)
+  const unread = query !== null && thread?.earlier ? thread.sessionId : null
+  useEffect(() => {
+    if (unread !== null) void loadEarlier(unread, 'all')
+  }, [unread])
   const found = useMemo(() => entriesWith(thread, query ?? ''), [thread, query])
   const asked = thread && findAt !== null ? found.indexOf(entryOf(thread, findAt) ?? '') : -1
   const start = asked < 0 ? found.length - 1 : asked

@@ -130,4 +130,6 @@ export const chat = {
   taintCleared: 'Marked as reviewed. Earlier content no longer counts as untrusted.',
   loadingChat: 'Loading conversation',
   chatGone: 'This conversation no longer exists.',
+  earlierMessages: '{n} earlier {n|message|messages}',
+  loadingEarlier: 'Loading earlier messages…',
 }

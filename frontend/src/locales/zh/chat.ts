@@ -131,4 +131,6 @@ export const chat: Record<keyof typeof en, string> = {
   taintCleared: '已标记为已查看，此前的内容不再视为不受信任。',
   loadingChat: '正在加载对话',
   chatGone: '此对话已不存在。',
+  earlierMessages: '更早的 {n} 条消息',
+  loadingEarlier: '正在加载更早的消息…',
 }
