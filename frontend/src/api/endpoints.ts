@@ -175,6 +175,12 @@ const work = (id: string, work_id: string) => ({ params: { path: { id, work_id }
 /** Previews what undoing all changes of a work would do. */
 export const previewUndo = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo', work(id, work_id))).then(r => r.files)
+/** Reads the text of a file before a work changed it; null if it did not exist. */
+export const readBefore = (id: string, work_id: string, path: string) => {
+  const { params } = work(id, work_id)
+  const request = { params: { ...params, query: { path } } }
+  return dataOf(api.GET('/api/sessions/{id}/works/{work_id}/before', request)).then(r => r.before ?? null)
+}
 export const readRetrieved = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/retrieved', work(id, work_id))) as Promise<Search>
 

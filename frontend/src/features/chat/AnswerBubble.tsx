@@ -23,6 +23,7 @@ interface Props {
   since: number | null
   /** Null unless this is the last answer of an idle session. */
   onContinue: (() => void) | null
+  onReview: (workId: string, path: string) => void
   onUndo: (change: Change) => void
   onUndoAll: (() => void) | null
   /** Null while the session runs. */
@@ -43,8 +44,8 @@ function isQuiet(entry: AssistantEntry): boolean {
 }
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
-  const { entry, activity, since, onContinue, onUndo, onUndoAll, onRegenerate, onBranch, pinned, onPin } =
-    props
+  const { entry, activity, since, onContinue, onReview, onUndo, onUndoAll } = props
+  const { onRegenerate, onBranch, pinned, onPin } = props
   const t = useT()
   const copyMessageHint = useHint('copyMessage')
   const regenerateHint = useHint('regenerate')
@@ -79,7 +80,12 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         {running && !writing && (activity || isQuiet(entry)) && (
           <StatusLine activity={activity} since={since} />
         )}
-        <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} onUndoAll={running ? null : onUndoAll} />
+        <ChangedFiles
+          changes={changesOf(entry)}
+          onReview={path => onReview(entry.workId, path)}
+          onUndo={onUndo}
+          onUndoAll={running ? null : onUndoAll}
+        />
         <OutcomeLine outcome={entry.outcome} onContinue={onContinue} />
       </div>
       {!running && (

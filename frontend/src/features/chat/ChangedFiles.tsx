@@ -1,20 +1,23 @@
-import { FileDiff, Redo2, Undo2 } from 'lucide-react'
+import { FileDiff, GitCompare, Redo2, Undo2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { openPath } from '@/stores/ui'
-import type { Change } from './changes'
+import { type Change, reviewableIn } from './changes'
 
 interface Props {
   changes: Change[]
+  /** Compares a file with its text before the answer. */
+  onReview: (path: string) => void
   onUndo: (change: Change) => void
   /** Undoes all changes after a preview; null while the session runs. */
   onUndoAll: (() => void) | null
 }
 
-/** The files that the agent changed, with undo. */
-export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
+/** The files that the agent changed, with review and undo. */
+export function ChangedFiles({ changes, onReview, onUndo, onUndoAll }: Props) {
   const t = useT()
   if (changes.length === 0) return null
+  const reviewable = reviewableIn(changes)
   const standing = changes.filter(change => !change.undone)
   return (
     <section aria-label={t('changedFiles')} className="rounded-lg border bg-pane-2 px-3 py-1.5 text-[13px]">
@@ -34,6 +37,7 @@ export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
       <ul>
         {changes.map(change => {
           const { callId, path, added, removed, undone } = change
+          const Turn = undone ? Redo2 : Undo2
           return (
             <li key={callId} className="flex flex-wrap items-center gap-x-2 gap-y-1 py-0.5">
               <FileDiff size={14} aria-hidden className="shrink-0 text-fg-3" />
@@ -49,11 +53,20 @@ export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
                 <span className="text-ok">+{added}</span> <span className="text-bad">−{removed}</span>
               </span>
               {undone && <span className="text-fg-3 text-meta">{t('undone')}</span>}
-              <Button size="small" look="ghost" className="ms-auto" onClick={() => onUndo(change)}>
-                {undone ? <Redo2 size={13} aria-hidden /> : <Undo2 size={13} aria-hidden />}
-                {t(undone ? 'redo' : 'undo')}
-                <span className="sr-only"> {path}</span>
-              </Button>
+              <span className="ms-auto flex gap-1">
+                {reviewable.has(callId) && (
+                  <Button size="small" look="ghost" onClick={() => onReview(path)}>
+                    <GitCompare size={13} aria-hidden className="max-md:hidden" />
+                    {t('reviewFile')}
+                    <span className="sr-only"> {path}</span>
+                  </Button>
+                )}
+                <Button size="small" look="ghost" onClick={() => onUndo(change)}>
+                  <Turn size={13} aria-hidden className="max-md:hidden" />
+                  {t(undone ? 'redo' : 'undo')}
+                  <span className="sr-only"> {path}</span>
+                </Button>
+              </span>
             </li>
           )
         })}

@@ -26,6 +26,8 @@ export interface RowActions {
   onBranch: (workId: string) => void
   /** Pins a message, or an answer by the id of its work; or unpins it. */
   onPin: (id: string, pinned: boolean) => void
+  /** Compares a file that an answer changed with its text before. */
+  onReview: (workId: string, path: string) => void
   onUndo: (change: Change) => void
   onUndoAll: (workId: string) => void
   onResend: (item: Outgoing) => void
@@ -187,6 +189,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             pinned={isPinned(thread, entry)}
             onPin={actions.onPin}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
+            onReview={actions.onReview}
             onUndo={actions.onUndo}
             onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}
           />

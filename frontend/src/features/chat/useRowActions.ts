@@ -10,8 +10,16 @@ import {
   switchBranch,
   undo,
 } from '@/app/threads'
+import { t } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
 import { openDialog } from '@/stores/ui'
 import type { RowActions } from './rows'
+
+const review = (sessionId: string, workId: string, path: string): Promise<void> =>
+  import('@/features/editor/review').then(
+    ({ reviewFile }) => reviewFile({ sessionId, workId, path }),
+    () => toast(t('partFailed'), { tone: 'bad' }),
+  )
 
 /** What a person can do with the messages of a conversation. The object is stable while the conversation is the same. */
 export function useRowActions(sessionId: string | null): RowActions {
@@ -24,6 +32,7 @@ export function useRowActions(sessionId: string | null): RowActions {
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onPin: (id, pinned) => sessionId && void setPinned(sessionId, id, pinned),
+      onReview: (workId, path) => sessionId && void review(sessionId, workId, path),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
       onUndoAll: workId => openDialog({ name: 'undo', work: workId }),
       onResend: item => sessionId && resend(sessionId, item),

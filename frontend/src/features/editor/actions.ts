@@ -17,9 +17,20 @@ const isGone = (error: unknown): boolean => hasCode(error, 'not_found')
 /** Versions announced during a save. Only after the save can the page distinguish its own version from another. */
 const announcedEtags = new Map<FileRef, string>()
 
-export async function open(file: FileRef): Promise<void> {
+const loading = new Map<FileRef, Promise<void>>()
+
+/** Loads a file unless it is open. Resolves once it is open or has failed. */
+export function open(file: FileRef): Promise<void> {
   const known = openFileOf(file)
-  if (known && known.phase !== 'failed') return
+  if (known?.phase === 'open') return Promise.resolve()
+  const started = known?.phase === 'loading' && loading.get(file)
+  if (started) return started
+  const done = load(file).finally(() => loading.delete(file))
+  loading.set(file, done)
+  return done
+}
+
+async function load(file: FileRef): Promise<void> {
   putFile(file, { phase: 'loading' })
   try {
     const read = await readFile(`${file}`)
@@ -158,7 +169,10 @@ export async function compare(file: FileRef): Promise<void> {
 }
 
 export function endComparison(file: FileRef): void {
-  if (useBuffers.getState().comparing?.file === file) useBuffers.setState({ comparing: null })
+  if (useBuffers.getState().comparing?.file !== file) return
+  useBuffers.setState({ comparing: null })
+  // Saves what the person chose: autosave waits during a comparison.
+  scheduleAutosave(file, saveUnasked)
 }
 
 export type Created = { kind: 'created' } | { kind: 'exists' } | { kind: 'failed'; reason: string }

@@ -1,6 +1,7 @@
 /** Shows two versions in one text, with a choice at each difference. */
-import { unifiedMergeView } from '@codemirror/merge'
+import { goToNextChunk, unifiedMergeView } from '@codemirror/merge'
 import type { Extension } from '@codemirror/state'
+import { EditorView } from '@codemirror/view'
 import { type Key, t } from '@/lib/i18n'
 import '@/lib/later'
 
@@ -22,6 +23,33 @@ export const compared = (original: string, other: Other): Extension =>
       button.name = name
       button.textContent = t(CHOICES[other][name])
       button.onmousedown = choose
+      button.onclick = event => {
+        // A pointer has already chosen on mousedown; Enter and Space only click.
+        if (event.detail === 0) chooseByKey(button, () => choose(event))
+      }
+      // A key that is held down decides one difference, not all.
+      button.onkeydown = event => {
+        if (event.repeat) event.preventDefault()
+      }
       return button
     },
   })
+
+/** Moves the cursor and the focus to the same choice of the next difference; after the last one, into the text. */
+function chooseByKey(button: HTMLButtonElement, choose: () => void): void {
+  const editor = button.closest<HTMLElement>('.cm-editor')
+  const view = editor && EditorView.findFromDOM(editor)
+  if (!view) return
+  view.dispatch({ selection: { anchor: view.posAtDOM(button) } })
+  choose()
+  view.focus()
+  if (!goToNextChunk(view)) return
+  const next = view.state.selection.main.head
+  view.requestMeasure({
+    read: () =>
+      [...view.contentDOM.querySelectorAll<HTMLButtonElement>(`.cm-chunkButtons [name=${button.name}]`)].find(
+        other => view.posAtDOM(other) === next,
+      ),
+    write: other => other?.focus(),
+  })
+}
