@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { readFile, writeFile } from '@/api/endpoints'
-import { compare, diskChanged, edit, open, save, saveUnasked } from '@/features/editor/actions'
+import { compare, diskChanged, edit, endComparison, open, save, saveUnasked } from '@/features/editor/actions'
 import { IDLE_MS } from '@/features/editor/autosave'
 import { faultIn } from '@/features/editor/fault'
 import { setAutosave, useAutosave } from '@/stores/autosave'
@@ -82,6 +82,17 @@ it('autosave waits during a conflict and a comparison', async () => {
   await wait(10 * IDLE_MS)
   expect(written()).toHaveLength(1)
   expect(bufferOf(file('memory/a.md'))?.state.kind).toBe('dirty')
+})
+
+it('a comparison that ends leaves the text to autosave', async () => {
+  await open(file('memory/a.md'))
+  await compare(file('memory/a.md'))
+  edit(file('memory/a.md'), 'taken back')
+  await wait(10 * IDLE_MS)
+  expect(written()).toEqual([])
+  endComparison(file('memory/a.md'))
+  await wait(IDLE_MS)
+  expect(written()).toEqual([['memory/a.md', 'taken back']])
 })
 
 it('text typed during a save is saved afterwards', async () => {

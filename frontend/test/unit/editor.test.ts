@@ -100,4 +100,18 @@ describe('two versions beside each other', () => {
     await setLang('zh')
     expect(choose('disk', 'accept')[0]).toBe('保留我的版本')
   })
+
+  it('are chosen once, by mouse or by key', () => {
+    const view = show('mine\n', compared('theirs\n', 'earlier'))
+    const button = view.dom.querySelector<HTMLButtonElement>('button[name=reject]')
+    const click = (detail: number) =>
+      button?.dispatchEvent(new MouseEvent('click', { detail, bubbles: true }))
+    const held = new KeyboardEvent('keydown', { key: 'Enter', repeat: true, cancelable: true })
+    expect(button?.dispatchEvent(held), 'a key that is held down').toBe(false)
+    click(1)
+    expect(view.state.doc.toString(), 'a mouse has chosen before its click').toBe('mine\n')
+    click(0)
+    expect(view.state.doc.toString()).toBe('theirs\n')
+    expect(document.activeElement).toBe(view.contentDOM)
+  })
 })
