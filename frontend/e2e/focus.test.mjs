@@ -197,3 +197,41 @@ test('after a decision the focus is on the next card, then in the message box', 
     'the focus in the message box',
   )
 })
+
+test('the actions of a message are one stop of Tab, and are seen while they have the focus', async ({
+  open,
+}) => {
+  const page = await open()
+  await say(page, 'good morning')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const bar = answers(page).getByRole('toolbar', { name: 'Message actions' })
+  const seen = () =>
+    bar
+      .getByRole('button')
+      .evaluateAll(all => all.every(button => button.checkVisibility({ opacityProperty: true })))
+  await page.mouse.move(0, 0)
+  await until(seen, shown => !shown, 'the actions to fade')
+  const pressed = async (...all) => {
+    for (const key of all) await page.keyboard.press(key)
+    return focused(page)
+  }
+  await answers(page).focus()
+  assert.match(await pressed('Tab'), /^Copy message/)
+  await until(seen, Boolean, 'the actions to be seen')
+  assert.match(await pressed('ArrowRight'), /^Copy as rich text/)
+  assert.match(await pressed('End'), /^Pin message/)
+  // Pressed, it becomes the opposite, and keeps its place and the focus.
+  await page.keyboard.press('Enter')
+  await bar.getByRole('button', { name: 'Unpin message' }).waitFor()
+  assert.equal(await focused(page), 'Unpin message')
+  assert.match(await pressed('ArrowRight'), /^Copy message/)
+  assert.match(await pressed('ArrowLeft', 'Home', 'ArrowRight', 'ArrowRight'), /^Regenerate/)
+  const isInside = bar => bar.evaluate(element => element.contains(document.activeElement))
+  await pressed('Tab')
+  assert.equal(await isInside(bar), false)
+  assert.match(await pressed('Shift+Tab'), /^Regenerate/)
+  await pressed('Shift+Tab')
+  assert.equal(await isInside(bar), false)
+  assert.equal(await isInside(page.getByRole('article', { name: 'You', exact: true })), true)
+})

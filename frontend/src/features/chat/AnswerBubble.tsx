@@ -9,9 +9,9 @@ import { openDialog } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
 import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
+import { MessageToolbar } from './MessageToolbar'
 import { messageActions } from './messageActions'
 import { OutcomeLine } from './OutcomeLine'
-import { PinButton } from './PinButton'
 import { RichCopyButton } from './RichCopyButton'
 import { StatusLine } from './StatusLine'
 import { SegmentView } from './segments/SegmentView'
@@ -89,8 +89,8 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         <OutcomeLine outcome={entry.outcome} onContinue={onContinue} />
       </div>
       {!running && (
-        <div className="mt-1 flex items-center gap-2">
-          <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+        <div className="mt-1 flex items-center gap-1">
+          <MessageToolbar pinned={pinned} onPin={on => onPin(entry.workId, on)}>
             <CopyingButton {...copyMessageHint} copying={copying} />
             <RichCopyButton text={copiedText} />
             {onRegenerate && (
@@ -110,10 +110,8 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
                 <GitBranch size={14} aria-hidden />
               </IconButton>
             )}
-            {!pinned && <PinButton pinned={false} onPin={on => onPin(entry.workId, on)} />}
-            <Time at={arrivedAt(entry.id, entry.createdAt)} />
-          </div>
-          {pinned && <PinButton pinned onPin={on => onPin(entry.workId, on)} />}
+          </MessageToolbar>
+          <Time at={arrivedAt(entry.id, entry.createdAt)} />
           <span className="ms-auto flex min-w-0 flex-wrap justify-end gap-x-2 text-meta">
             {entry.leftOut > 0 && (
               <span className="text-warn" title={t('leftOutAnswerHint')}>

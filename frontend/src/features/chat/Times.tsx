@@ -1,5 +1,7 @@
+import { cn } from '@/lib/cn'
 import { clock, moment } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang } from '@/lib/i18n'
+import { ON_HOVER } from './MessageToolbar'
 
 /** The time of a message, shown with its actions. */
 export function Time({ at }: { at: number }) {
@@ -8,7 +10,7 @@ export function Time({ at }: { at: number }) {
     <time
       dateTime={new Date(at * 1000).toISOString()}
       title={moment(at, lang)}
-      className="self-center px-1 text-fg-3 text-meta tabular-nums"
+      className={cn('self-center px-1 text-fg-3 text-meta tabular-nums', ON_HOVER)}
     >
       {clock(at, lang)}
     </time>

@@ -9,8 +9,8 @@ import { SentFiles } from '@/features/attach/SentFiles'
 import { useMounted } from '@/lib/mounted'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
+import { MessageToolbar } from './MessageToolbar'
 import { messageActions } from './messageActions'
-import { PinButton } from './PinButton'
 import { Siblings } from './Siblings'
 import { Time } from './Times'
 
@@ -69,17 +69,17 @@ export const UserBubble = memo(function UserBubble(props: Props) {
             {content}
           </div>
         )}
-        <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-          <Time at={sentAt} />
-          {onEdit && (
-            <IconButton {...editMessageHint} size="smallIcon" onClick={() => setEditing(true)}>
-              <Pencil size={13} aria-hidden />
-            </IconButton>
-          )}
-          {content !== '' && <CopyingButton {...copyMessageHint} copying={copying} />}
-          {content !== '' && !pinned && <PinButton pinned={false} onPin={on => onPin(id, on)} />}
-        </div>
-        {pinned && <PinButton pinned onPin={on => onPin(id, on)} />}
+        <Time at={sentAt} />
+        {(onEdit || content !== '') && (
+          <MessageToolbar pinned={pinned} onPin={content !== '' ? on => onPin(id, on) : null}>
+            {onEdit && (
+              <IconButton {...editMessageHint} size="smallIcon" onClick={() => setEditing(true)}>
+                <Pencil size={13} aria-hidden />
+              </IconButton>
+            )}
+            {content !== '' && <CopyingButton {...copyMessageHint} copying={copying} />}
+          </MessageToolbar>
+        )}
       </div>
       {branches.length > 1 && (
         <div className="mt-0.5 flex justify-end">

@@ -117,6 +117,7 @@ export const chat = {
   cutOther: 'Stopped early: {reason}',
   errorTitle: 'Something went wrong',
   copyDetails: 'Copy details',
+  messageActions: 'Message actions',
   copyMessage: 'Copy message',
   preview: 'Preview',
   copyRich: 'Copy as rich text',

@@ -118,6 +118,7 @@ export const chat: Record<keyof typeof en, string> = {
   cutOther: '已提前停止：{reason}',
   errorTitle: '出错了',
   copyDetails: '复制详细信息',
+  messageActions: '消息操作',
   copyMessage: '复制消息',
   preview: '预览',
   copyRich: '复制为富文本',
