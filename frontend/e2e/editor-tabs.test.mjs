@@ -13,6 +13,8 @@ const inspector = page => page.getByRole('region', { name: 'Inspector', exact: t
 const tabs = page => inspector(page).getByRole('tablist', { name: 'Open files' }).getByRole('tab')
 const names = page => tabs(page).evaluateAll(all => all.map(tab => tab.getAttribute('aria-label')))
 const text = page => inspector(page).locator('.cm-content')
+/** The tab of the folder that is shown. */
+const folder = (page, name) => inspector(page).getByRole('tab', { name, exact: true, selected: true })
 
 async function openFile(page, folder, name) {
   await inspector(page).getByRole('tab', { name: folder, exact: true }).click()
@@ -32,6 +34,10 @@ test('open files have tabs that survive a reload, and keys to move and to close'
   await page.reload()
   await text(page).getByText('Tea').waitFor()
   assert.deepEqual(await names(page), ['SOUL.md', 'MEMORY.md', 'tea.md'])
+  await folder(page, 'Knowledge').waitFor()
+  await inspector(page)
+    .getByRole('treeitem', { name: /tea\.md/, selected: true })
+    .waitFor()
 
   await page.keyboard.press('Alt+BracketRight')
   await inspector(page).getByRole('tab', { name: 'SOUL.md', selected: true }).waitFor()
@@ -41,6 +47,16 @@ test('open files have tabs that survive a reload, and keys to move and to close'
   await inspector(page).getByRole('tab', { name: 'MEMORY.md', selected: true }).waitFor()
   await inspector(page).getByRole('tab', { name: 'SOUL.md' }).click({ button: 'middle' })
   assert.deepEqual(await names(page), ['MEMORY.md'])
+})
+
+test('a folder that a person chose beside an open file is shown again after a reload', async ({ open }) => {
+  const page = await open({ prepare: byHand })
+  await openFile(page, 'Memory', /MEMORY\.md/)
+  await inspector(page).getByRole('tab', { name: 'Skills', exact: true }).click()
+  await page.reload()
+  await inspector(page).getByRole('tab', { name: 'MEMORY.md', selected: true }).waitFor()
+  await folder(page, 'Skills').waitFor()
+  await text(page).waitFor()
 })
 
 test('the save button keeps the focus when there is nothing more to save', async ({ app, open }) => {

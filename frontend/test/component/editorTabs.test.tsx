@@ -39,7 +39,10 @@ it('opened files have a tab each, and are stored', async () => {
   await show(a, b, a)
   expect(names()).toEqual(['a.md', 'b.md'])
   expect(selected()).toBe('a.md')
-  expect(kept()).toEqual({ tabs: ['workspace/a.md', 'workspace/b.md'], shown: 'workspace/a.md' })
+  const tabs = ['workspace/a.md', 'workspace/b.md']
+  expect(kept()).toEqual({ tabs, shown: 'workspace/a.md', folder: 'workspace' })
+  act(() => useUi.setState({ tab: 'skills' }))
+  expect(kept()).toEqual({ tabs, shown: 'workspace/a.md', folder: 'skills' })
 })
 
 it('stored tabs come back, and what is no file does not', async () => {
@@ -49,6 +52,22 @@ it('stored tabs come back, and what is no file does not', async () => {
   const fresh = await import('@/features/editor/tabs')
   expect(fresh.useTabs.getState().tabs.map(String)).toEqual(['workspace/a.md', 'memory/x.md'])
   expect(`${(await import('@/stores/ui')).useUi.getState().file}`).toBe('memory/x.md')
+})
+
+it.each([
+  ['that of the file', {}, null, 'knowledge'],
+  ['the one that a person chose beside it', { folder: 'skills' }, null, 'skills'],
+  ['that of the file, if the stored one is no folder', { folder: '../etc' }, null, 'knowledge'],
+  ['what is shown already', {}, 'memory', 'memory'],
+])('with a stored file, the folder is %s', async (_, stored, shown, folder) => {
+  const tabs = ['knowledge/tea.md']
+  localStorage.setItem('mc:owner:fileTabs', JSON.stringify({ tabs, shown: tabs[0], ...stored }))
+  vi.resetModules()
+  const { useUi: ui } = await import('@/stores/ui')
+  ui.setState({ tab: shown })
+  await import('@/features/editor/tabs')
+  expect(ui.getState()).toMatchObject({ tab: folder })
+  expect(`${ui.getState().file}`).toBe('knowledge/tea.md')
 })
 
 it('a closed tab gives its place to the next, and drops a text without edits', async () => {

@@ -4,7 +4,7 @@
  */
 import { create } from 'zustand'
 import { t } from '@/lib/i18n'
-import { FileRef } from '@/lib/roots'
+import { FileRef, ROOTS, type Root } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 import { bufferOf, dropFile, openFileOf, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
@@ -20,17 +20,20 @@ const KEY = 'fileTabs'
 interface Kept {
   tabs: readonly FileRef[]
   shown: FileRef | null
+  /** The inspector's folder: that of `shown`, unless a person chose another one since. */
+  folder: Root | null
 }
 
 function kept(): Kept {
   try {
-    const { tabs, shown }: { tabs?: unknown; shown?: unknown } = JSON.parse(stored(KEY) ?? '{}')
-    const names: unknown[] = Array.isArray(tabs) ? tabs : []
+    const read: Partial<Record<keyof Kept, unknown>> = JSON.parse(stored(KEY) ?? '{}')
+    const names: unknown[] = Array.isArray(read.tabs) ? read.tabs : []
     const files = names.flatMap(name => (typeof name === 'string' ? (FileRef.parse(name) ?? []) : []))
     const unique = [...new Set(files)].slice(0, MOST_TABS)
-    return { tabs: unique, shown: unique.find(file => `${file}` === shown) ?? null }
+    const shown = unique.find(file => `${file}` === read.shown) ?? null
+    return { tabs: unique, shown, folder: ROOTS.find(root => root === read.folder) ?? shown?.root ?? null }
   } catch {
-    return { tabs: [], shown: null }
+    return { tabs: [], shown: null, folder: null }
   }
 }
 
@@ -117,7 +120,8 @@ useBuffers.subscribe(({ files }, previous) => {
   }
 })
 
-useUi.subscribe(({ file }, was) => {
+useUi.subscribe(({ file, tab }, was) => {
+  if (tab !== was.tab) keep()
   if (file === was.file) return
   const { tabs } = useTabs.getState()
   if (file) setTabs(added(tabs, file))
@@ -129,14 +133,14 @@ useUi.subscribe(({ file }, was) => {
 useTabs.subscribe(keep)
 
 function keep(): void {
-  const { file } = useUi.getState()
+  const { file, tab: folder } = useUi.getState()
   const shown = file ? `${file}` : null
-  store(KEY, JSON.stringify({ tabs: useTabs.getState().tabs.map(tab => `${tab}`), shown }))
+  store(KEY, JSON.stringify({ tabs: useTabs.getState().tabs.map(tab => `${tab}`), shown, folder }))
 }
 
-const { file } = useUi.getState()
+const { file, tab } = useUi.getState()
 if (file) setTabs(added(before.tabs, file))
-else if (before.shown) useUi.setState({ file: before.shown })
+else if (before.shown) useUi.setState({ file: before.shown, tab: tab ?? before.folder })
 
 /** What a tab shows beside its name. */
 export type TabMark = 'edited' | 'conflict' | 'gone' | null
