@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { LANGS, type Lang, langOf, localeOf } from '@/locales'
 import { en, type Words } from '@/locales/en'
+import { causeIn } from './causes'
 import { type WrittenNumber, writeNumber } from './number'
 import { choosePlurals } from './plural'
 import type { Say } from './server'
@@ -95,10 +96,12 @@ const translators = forEachLang<Translate>(lang => (key, vars) => translate(lang
 /** The server's sentence in a language; null if there is no translation, or if a value that it names is missing. */
 export function sayOfServer(lang: Lang, key: string, about: Facts = {}): string | null {
   const words = ofServer[lang]
-  if (!words || !Object.hasOwn(words, key)) return null
-  const text = words[key] ?? ''
+  const lookup = (key: string) => (words && Object.hasOwn(words, key) ? (words[key] ?? '') : null)
+  const text = lookup(key)
+  if (text === null) return null
   const told = [...text.matchAll(/\{(\w+)\}/g)].every(([, name]) => Object.hasOwn(about, String(name)))
-  return told ? text.replace(/\{(\w+)\}/g, (_, name: string) => String(about[name])) : null
+  const toldAs = (name: string) => causeIn(lookup, name, String(about[name]))
+  return told ? text.replace(/\{(\w+)\}/g, (_, name: string) => toldAs(name)) : null
 }
 
 const serverTranslators = forEachLang<Say>(lang => (key, about) => sayOfServer(lang, key, about))

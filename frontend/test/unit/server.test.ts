@@ -67,7 +67,7 @@ it('every reason why a line is not a test has a translation', () => {
   for (const code of codes) expect(server, code).toHaveProperty([`bad_test.${code}`])
   const bad = { code: 'not_a_test', message: 'expected value', reason: 'expected value' }
   expect(badTestIn(zh, bad)).toBe(
-    'expected value。格式示例：{"query": "…", "file": "notes.md", "heading": "…"}',
+    '“expected value”。格式示例：{"query": "…", "file": "notes.md", "heading": "…"}',
   )
   expect(badTestIn(zh, { code: 'newer', message: 'as told' })).toBe('as told')
 })

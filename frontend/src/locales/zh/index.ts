@@ -2,6 +2,7 @@ import type { Words } from '../en'
 import { approvals } from './approvals'
 import { attach } from './attach'
 import { calls } from './calls'
+import { causes } from './causes'
 import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
@@ -20,6 +21,7 @@ import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
 import { retrieval } from './retrieval'
+import { server as sentences } from './server'
 import { sessions } from './sessions'
 import { settings } from './settings'
 import { skills } from './skills'
@@ -28,7 +30,8 @@ import { undo } from './undo'
 import { usage } from './usage'
 import { xray } from './xray'
 
-export { server } from './server'
+/** Translations of the server's texts. */
+export const server: Record<string, string> = { ...sentences, ...causes }
 
 /** A missing key does not compile. */
 export const zh: Record<keyof Words, string> = {
