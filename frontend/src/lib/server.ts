@@ -51,6 +51,15 @@ export const ofSkill = (say: Say, text: string, said: MessageCode | null | undef
 export const textIn = (say: Say, text: string): string =>
   say(`text.${text.replace(/\([^)]*\)/g, '()')}`) ?? text
 
+/** Why a run reached a limit. The number and the name of the tool may differ. */
+export function limitIn(say: Say, text: string): string {
+  const tool = /the same (\S+) call/.exec(text)?.[1]
+  const rest = tool === undefined ? text : text.replace(tool, '…')
+  const n = /\d+/.exec(rest)?.[0]
+  const about = { ...(n !== undefined && { n }), ...(tool !== undefined && { tool }) }
+  return say(`limit.${rest.replace(/\d+/, '#')}`, about) ?? text
+}
+
 interface BadTest {
   code: string
   message: string

@@ -7,6 +7,7 @@ import {
   badTestIn,
   becauseIn,
   failureIn,
+  limitIn,
   ofSkill,
   problemIn,
   type Say,
@@ -84,6 +85,22 @@ it('a sentence without a code is translated if the server still says it', () => 
   )
   expect(textIn(zh, 'Moon')).toBe('Moon')
   expect(textIn(() => null, 'Soul')).toBe('Soul')
+})
+
+it('why a run reached a limit is translated if the server still says it', () => {
+  const rust = ['agent/run.rs', 'agent/calls.rs'].map(rustStrings).join()
+  const told = [...rust.matchAll(/"([^"\n]*)"/g)].map(([, text = '']) =>
+    text.replace('same {tool} call', 'same … call').replace(/\{[\w.]+\}|\{\}/, '#'),
+  )
+  const keys = Object.keys(server).filter(key => key.startsWith('limit.'))
+  expect(keys).toHaveLength(6)
+  for (const key of keys) expect(told).toContain(key.slice('limit.'.length))
+  expect(limitIn(zh, 'it wrote more than 32000 tokens')).toBe('输出超过 32000 词元')
+  expect(limitIn(zh, 'the model asked for the same find_2 call 5 times')).toBe(
+    '模型 5 次请求相同的 find_2 调用',
+  )
+  expect(limitIn(zh, 'the moon set 3 times')).toBe('the moon set 3 times')
+  expect(limitIn(() => null, 'it took longer than 3 minutes')).toBe('it took longer than 3 minutes')
 })
 
 it('the problem with a file is translated by its code', () => {

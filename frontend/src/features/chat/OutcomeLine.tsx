@@ -3,7 +3,7 @@ import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { type Key, useSay, useT } from '@/lib/i18n'
-import { failureIn } from '@/lib/server'
+import { failureIn, limitIn } from '@/lib/server'
 import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
@@ -41,7 +41,7 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
         <p className="flex flex-wrap items-center gap-2 text-[13px] text-warn">
           <TriangleAlert size={14} aria-hidden />
           {key ? t(key) : t('cutOther', { reason: outcome.reason })}
-          {outcome.detail && <span className="text-fg-2">{outcome.detail}</span>}
+          {outcome.detail && <span className="text-fg-2">{limitIn(say, outcome.detail)}</span>}
           {onContinue && UNFINISHED.includes(outcome.reason) && <Continue onContinue={onContinue} />}
         </p>
       )

@@ -194,6 +194,14 @@ export const server: Record<string, string> = {
   "text.the summary of these messages was changed in the session's file":
     '这些消息的摘要已在对话文件中被修改',
 
+  // Why a run reached a limit, with # for the number and … for the name of the tool.
+  'limit.it took longer than # minutes': '耗时超过 {n} 分钟',
+  'limit.it wrote more than # tokens': '输出超过 {n} 词元',
+  'limit.it took # rounds with the model (max_iterations)': '已调用模型 {n} 次（max_iterations）',
+  'limit.the model kept repeating itself or would not stop': '模型不断重复，或未停止输出',
+  'limit.the model asked for the same … call # times': '模型 {n} 次请求相同的 {tool} 调用',
+  'limit.the model made # calls in a row that could not be run': '模型连续 {n} 次请求无法运行的调用',
+
   // Words before a sentence of the server that alone says what exactly is wrong.
   'message.attachment_too_large': '附件过大：{message}',
   'message.bad_arguments': '修改后的参数无效：{message}',
