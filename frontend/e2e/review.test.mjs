@@ -25,7 +25,7 @@ const test = withMiniclaw({
         { finish: 'tool_calls' },
       ],
     },
-    ...['by mouse', 'by keyboard'].map(match => ({
+    ...['by mouse', 'keys on 1440', 'keys on 700'].map(match => ({
       match,
       steps: [edit('c1', 'tea', 'coffee'), edit('c2', 'Monday', 'Friday'), { finish: 'tool_calls' }],
     })),
@@ -86,44 +86,49 @@ test('each difference of an answer is kept or taken back', async ({ app, open })
   await pane(page).getByRole('button', { name: 'Close comparison' }).waitFor({ state: 'detached' })
 })
 
-test('a review works by keyboard, and ends with the comparison', async ({ app, open }) => {
-  const page = await open()
-  await changeNotes(app, page, 'by keyboard')
-  await answers(page)
-    .last()
-    .getByRole('button', { name: `Review ${FILE}` })
-    .focus()
-  await page.keyboard.press('Enter')
-  await earlier(page).getByText('- Likes tea.').waitFor()
-  await until(
-    () => text(page).evaluate(it => it === document.activeElement),
-    Boolean,
-    'the focus in the text',
-  )
-  await page.keyboard.press('Tab')
-  await until(
-    () => focused(page),
-    name => name === 'Keep change',
-    'the first choice',
-  )
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('Enter')
-  await earlier(page).getByText('- We meet on Monday.').waitFor()
-  await until(
-    () => focused(page),
-    name => name === 'Revert change',
-    'the same choice of the next difference',
-  )
-  await page.keyboard.press('Space')
-  await earlier(page).waitFor({ state: 'detached' })
-  assert.equal(await text(page).evaluate(it => it === document.activeElement), true)
-  await page.keyboard.press('Alt+d')
-  await until(
-    () => onDisk(app),
-    now => now === notes('tea', 'Monday'),
-    'the earlier text, saved automatically',
-  )
-})
+for (const width of [1440, 700]) {
+  test(`a review works by keyboard, and ends with the comparison, ${width} px wide`, async ({
+    app,
+    open,
+  }) => {
+    const page = await open({ viewport: { width, height: 800 } })
+    await changeNotes(app, page, `keys on ${width}`)
+    await answers(page)
+      .last()
+      .getByRole('button', { name: `Review ${FILE}` })
+      .focus()
+    await page.keyboard.press('Enter')
+    await earlier(page).getByText('- Likes tea.').waitFor()
+    await until(
+      () => text(page).evaluate(it => it === document.activeElement),
+      Boolean,
+      'the focus in the text',
+    )
+    await page.keyboard.press('Tab')
+    await until(
+      () => focused(page),
+      name => name === 'Keep change',
+      'the first choice',
+    )
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await earlier(page).getByText('- We meet on Monday.').waitFor()
+    await until(
+      () => focused(page),
+      name => name === 'Revert change',
+      'the same choice of the next difference',
+    )
+    await page.keyboard.press('Space')
+    await earlier(page).waitFor({ state: 'detached' })
+    assert.equal(await text(page).evaluate(it => it === document.activeElement), true)
+    await page.keyboard.press('Alt+d')
+    await until(
+      () => onDisk(app),
+      now => now === notes('tea', 'Monday'),
+      'the earlier text, saved automatically',
+    )
+  })
+}
 
 test('a new file says so, and a deleted or restored one has no review', async ({ app, open }) => {
   await writeFile(join(app.home, 'memory/old.md'), 'old\n')
