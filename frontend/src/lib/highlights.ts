@@ -1,7 +1,8 @@
 /** Highlights words on the screen without changing the DOM: the rows belong to React. */
 import { markWords } from './needle'
 
-const NAME = 'found'
+/** The names of `::highlight` rules: one for the conversation, one for a file that is shown above it. */
+type Name = 'found' | 'found-in-file'
 
 function rangesIn(root: Node, words: readonly string[]): Range[] {
   const ranges: Range[] = []
@@ -25,12 +26,12 @@ function rangesIn(root: Node, words: readonly string[]): Range[] {
  * Highlights the words beneath `root` until the returned function is called. Does nothing in browsers without
  * support.
  */
-export function markIn(root: Element, words: readonly string[]): () => void {
+export function markIn(root: Element, words: readonly string[], name: Name = 'found'): () => void {
   if (!('highlights' in CSS) || words.length === 0) return () => undefined
   let scheduled = 0
   const mark = () => {
     scheduled = 0
-    CSS.highlights.set(NAME, new Highlight(...rangesIn(root, words)))
+    CSS.highlights.set(name, new Highlight(...rangesIn(root, words)))
   }
   // Rows are mounted and unmounted by scrolling, and text grows while it streams.
   const observer = new MutationObserver(() => {
@@ -41,7 +42,7 @@ export function markIn(root: Element, words: readonly string[]): () => void {
   return () => {
     observer.disconnect()
     cancelAnimationFrame(scheduled)
-    CSS.highlights.delete(NAME)
+    CSS.highlights.delete(name)
   }
 }
 

@@ -80,6 +80,8 @@ interface Ui {
   find: string | null
   /** The message at which that search starts; null for the newest match. */
   findAt: string | null
+  /** The attached file of that message that has the words; it is shown until it is closed. */
+  findFile: string | null
   /** The message that is being edited. */
   editing: string | null
   dialog: OpenDialog | null
@@ -120,6 +122,7 @@ export const useUi = create<Ui>(set => ({
   view: 'chat',
   find: null,
   findAt: null,
+  findFile: null,
   editing: null,
   dialog: null,
   stale: false,

@@ -26,7 +26,7 @@ export function beginningOf(thread: Thread, message: string): string {
 }
 
 /** Tells whether a text contains all words of a query; null for a query without words. */
-function matcher(query: string): ((text: string) => boolean) | null {
+export function matcher(query: string): ((text: string) => boolean) | null {
   const words = wordsOf(query.toLowerCase())
   if (words.length === 0) return null
   return text => {

@@ -1,12 +1,14 @@
-import { render, screen } from '@testing-library/react'
+import { act, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SentFiles } from '@/features/attach/SentFiles'
 import ViewFile from '@/features/attach/ViewFile'
 import { chainWords } from '@/features/chat/chainWords'
 import { copyRich, htmlOf } from '@/features/chat/copyRich'
 import { rowsOf } from '@/features/chat/rows'
 import { dayBegun } from '@/features/chat/Times'
 import { setLang, t, translate } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
 import type { Step, Thread, UserEntry } from '@/thread/model'
 import { emptyThread } from '@/thread/model'
 import { Page } from '../commands'
@@ -137,4 +139,43 @@ it('a picture enlarges by buttons, keys and the wheel', async () => {
   screen.getByRole('region', { name: 'a.png' }).dispatchEvent(wheel)
   expect(wheel.defaultPrevented).toBe(true)
   expect(await screen.findByText(/^18\d %$/)).toBeTruthy()
+})
+
+describe('a search in all conversations that led to an attached file', () => {
+  const files = [
+    { name: 'a.txt', extension: 'txt', content: 'a heron' },
+    { name: 'b.txt', extension: 'txt', content: 'A Dugong, and a heron' },
+  ]
+  const led = (message: string, findFile: string) =>
+    act(() => useUi.setState({ find: 'dugong heron', findAt: message, findFile }))
+  afterEach(() => useUi.setState({ find: null, findAt: null, findFile: null }))
+
+  it('opens it, once', async () => {
+    const { unmount } = render(<SentFiles files={files} message="m1" />)
+    led('m1', 'b.txt')
+    expect((await screen.findByRole('group', { name: 'b.txt' })).textContent).toContain('Dugong')
+    await userEvent.keyboard('{Escape}')
+    expect(screen.queryByRole('dialog')).toBeNull()
+    unmount()
+    render(<SentFiles files={files} message="m1" />)
+    expect(screen.queryByRole('dialog')).toBeNull()
+    expect(useUi.getState().findFile).toBeNull()
+  })
+
+  it.each([
+    ['in another message', 'm2', 'b.txt'],
+    ['whose name alone has the words', 'm1', 'a.txt'],
+    ['that is gone', 'm1', 'c.txt'],
+  ])('opens none for one %s', (_, message, name) => {
+    render(<SentFiles files={files} message="m1" />)
+    led(message, name)
+    expect(screen.queryByRole('dialog')).toBeNull()
+    expect(useUi.getState().findFile).toBe(name)
+  })
+
+  it('opens none of the files of a message that is being edited', () => {
+    render(<SentFiles files={files} onRemove={() => {}} />)
+    led('m1', 'b.txt')
+    expect(screen.queryByRole('dialog')).toBeNull()
+  })
 })

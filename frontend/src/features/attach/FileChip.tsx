@@ -3,6 +3,7 @@ import { type ReactNode, useRef, useState } from 'react'
 import { onDemand } from '@/components/onDemand'
 import { kilobytes } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
 import { bytesOf } from './limits'
 import { Thumbnail } from './Thumbnail'
@@ -13,17 +14,20 @@ interface Props {
   file: Attachment
   /** Tokens of a file that is not sent yet; null if unknown. */
   tokens?: number | null
+  /** A search led to the file, which is shown until it is closed. */
+  sought?: boolean
   /** Further actions. */
   children?: ReactNode
 }
 
 /** A file by its name and size, a sent picture as a thumbnail; a click shows the content. */
-export function FileChip({ file, tokens, children }: Props) {
+export function FileChip({ file, tokens, sought = false, children }: Props) {
   const t = useT()
   const [open, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
   const close = () => {
     setOpen(false)
+    if (sought) useUi.setState({ findFile: null })
     requestAnimationFrame(() => button.current?.focus())
   }
   const { picture } = file
@@ -58,7 +62,7 @@ export function FileChip({ file, tokens, children }: Props) {
         )}
       </button>
       {children}
-      {open && <ViewFile file={file} onClose={close} />}
+      {(open || sought) && <ViewFile file={file} onClose={close} />}
     </span>
   )
 }

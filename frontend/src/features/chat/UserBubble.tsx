@@ -62,7 +62,7 @@ export const UserBubble = memo(function UserBubble(props: Props) {
   }
   return (
     <div>
-      <SentFiles files={attachments} />
+      <SentFiles files={attachments} message={id} />
       <div className="flex items-end justify-end gap-1">
         {content !== '' && (
           <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">

@@ -65,7 +65,7 @@ function Found({ session, query, onOpen }: FoundProps) {
             href={`/s/${id}/m/${encodeURIComponent(message_id)}`}
             onClick={() => {
               onOpen()
-              useUi.setState({ find: query, findAt: message_id })
+              useUi.setState({ find: query, findAt: message_id, findFile: attachment ?? null })
             }}
             className="flex items-start gap-1.5 rounded-md px-2 py-1 text-fg-2 text-small hover:bg-hover max-md:min-h-11"
           >
