@@ -244,6 +244,26 @@ test('the settings list the skills with their trust, and open them', async ({ op
   await page.locator('#pane-right .cm-content').waitFor()
 })
 
+test('a skill is disabled and enabled in the settings', async ({ app, open }) => {
+  const page = await open()
+  await page.getByRole('button', { name: 'Settings' }).first().click()
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  await settings.getByRole('searchbox').fill('skills')
+  const toggle = settings.getByRole('switch', { name: 'Enable get-weather' })
+  const offered = async () =>
+    (await readFile(join(app.home, 'SKILLS_SNAPSHOT.md'), 'utf8')).includes('get-weather')
+  assert.equal(await toggle.getAttribute('aria-checked'), 'true')
+  assert.ok(await offered())
+  await toggle.click()
+  await settings.getByRole('switch', { name: 'Enable get-weather', checked: false }).waitFor()
+  assert.ok(!(await offered()))
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'skill-disabled')
+  await toggle.click()
+  await settings.getByRole('switch', { name: 'Enable get-weather', checked: true }).waitFor()
+  assert.ok(await offered())
+})
+
 for (const { look, small, given } of LOOKS)
   test(`the banner and the form are accessible: ${look}`, async ({ app, open }) => {
     await put(app, 'look', '---\nname: Look At It\nmetadata: none\n---\n\n# Look\n')

@@ -81,6 +81,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(files::moving::rename))
         .routes(routes!(files::moving::restore))
         .routes(routes!(files::skills::skills))
+        .routes(routes!(files::skills::enable_skill))
         .routes(routes!(files::trust::trust_of, files::trust::trust))
         .routes(routes!(requests::tokens::session_tokens))
         .routes(routes!(requests::tokens::request_tokens))

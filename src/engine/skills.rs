@@ -1,9 +1,10 @@
 //! The skills as last read, and the list of them for the model.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Tenant;
 use super::notice::Notice;
+use super::{EngineError, Tenant, blocking};
 use crate::domain::visible::visible;
 use crate::domain::{BadPath, Place, Root, Taint};
 use crate::skills::{Skill, SkillMessage, snapshot};
@@ -20,6 +21,8 @@ pub struct Skills {
 struct SkillState {
     skills: Vec<Skill>,
     files: Arc<SkillFiles>,
+    /// Locations of disabled skills.
+    disabled: BTreeSet<String>,
     /// Content of SKILLS_SNAPSHOT.md.
     snapshot: String,
 }
@@ -27,7 +30,7 @@ struct SkillState {
 impl SkillState {
     /// Returns a listed skill whose current version is not trusted, if there is one.
     fn listed_untrusted(&self) -> Option<&Place> {
-        let listed = self.skills.iter().map(|skill| &skill.location);
+        let listed = self.skills.iter().filter(|skill| !skill.disabled).map(|skill| &skill.location);
         listed.into_iter().find(|location| self.files.untrusted.iter().any(|file| file.path == **location))
     }
 }
@@ -55,16 +58,16 @@ impl Skills {
         self.read(home, home.skill_files()?)
     }
 
-    /// Like [`Skills::scan`], but cheap if no file has changed since the last scan.
+    /// Like [`Skills::scan`], but cheap if no file and no setting has changed since the last scan.
     ///
     /// # Errors
     /// As [`Skills::scan`].
     pub fn refresh(&self, home: &Home) -> Result<bool, StoreError> {
         let _one_reader = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = home.skill_files()?;
+        let (files, disabled) = (home.skill_files()?, home.disabled_skills());
         let (is_same, snapshot) = {
             let known = self.known();
-            (known.files == files, known.snapshot.clone())
+            (known.files == files && known.disabled == disabled, known.snapshot.clone())
         };
         if !is_same || files.is_settling() {
             return self.read(home, files);
@@ -86,7 +89,11 @@ impl Skills {
         }
         files.unlisted.iter().for_each(|unlisted| refuse(&mut skills, unlisted));
         files.untrusted.iter().filter(|file| file.path.is_hidden()).for_each(|file| note_hidden(&mut skills, file));
-        let fresh = SkillState { snapshot: snapshot(&skills), skills, files };
+        let disabled = home.disabled_skills();
+        for skill in &mut skills {
+            skill.disabled = disabled.contains(skill.location.as_str());
+        }
+        let fresh = SkillState { snapshot: snapshot(&skills), skills, files, disabled };
         home.write_skills_snapshot(&fresh.snapshot)?;
         let mut known = self.known();
         let shown = |known: &SkillState| (known.skills.clone(), known.files.untrusted.clone());
@@ -146,6 +153,25 @@ fn around<'s>(skills: &'s mut [Skill], folder: &Place) -> Option<&'s mut Skill> 
         *folder == own || folder.is_below(&own)
     };
     skills.iter_mut().filter(|skill| inside(skill)).max_by_key(|skill| skill.location.as_str().len())
+}
+
+impl Tenant {
+    /// Disables a skill, so that the model is not offered it, or enables it again.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no skill at this location.
+    pub async fn enable_skill(&self, location: Place, enabled: bool) -> Result<(), EngineError> {
+        if !self.skills.known().skills.iter().any(|skill| skill.location == location) {
+            return Err(StoreError::NotFound { what: format!("skill {location}") }.into());
+        }
+        self.tree.enable_skill(self.claim, location, enabled).await?;
+        let (skills, home) = (self.skills.clone(), self.home.clone());
+        if blocking(move || skills.scan(&home)).await? {
+            self.hub.notice(Notice::SkillsChanged);
+            self.models.prefix_changed().await;
+        }
+        Ok(())
+    }
 }
 
 /// Updates the list of skills before a request is made with it. Returns an untrusted skill whose description the

@@ -44,6 +44,9 @@ pub struct Skill {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<MessageCode>,
+    /// A person has disabled it: the model is not offered it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
     /// Harmless problems that a person should know, most of them for other programs that read skills.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -80,6 +83,7 @@ impl Skill {
             allowed_tools: Vec::new(),
             error: None,
             error_code: None,
+            disabled: false,
             notes: Vec::new(),
             note_codes: Vec::new(),
         }

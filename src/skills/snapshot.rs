@@ -9,12 +9,13 @@ use super::{DESCRIPTION_CHARACTERS, NAME_CHARACTERS, Skill};
 const REASON_CHARACTERS: usize = 160;
 
 /// Returns the list of skills as XML, one line per skill, sorted by location. A broken skill becomes a comment, so that a
-/// person who reads the file sees it and the model does not mistake it for a usable skill. Empty if there are no skills.
+/// person who reads the file sees it and the model does not mistake it for a usable skill. Disabled skills are left out.
+/// Empty if there are no others.
 pub fn snapshot(skills: &[Skill]) -> String {
+    let mut skills: Vec<&Skill> = skills.iter().filter(|skill| !skill.disabled).collect();
     if skills.is_empty() {
         return String::new();
     }
-    let mut skills: Vec<&Skill> = skills.iter().collect();
     skills.sort_by(|a, b| a.location.cmp(&b.location));
     let mut xml = String::from("<available_skills>\n");
     for skill in skills {

@@ -1,5 +1,6 @@
 //! `config.json`: the settings of the page, and the calls that are always allowed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -10,9 +11,10 @@ use super::error::StoreError;
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::tree::{TreeChange, TreePath};
-use crate::domain::AlwaysAllowedCall;
+use crate::domain::{AlwaysAllowedCall, Place};
 
 const ALWAYS: &str = "always_allowed";
+const DISABLED_SKILLS: &str = "disabled_skills";
 
 /// A file at the top of the home that the program writes for a person. No tool and no part of the page can name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,23 @@ impl Home {
 
     pub(super) fn settings_change(&self, settings: &Settings) -> Result<Option<TreeChange>, StoreError> {
         self.setting_change("rag_mode", |_| Some(Value::Bool(settings.rag_mode)))
+    }
+
+    /// Reads from disk the locations of the skills that a person has disabled.
+    pub fn disabled_skills(&self) -> BTreeSet<String> {
+        names(self.settings_file().get(DISABLED_SKILLS))
+    }
+
+    /// Returns the change that disables the skill at a location, or enables it again; `None` if it is so already.
+    pub(super) fn skill_change(&self, location: &Place, enabled: bool) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(DISABLED_SKILLS, |now| {
+            let mut disabled = names(now);
+            let changed = match enabled {
+                true => disabled.remove(location.as_str()),
+                false => disabled.insert(location.as_str().to_owned()),
+            };
+            changed.then(|| serde_json::to_value(disabled).expect("names are JSON"))
+        })
     }
 
     /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
@@ -165,6 +184,10 @@ impl Home {
         let bytes = self.root().read(SettingsFile::Config.name()).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
+}
+
+fn names(value: Option<&Value>) -> BTreeSet<String> {
+    value.and_then(|names| BTreeSet::deserialize(names).ok()).unwrap_or_default()
 }
 
 fn rules(value: Option<&Value>) -> Vec<AlwaysAllowedCall> {

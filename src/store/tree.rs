@@ -212,6 +212,14 @@ impl Tree {
         self.edit(claim, move |home| home.settings_change(&settings)).await.map(drop)
     }
 
+    /// Disables the skill at a location, so that the model is not offered it, or enables it again.
+    ///
+    /// # Errors
+    /// Returns an error if config.json cannot be written.
+    pub async fn enable_skill(&self, claim: Claim, location: Place, enabled: bool) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.skill_change(&location, enabled)).await.map(drop)
+    }
+
     /// Sets variables of the home's `.env`. Afterwards only its owner can read it.
     ///
     /// # Errors
@@ -328,6 +336,7 @@ mod tests {
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
             tree.save_settings(old, Settings { rag_mode: true }).await.err(),
+            tree.enable_skill(old, skill.clone(), false).await.err(),
             tree.set_variables(old, vec![Variable { name: "A".into(), value: Some("1".into()) }]).await.err(),
             tree.save_config(old, None, "port: 1\n").await.err(),
             tree.remember(old, rule()).await.err(),

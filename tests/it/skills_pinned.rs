@@ -101,6 +101,46 @@ async fn new_skill_taints_until_it_is_trusted() {
 }
 
 #[tokio::test]
+async fn disabled_skill_is_offered_to_no_model() {
+    let world = World::new(script([says(["Yes."]), says(["Yes."]), says(["Yes."])])).await.with_file(SKILL, TEXT);
+    let server = world.serve().await;
+    let switch = async |location: &str, enabled: bool| {
+        server.put("/api/skills/enabled", json!({"location": location, "enabled": enabled})).await
+    };
+    let offered = async |question: &str| {
+        server.chat("s", question).await;
+        server.settled("s").await;
+        world.asked().pop().unwrap()["messages"][0]["content"].as_str().unwrap().contains(SKILL)
+    };
+    let told = async || {
+        let list = server.get("/api/skills").await.ok();
+        let skills = list["skills"].as_array().unwrap();
+        skills.iter().find(|skill| skill["location"] == SKILL).unwrap()["disabled"] == true
+    };
+    assert!(offered("one").await && !told().await);
+    let mut tab = server.follow("/api/events").await;
+    assert_eq!(switch(SKILL, false).await.ok(), json!({"location": SKILL, "enabled": false}));
+    tab.until("skills_changed").await;
+    assert!(told().await && !world.read("SKILLS_SNAPSHOT.md").contains(SKILL));
+    assert!(!offered("two").await);
+    let config: Value = serde_json::from_str(&world.read("config.json")).unwrap();
+    assert_eq!(config["disabled_skills"], json!([SKILL]));
+    drop(server);
+
+    let server = world.serve().await;
+    assert!(!world.read("SKILLS_SNAPSHOT.md").contains(SKILL), "also after a restart");
+    world.write("config.json", "{}");
+    server.chat("s", "three").await;
+    server.settled("s").await;
+    assert!(world.asked().pop().unwrap()["messages"][0].to_string().contains(SKILL), "an edit of the file counts");
+    for wrong in ["skills/none/SKILL.md", "memory/MEMORY.md"] {
+        let answer = server.put("/api/skills/enabled", json!({"location": wrong, "enabled": false})).await;
+        assert_eq!(answer.refused(), (404, "not_found".to_owned()), "{wrong}");
+    }
+    assert_eq!(server.put("/api/skills/enabled", json!({"location": "../x", "enabled": false})).await.refused().0, 400);
+}
+
+#[tokio::test]
 async fn files_older_than_the_trust_list_are_trusted_once() {
     let world = obedient(2).await.with_file(SKILL, TEXT);
     let server = world.serve().await;

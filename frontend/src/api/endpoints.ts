@@ -227,6 +227,9 @@ export const findFiles = (search: FileSearch) => dataOf(api.GET('/api/files/find
 /** The lines of a root's files that contain all words. */
 export const searchText = (root: string, text: string) =>
   dataOf(api.GET('/api/files/search', query({ root, text })))
+/** Disables a skill, so that the model is not offered it, or enables it again. */
+export const enableSkill = (location: string, enabled: boolean) =>
+  dataOf(api.PUT('/api/skills/enabled', { body: { location, enabled } }))
 export const listSkills = () => dataOf(api.GET('/api/skills'))
 /** Whether the current version of a skill file is trusted, and which version was trusted before. */
 export const readTrust = (path: string) => dataOf(api.GET('/api/skills/trust', query({ path })))

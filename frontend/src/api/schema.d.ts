@@ -1306,6 +1306,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/skills/enabled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Disables a skill, so that the model is not offered it, or enables it again. Stored in config.json. */
+        put: operations["files_enable_skill"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/skills/trust": {
         parameters: {
             query?: never;
@@ -3304,6 +3321,8 @@ export interface components {
             /** @description Why the model is not offered this skill, and what to do about it. */
             error?: string | null;
             error_code?: components["schemas"]["MessageCode"] | null;
+            /** @description A person has disabled it: the model is not offered it. */
+            disabled?: boolean;
             /** @description Harmless problems that a person should know, most of them for other programs that read skills. */
             notes?: string[];
             /** @description Codes of the notes, in the same order. */
@@ -3313,6 +3332,12 @@ export interface components {
             skills: components["schemas"]["Skill"][];
             /** @description Files in skills/ whose current version is not trusted; reading one taints the conversation. */
             untrusted: components["schemas"]["Untrusted"][];
+        };
+        SkillSwitch: {
+            /** @description Path of the skill's file, as `skills/get_weather/SKILL.md`. */
+            location: string;
+            /** @description Whether the model is offered it. */
+            enabled: boolean;
         };
         Status: {
             version: string;
@@ -6714,6 +6739,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillList"];
+                };
+            };
+        };
+    };
+    files_enable_skill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkillSwitch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillSwitch"];
+                };
+            };
+            /** @description No such skill */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

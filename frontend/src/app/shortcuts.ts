@@ -111,8 +111,7 @@ let lastScroll = 0
 async function toStart(log: Element, number: number, session: string | null): Promise<void> {
   log.scrollTop = 0
   if (session === null) return
-  await loadEarlier(session, 'all')
-  hold(log, number, () => 0)
+  if (await loadEarlier(session, 'all')) hold(log, number, () => 0)
 }
 
 /** Keeps the conversation at a place while its rows are measured. */

@@ -65,11 +65,15 @@ export async function loadThread(id: string): Promise<string | null> {
 
 const pages = new Map<string, Promise<void>>()
 
-/** Loads messages before those that are shown: a page of as many again, or all. */
-export async function loadEarlier(id: string, part: 'page' | 'all'): Promise<void> {
-  await pages.get(id)
+/**
+ * Loads messages before those that are shown: a page of as many again, or all. Resolves to false if there were
+ * none.
+ */
+export async function loadEarlier(id: string, part: 'page' | 'all'): Promise<boolean> {
+  const under = pages.get(id)
+  await under
   const loaded = useLive.getState().threads[id]
-  if (loaded?.phase !== 'ready' || !loaded.thread.earlier) return
+  if (loaded?.phase !== 'ready' || !loaded.thread.earlier) return under !== undefined
   const { before } = loaded.thread.earlier
   const last = part === 'all' ? undefined : Math.max(FIRST_PAGE, messagesIn(loaded.thread))
   const page = api.getHistory(id, { before, last }).then(
@@ -82,6 +86,7 @@ export async function loadEarlier(id: string, part: 'page' | 'all'): Promise<voi
   )
   pages.set(id, page)
   await page.finally(() => pages.delete(id))
+  return true
 }
 
 export function ensureThread(id: string): void {

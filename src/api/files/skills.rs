@@ -1,9 +1,12 @@
-//! The list of skills.
+//! The list of skills, and which of them the model is offered.
 
 use axum::Json;
-use serde::Serialize;
+use axum::extract::rejection::JsonRejection;
+use serde::{Deserialize, Serialize};
 
+use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
+use crate::domain::Place;
 use crate::skills::Skill;
 use crate::store::Untrusted;
 
@@ -18,4 +21,24 @@ pub struct SkillList {
 #[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
 pub async fn skills(caller: Caller) -> Json<SkillList> {
     Json(SkillList { skills: caller.tenant().skills.list(), untrusted: caller.tenant().skills.untrusted() })
+}
+
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SkillSwitch {
+    /// Path of the skill's file, as `skills/get_weather/SKILL.md`.
+    location: String,
+    /// Whether the model is offered it.
+    enabled: bool,
+}
+
+/// Disables a skill, so that the model is not offered it, or enables it again. Stored in config.json.
+#[utoipa::path(put, path = "/api/skills/enabled", tag = "files", request_body = SkillSwitch,
+    responses((status = 200, body = SkillSwitch), (status = 404, description = "No such skill", body = ErrorBody)))]
+pub async fn enable_skill(
+    caller: Caller,
+    request: Result<Json<SkillSwitch>, JsonRejection>,
+) -> Result<Json<SkillSwitch>, ApiError> {
+    let Json(SkillSwitch { location, enabled }) = request?;
+    caller.tenant().enable_skill(Place::parse(&location)?, enabled).await?;
+    Ok(Json(SkillSwitch { location, enabled }))
 }

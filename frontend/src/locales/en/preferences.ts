@@ -8,8 +8,11 @@ export const preferences = {
   settingsTools: 'Tools and skills',
   settingsSkills: 'Skills',
   settingsSkillsHint:
-    'Each skill is a folder in skills/. Open one to review it and to trust its current version.',
+    'Each skill is a folder in skills/. Open one to review it and to trust its current version. A disabled skill stays in its folder, but the model isn’t told about it.',
   skillTrusted: 'Trusted',
+  skillEnabled: 'Enabled',
+  skillDisabled: 'Disabled',
+  skillEnable: 'Enable {name}',
   settingsToolsHint: 'What each tool can do. The rules under “Approvals” decide whether miniclaw asks first.',
   settingsData: 'Data',
   effectRead: 'Reads files',

@@ -8,8 +8,12 @@ export const preferences: Record<keyof typeof en, string> = {
   settingsMemory: '记忆与搜索',
   settingsTools: '工具与技能',
   settingsSkills: '技能',
-  settingsSkillsHint: '每个技能是 skills/ 中的一个文件夹。打开技能即可查看，并信任其当前版本。',
+  settingsSkillsHint:
+    '每个技能是 skills/ 中的一个文件夹。打开技能即可查看，并信任其当前版本。停用的技能仍保留在文件夹中，但不会提供给模型。',
   skillTrusted: '已信任',
+  skillEnabled: '已启用',
+  skillDisabled: '已停用',
+  skillEnable: '启用 {name}',
   settingsToolsHint: '每个工具能做什么。是否先询问，由“批准”中的规则决定。',
   settingsData: '数据',
   effectRead: '读取文件',
