@@ -53,16 +53,18 @@ export function Skills() {
             ) : (
               <Badge tone="warn">{t('untrusted')}</Badge>
             )}
-            <span className="ms-auto">
-              <Switch
-                on={!disabled}
-                onChange={on => void onEnable(location, on)}
-                icon={disabled ? <PowerOff size={13} aria-hidden /> : <Power size={13} aria-hidden />}
-                label={t('skillEnable', { name })}
-              >
-                {t(disabled ? 'skillDisabled' : 'skillEnabled')}
-              </Switch>
-            </span>
+            {!error && (
+              <span className="ms-auto">
+                <Switch
+                  on={!disabled}
+                  onChange={on => void onEnable(location, on)}
+                  icon={disabled ? <PowerOff size={13} aria-hidden /> : <Power size={13} aria-hidden />}
+                  label={t('skillEnable', { name })}
+                >
+                  {t(disabled ? 'skillDisabled' : 'skillEnabled')}
+                </Switch>
+              </span>
+            )}
           </li>
         ))}
       </ul>
