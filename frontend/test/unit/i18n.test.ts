@@ -11,7 +11,7 @@ const en = { ...first, ...later }
 type Area = Record<string, Record<string, string>>
 const areas = (found: Record<string, Area>): Record<string, string>[] =>
   Object.entries(found)
-    .filter(([path]) => !/\/(index|later|server)\.ts$/.test(path))
+    .filter(([path]) => !/\/(index|later|server|causes)\.ts$/.test(path))
     .flatMap(([, area]) => Object.values(area))
 const files = import.meta.glob<Area>('../../src/locales/*/*.ts', { eager: true })
 const areasOf = (lang: Lang) =>
