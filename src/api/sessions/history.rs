@@ -153,7 +153,7 @@ mod tests {
     fn page_begins_with_a_question_and_pages_join() {
         use Role::{Assistant, User};
         let roles = [Assistant, User, Assistant, Assistant, User, Assistant, User, User, Assistant];
-        let all: Vec<_> = roles.iter().enumerate().map(|(i, role)| message(role.clone(), &format!("m{i}"))).collect();
+        let all: Vec<_> = roles.iter().enumerate().map(|(i, role)| message(*role, &format!("m{i}"))).collect();
         for last in 1..=roles.len() + 1 {
             let mut page = HistoryPage { last: Some(last), ..HistoryPage::default() };
             let mut next = all.len();
