@@ -85,7 +85,7 @@ impl Documents {
         let (home, session) = (self.store.home.clone(), session.clone());
         crate::engine::blocking(move || {
             let change = first_change(&home, &session, &calls, &path)?
-                .ok_or_else(|| StoreError::NotFound { what: format!("a change of {path}") })?;
+                .ok_or_else(|| StoreError::NotFound { what: format!("change of {path} in this work") })?;
             let text = change.before.map(|state| String::from_utf8(state.bytes)).transpose();
             text.map_err(|bad| StoreError::NotText { path: path.to_string(), at: bad.utf8_error().valid_up_to() })
         })
