@@ -59,6 +59,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::taint::clear))
         .routes(routes!(sessions::session::messages, chat::sending::say))
         .routes(routes!(sessions::history::history))
+        .routes(routes!(sessions::operations::operations))
         .routes(routes!(chat::sending::interrupt))
         .routes(routes!(chat::sending::continue_work))
         .routes(routes!(chat::queue::edit, chat::queue::remove))

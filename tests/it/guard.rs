@@ -264,7 +264,19 @@ async fn unlisted_paths_need_the_token() {
     for open in ["/health", "/", "/s/20260101-abc/m/m1", "/f/memory/MEMORY.md", "/playground"] {
         assert_eq!(server.get(open).await.status(), 200, "{open}");
     }
-    for closed in ["/ws", "/v1/models", "/mcp", "/any/page", "/api", "/s", "/S/x", "//", "/health/x", "/assets"] {
+    for closed in [
+        "/ws",
+        "/v1/models",
+        "/mcp",
+        "/getSessionOperations?session_id=s",
+        "/any/page",
+        "/api",
+        "/s",
+        "/S/x",
+        "//",
+        "/health/x",
+        "/assets",
+    ] {
         let answer = server.get(closed).await;
         assert_eq!(answer.refused(), (401, "signed_out".to_owned()), "{closed} is not listed as public");
     }

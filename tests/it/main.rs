@@ -45,6 +45,7 @@ mod malformed;
 mod models;
 mod moving;
 mod nth_failure;
+mod operations;
 mod permission_mode;
 mod pictures;
 mod pinned;

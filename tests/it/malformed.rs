@@ -120,6 +120,8 @@ fn any_route() -> impl Strategy<Value = (&'static str, String)> {
         ("GET", "/works/w/before?path=../x"),
         ("GET", "/history"),
         ("GET", "/history?last=-1&before=%00"),
+        ("GET", "/operations"),
+        ("GET", "/operations?withdrawn="),
         ("GET", "/messages"),
         ("GET", "/export"),
         ("GET", "/tokens"),

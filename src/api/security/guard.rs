@@ -23,7 +23,8 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
             if let Some(identity) = identity {
                 request.extensions_mut().insert(identity);
             }
-            let is_api = request.uri().path().starts_with("/api");
+            let path = request.uri().path();
+            let is_api = path.starts_with("/api") || path == crate::api::aliases::OPERATIONS;
             let answer = next.run(request).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }

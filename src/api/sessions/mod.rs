@@ -7,6 +7,7 @@ pub mod deleted;
 pub mod find;
 pub mod history;
 pub mod labels;
+pub mod operations;
 pub mod pins;
 pub mod rewind;
 pub mod session;
