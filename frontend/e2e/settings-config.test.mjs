@@ -64,7 +64,11 @@ test('what makes it less safe is confirmed first, and then decides the next call
     text => text.includes('execute: allow'),
     'the confirmed rule',
   )
-  assert.equal(await choice.inputValue(), 'allow')
+  await until(
+    () => choice.inputValue(),
+    value => value === 'allow',
+    'the rule in the page',
+  )
 })
 
 test('what the environment or the command line sets is shown as such', async ({ open }) => {

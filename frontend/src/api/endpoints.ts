@@ -172,6 +172,9 @@ export const undoChange = (id: string, call_id: string) =>
   dataOf(api.POST('/api/sessions/{id}/operations/{call_id}/undo', { params: { path: { id, call_id } } }))
 
 const work = (id: string, work_id: string) => ({ params: { path: { id, work_id } } })
+/** The works of a session with their operations, oldest first, also those that were taken back. */
+export const listOperations = (id: string) =>
+  dataOf(api.GET('/api/sessions/{id}/operations', { params: { ...of(id), query: { withdrawn: 'include' } } }))
 /** Previews what undoing all changes of a work would do. */
 export const previewUndo = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo', work(id, work_id))).then(r => r.files)

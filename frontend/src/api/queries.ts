@@ -29,6 +29,7 @@ import {
   listFiles,
   listFolder,
   listModels,
+  listOperations,
   listProviders,
   listSent,
   listSessions,
@@ -88,6 +89,7 @@ export const keys = {
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
+  operations: (id: string) => ['operations', id],
   texts: ['text'],
   text: (path: string) => ['text', path],
   retrieval: ['retrieval'],
@@ -201,6 +203,8 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
     enabled: shown && id !== null,
   })
 
+export const useOperations = (id: string) =>
+  useQuery({ queryKey: keys.operations(id), queryFn: () => listOperations(id), staleTime: 0 })
 /** Never served from the cache: a file may have changed. */
 export const usePrompt = (id: string | null, chosen: Chosen) =>
   useQuery({

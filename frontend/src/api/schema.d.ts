@@ -1036,6 +1036,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the operations of a session by works, oldest first. Compacted messages are part of it; replaced branches of the
+         *     conversation are not. Also at `/getSessionOperations?session_id=`.
+         */
+        get: operations["sessions_operations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/operations/{call_id}/undo": {
         parameters: {
             query?: never;
@@ -2643,6 +2663,29 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        /** @description One string of a tool's `operationCode`; a call without any has one operation with its input. */
+        Operation: {
+            operation_id: string;
+            /** @description The request to the model that the operation answers: the id of the work and the number of the request in it. */
+            dialogue_id: string;
+            /** @description The name of the tool. */
+            operation_method: string;
+            operation_code: string;
+            /** @description 0-based position inside the dialogue. */
+            operation_index: number;
+            /**
+             * Format: int32
+             * @description 0: in effect; 1: its change of files is undone.
+             */
+            operation_status: number;
+            /**
+             * Format: double
+             * @description Unix seconds when the call started; `null` if it did not.
+             */
+            create_time?: number | null;
+            /** @description `{status: 0|1, message, data, operationCode}` of the call; `null` while there is none. */
+            result?: unknown;
+        };
         OperationUndone: {
             call_id: string;
             path: string;
@@ -3634,6 +3677,10 @@ export interface components {
             /** @description Most tokens first. */
             models: components["schemas"]["UsageOf"][];
         };
+        /** @description A message of a person. */
+        UserContent: {
+            user_content: string;
+        };
         VectorScore: {
             /**
              * Format: double
@@ -3698,6 +3745,23 @@ export interface components {
              *     did not fit.
              */
             left_out: number;
+        };
+        /** @description A work: what a person asked for, and the operations that it led to. */
+        WorkOperations: {
+            work_id: string;
+            /**
+             * Format: int32
+             * @description 0: in effect; 1: withdrawn.
+             */
+            work_status: number;
+            /**
+             * Format: double
+             * @description Unix seconds of its first message; `null` if unknown.
+             */
+            create_time?: number | null;
+            user_messages: components["schemas"]["UserContent"][];
+            /** @description By dialogue, then by `operation_index`. */
+            operations: components["schemas"]["Operation"][];
         };
     };
     responses: never;
@@ -6122,6 +6186,38 @@ export interface operations {
             };
             /** @description unknown_model: it is none of those in GET /api/models; confirm_loosening */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_operations: {
+        parameters: {
+            query?: {
+                /** @description `include` also returns works and operations that were taken back; otherwise they are left out. */
+                withdrawn?: "leave" | "include";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkOperations"][];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -43,6 +43,8 @@ export type Status = Schemas['Status']
 export type History = Schemas['History']
 export type Failure = Schemas['Failure']
 export type FileUndo = Schemas['FileUndo']
+export type WorkOperations = Schemas['WorkOperations']
+export type Operation = Schemas['Operation']
 
 /** A message by its id, or an answer by that of its work. */
 export type PinnedMessage = Schemas['PinnedMessage']

@@ -6,6 +6,7 @@ import { chatCommands, messageCommands } from '@/features/chat/commands'
 import { compressCommands } from '@/features/compress/commands'
 import { editorCommands } from '@/features/editor/commands'
 import { modelCommands } from '@/features/model/commands'
+import { operationsCommands } from '@/features/operations/commands'
 import { paletteCommands } from '@/features/palette/commands'
 import { playgroundCommands } from '@/features/playground/commands'
 import { recoveryCommands } from '@/features/recovery/commands'
@@ -29,6 +30,7 @@ const ALL = [
   ...settingsCommands,
   ...messageCommands,
   ...modelCommands,
+  ...operationsCommands,
   ...xrayCommands,
   ...recoveryCommands,
   ...playgroundCommands,

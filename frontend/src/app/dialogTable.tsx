@@ -16,6 +16,7 @@ const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const Labels = onDemand(() => import('@/features/sessions/LabelsDialog'))
 const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
+const Operations = onDemand(() => import('@/features/operations/Operations'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const Settings = onDemand(() => import('@/features/settings/Settings'))
 const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
@@ -74,6 +75,13 @@ function Undo(props: DialogProps) {
   )
 }
 
+function OperationsOf(props: DialogProps) {
+  const { sessionId } = useCommandContext()
+  const work = useUi(({ dialog }) => (dialog?.name === 'operations' ? dialog.work : null))
+  if (!sessionId) return null
+  return <Operations key={sessionId} {...props} sessionId={sessionId} work={work} />
+}
+
 function LabelsOf(props: DialogProps) {
   const session = useUi(({ dialog }) => (dialog?.name === 'labels' ? dialog.session : null))
   if (session === null) return null
@@ -100,6 +108,7 @@ export const DIALOGS = {
   settings: SettingsDialog,
   xray: XrayDialog,
   undo: Undo,
+  operations: OperationsOf,
   labels: LabelsOf,
   recovery: Recovery,
   compress: Compress,

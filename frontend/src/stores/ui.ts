@@ -34,6 +34,8 @@ export interface Passage {
 interface DialogArguments {
   /** The work whose requests are shown; null for the next request. */
   xray: { work: string | null }
+  /** The work that is unfolded at first; null for the newest. */
+  operations: { work: string | null }
   /** The work whose undo is previewed. */
   undo: { work: string }
   /** The conversation whose labels are chosen. */

@@ -20,3 +20,23 @@ it('Enter that confirms a word in an input method does not set the value', async
   fireEvent.keyDown(field, { key: 'Enter' })
   expect(onSet).toHaveBeenCalledExactlyOnceWith('你好')
 })
+
+it('keeps what is typed while an earlier value is being saved, and shows the saved form of what was sent', () => {
+  const control = (value: string) => (
+    <SettingControl setting={{ ...NAME, value }} labelledBy="label" disabled={false} onSet={() => {}} />
+  )
+  const { rerender } = render(control('one'))
+  const field = screen.getByRole<HTMLInputElement>('textbox')
+  const type = (value: string) => fireEvent.change(field, { target: { value } })
+  const send = () => fireEvent.keyDown(field, { key: 'Enter' })
+  type('two ')
+  send()
+  type('three')
+  rerender(control('two'))
+  expect(field.value).toBe('three')
+  send()
+  rerender(control('THREE'))
+  expect(field.value).toBe('THREE')
+  rerender(control('from elsewhere'))
+  expect(field.value).toBe('from elsewhere')
+})

@@ -66,6 +66,7 @@ pub enum Withdrawn {
 pub struct OperationsQuery {
     /// `include` also returns works and operations that were taken back; otherwise they are left out.
     #[serde(default)]
+    #[param(inline)]
     withdrawn: Withdrawn,
 }
 

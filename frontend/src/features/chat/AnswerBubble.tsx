@@ -1,4 +1,4 @@
-import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
+import { GitBranch, ListTree, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
 import { IconButton } from '@/components/ui/Button'
@@ -105,6 +105,15 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
             >
               <ScanSearch size={14} aria-hidden />
             </IconButton>
+            {entry.segments.some(segment => segment.kind === 'tools') && (
+              <IconButton
+                label={t('operationsOfAnswer')}
+                size="smallIcon"
+                onClick={() => openDialog({ name: 'operations', work: entry.workId })}
+              >
+                <ListTree size={14} aria-hidden />
+              </IconButton>
+            )}
             {onBranch && (
               <IconButton {...branchHereHint} size="smallIcon" onClick={onBranch}>
                 <GitBranch size={14} aria-hidden />

@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from 'react'
 import { loadEarlier } from '@/app/threads'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
-import '@/lib/later'
 
 interface Props {
   sessionId: string

@@ -65,16 +65,19 @@ function TextControl({ setting, labelledBy, disabled, onSet }: Props) {
   const t = useT()
   const value = written(setting.value)
   const [text, setText] = useState(value)
-  // A change from elsewhere, or of what was typed, is shown in the same field, which keeps the focus.
+  // A change from elsewhere, or of what was sent, is shown in the same field, which keeps the focus and what was typed since.
   const [shown, setShown] = useState(value)
+  const [sent, setSent] = useState(value)
   if (value !== shown) {
     setShown(value)
-    setText(value)
+    if (text === shown || text === sent) setText(value)
   }
   const number = setting.kind === 'number'
   const composition = useComposition()
   const commit = () => {
-    if (text.trim() !== value) onSet(parsed(setting, text))
+    if (text.trim() === value) return
+    setSent(text)
+    onSet(parsed(setting, text))
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !composition.owns(event)) commit()

@@ -118,6 +118,7 @@ export const chat = {
   errorTitle: 'Something went wrong',
   copyDetails: 'Copy details',
   messageActions: 'Message actions',
+  operationsOfAnswer: 'Operations of this response',
   copyMessage: 'Copy message',
   preview: 'Preview',
   copyRich: 'Copy as rich text',

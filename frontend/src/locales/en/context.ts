@@ -34,6 +34,7 @@ export const context = {
   newVersion: 'miniclaw was updated.',
   reload: 'Reload',
   xray: 'Prompt X-ray',
+  operations: 'Operations',
   xrayShort: 'X-ray',
   xrayHint: 'The next request as it would be sent now, with the source and size of each part',
   xrayOfAnswer: 'X-ray of this response',

@@ -1,4 +1,4 @@
-/** The preview of undoing a work. */
+/** What miniclaw did in a conversation, and the preview of undoing a work. */
 export const undo = {
   undoLimits:
     'Restores each file to its content before this run. Only changes made with file tools are undone; the effects of commands are not.',
@@ -6,5 +6,9 @@ export const undo = {
   undoNothing: 'Nothing to undo.',
   undoStays: 'Changed since then. It won’t be undone.',
   undoDiff: 'Changes to {path} when undone',
+  operationsNone: 'Nothing was asked in this conversation yet.',
+  operationsCount: '{n} {n|operation|operations}',
+  operationsShow: 'Show in conversation',
+  operationNotRun: 'Not run',
   undoChanges: 'Undo {n} {n|change|changes}',
 }

@@ -119,6 +119,7 @@ export const chat: Record<keyof typeof en, string> = {
   errorTitle: '出错了',
   copyDetails: '复制详细信息',
   messageActions: '消息操作',
+  operationsOfAnswer: '此回复的操作记录',
   copyMessage: '复制消息',
   preview: '预览',
   copyRich: '复制为富文本',

@@ -6,5 +6,9 @@ export const undo: Record<keyof typeof en, string> = {
   undoNothing: '没有可撤销的改动。',
   undoStays: '此后又有更改，不会撤销。',
   undoDiff: '撤销后 {path} 的更改',
+  operationsNone: '此对话中还没有提问。',
+  operationsCount: '{n} 项操作',
+  operationsShow: '在对话中显示',
+  operationNotRun: '未执行',
   undoChanges: '撤销 {n} 项改动',
 }
