@@ -82,7 +82,8 @@ function timeOpening(text) {
     }
     const look = () => {
       const box = document.querySelector('[role=log]')
-      const last = box?.querySelector('[aria-posinset="500"]')
+      const rows = [...(box?.querySelectorAll('[aria-posinset]') ?? [])]
+      const last = rows.find(row => row.ariaPosInSet === row.ariaSetSize)
       const there = last?.textContent.includes(text) && last.getBoundingClientRect().top < innerHeight
       requestAnimationFrame(there ? painted : look)
     }
