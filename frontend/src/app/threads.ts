@@ -63,6 +63,7 @@ export async function loadThread(id: string): Promise<string | null> {
   }
 }
 
+/** The page that is being loaded, by session: one at a time, so that none is thrown away. */
 const pages = new Map<string, Promise<void>>()
 
 /**
@@ -70,10 +71,13 @@ const pages = new Map<string, Promise<void>>()
  * none.
  */
 export async function loadEarlier(id: string, part: 'page' | 'all'): Promise<boolean> {
-  const under = pages.get(id)
-  await under
+  let waited = false
+  while (pages.has(id)) {
+    waited = true
+    await pages.get(id)
+  }
   const loaded = useLive.getState().threads[id]
-  if (loaded?.phase !== 'ready' || !loaded.thread.earlier) return under !== undefined
+  if (loaded?.phase !== 'ready' || !loaded.thread.earlier) return waited
   const { before } = loaded.thread.earlier
   const last = part === 'all' ? undefined : Math.max(FIRST_PAGE, messagesIn(loaded.thread))
   const page = api.getHistory(id, { before, last }).then(

@@ -14,10 +14,12 @@ export function useFind(thread: Thread | null) {
   const query = useUi(s => s.find)
   const findAt = useUi(s => s.findAt)
   const [step, setStep] = useState(0)
-  const unread = query !== null && thread?.earlier ? thread.sessionId : null
+  const sessionId = thread?.sessionId
+  const earlier = query === null ? null : thread?.earlier
+  // A reload has new ones, so that it does not end the search in part of the conversation.
   useEffect(() => {
-    if (unread !== null) void loadEarlier(unread, 'all')
-  }, [unread])
+    if (earlier && sessionId !== undefined) void loadEarlier(sessionId, 'all')
+  }, [earlier, sessionId])
   const found = useMemo(() => entriesWith(thread, query ?? ''), [thread, query])
   const asked = thread && findAt !== null ? found.indexOf(entryOf(thread, findAt) ?? '') : -1
   const start = asked < 0 ? found.length - 1 : asked

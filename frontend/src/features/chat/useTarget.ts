@@ -10,7 +10,7 @@ export function useTarget(sessionId: string | null, message: string | null, load
   const thread = loaded?.phase === 'ready' && loaded.thread.sessionId === sessionId ? loaded.thread : null
   const row = thread && message !== null ? entryOf(thread, message) : null
   const sought = thread !== null && message !== null && row === null
-  const earlier = sought && thread.earlier !== null
+  const earlier = sought ? thread.earlier : null
   const missing = sought && !earlier
   useEffect(() => {
     if (earlier && sessionId !== null) void loadEarlier(sessionId, 'all')
