@@ -26,6 +26,11 @@ pub fn rfc3339(seconds: f64) -> String {
     jiff::Timestamp::from_second(seconds as i64).unwrap_or_default().to_string()
 }
 
+/// Returns the local time as `2026-11-21 22:24:44`, for records that people read.
+pub fn local_time() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// Returns the UTC time as `20261121T222444.123Z`, which sorts by time and is a plain file name.
 pub fn stamp() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()

@@ -5,5 +5,7 @@ fn main() -> ExitCode {
     miniclaw::sandbox::supervise_if_asked();
     // Nor does a process that reads documents for the server.
     miniclaw::extraction::read_documents_if_asked();
+    // Nor does a process that runs SQL for the server.
+    miniclaw::database::run_sql_if_asked();
     miniclaw::cli::run()
 }

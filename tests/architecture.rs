@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 9] = [
     &["domain", "clock"],
     &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "egress", "heap"],
-    &["extraction"],
+    &["extraction", "database"],
     &["library"],
     &["tools", "prompt"],
     &["agent"],

@@ -11,7 +11,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use miniclaw::domain::{EgressAttempts, SessionId, ToolAnswer};
+use miniclaw::domain::{EgressAttempts, Session, SessionId, ToolAnswer};
 use miniclaw::extraction::Extractor;
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
 use miniclaw::tools::{EndRun, FetchConfig, FetchUrl, Lookup, RunOptions, Tool, ToolContext};
@@ -103,10 +103,10 @@ async fn fetch(tool: &FetchUrl, arguments: Value) -> ToolAnswer {
 async fn fetch_until(tool: &FetchUrl, arguments: Value, cancel: CancellationToken) -> Result<ToolAnswer, EndRun> {
     let session = SessionId::parse("s").unwrap();
     let call = tool
-        .prepare(arguments, ToolContext { session: &session, call_id: "c" })
+        .prepare(arguments, ToolContext::new(&session, "c", &Session::new("", 0.0)))
         .await
         .unwrap_or_else(|_| panic!("refused"));
-    call.run(RunOptions { approved: None, cancel }).await
+    call.run(RunOptions { cancel, ..RunOptions::default() }).await
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use miniclaw::domain::{EgressAttempts, SessionId, Taint, ToolAnswer};
+use miniclaw::domain::{EgressAttempts, Session, SessionId, Taint, ToolAnswer};
 use miniclaw::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use miniclaw::tools::{
     CommandEnvironment, EndRun, PreparedCall, PythonLimits, PythonRepl, RunOptions, Terminal, Tool, ToolContext,
@@ -58,12 +58,13 @@ async fn call_until(
     arguments: Value,
     cancel: CancellationToken,
 ) -> Result<ToolAnswer, EndRun> {
-    prepare(tool, session, arguments).await.run(RunOptions { approved: None, cancel }).await
+    prepare(tool, session, arguments).await.run(RunOptions { cancel, ..RunOptions::default() }).await
 }
 
 async fn prepare(tool: &dyn Tool, session: &str, arguments: Value) -> Box<dyn PreparedCall> {
     let session = SessionId::parse(session).unwrap();
-    tool.prepare(arguments, ToolContext { session: &session, call_id: "call_1" }).await.expect("it can be prepared")
+    let conversation = Session::new("", 0.0);
+    tool.prepare(arguments, ToolContext::new(&session, "call_1", &conversation)).await.expect("it can be prepared")
 }
 
 async fn bash(terminal: &Terminal, command: &str) -> ToolAnswer {
@@ -406,7 +407,8 @@ async fn commands_see_documents_only_on_request() {
     assert_eq!(without.outside_text().brings, [Taint::Output]);
     let tools = ToolSet::new(vec![Arc::new(Terminal::new(home.environment.clone()))]).unwrap();
     let session = SessionId::parse("s").unwrap();
-    let context = ToolContext { session: &session, call_id: "call_1" };
+    let conversation = Session::new("", 0.0);
+    let context = ToolContext::new(&session, "call_1", &conversation);
     let refused = tools.prepare("terminal", r#"{"command": "ls", "reads": ["sessions"]}"#, context).await;
     assert!(refused.is_err_and(|why| why.to_string().contains("one of \"knowledge\"")));
 

@@ -150,7 +150,7 @@ impl CallRunner<'_> {
             Some(arguments) => CallRequest { arguments, ..asked.request.clone() },
             None => asked.request.clone(),
         };
-        let context = ToolContext { session: self.session_id, call_id: &request.id };
+        let context = ToolContext::new(self.session_id, &request.id, recorder.session());
         let checked = match self.tools.prepare(&request.name, &request.arguments, context).await {
             Ok(checked) => checked,
             Err(rejection) => return Ok(ApprovalResult::Answer(CallStatus::Error, rejection.answer())),

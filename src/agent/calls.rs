@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{ApprovalResult, PendingApproval};
@@ -16,7 +17,7 @@ use crate::domain::{
 use crate::provider::CallRequest;
 use crate::store::Home;
 use crate::tools::{
-    Checked, EndRun, FilesRead, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model,
+    Checked, EndRun, FilesRead, LiveOutput, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model,
 };
 
 /// How long a tool may take to return after it was told to stop; then it is dropped.
@@ -27,6 +28,12 @@ const SAME_CALL_TOLD: u32 = 3;
 const SAME_CALL_ENDS: u32 = 5;
 /// This many refused calls in a row (unknown tool, bad arguments) end the run.
 const REFUSED_ENDS: u32 = 4;
+
+/// Maximum number of pieces of output that wait to be shown.
+const LIVE_QUEUE: usize = 64;
+
+/// The row of a call in the session: what records it, and its id.
+type CallRow<'a> = (&'a Recorder, &'a str);
 
 /// Counts repeated calls and refused calls across a run.
 #[derive(Default)]
@@ -201,7 +208,10 @@ impl CallRunner<'_> {
             for wanted in &wanted[group.clone()] {
                 recorder.start_call(wanted.index, &wanted.request).await?;
             }
-            let ended = join_all(planned[group.clone()].iter().map(|planned| self.one(planned))).await;
+            let shared: &Recorder = recorder;
+            let running = wanted[group.clone()].iter().zip(&planned[group.clone()]);
+            let ended =
+                join_all(running.map(|(wanted, planned)| self.one(planned, (shared, &wanted.request.id)))).await;
             for (wanted, ended) in wanted[group].iter().zip(ended) {
                 recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
                 stop = ended.fatal.map(Stop::Failed).or(stop);
@@ -228,7 +238,7 @@ impl CallRunner<'_> {
             );
             return PlannedCall::Answer(CallStatus::Error, ToolAnswer::failed(text));
         }
-        let context = ToolContext { session: self.session_id, call_id: &call.id };
+        let context = ToolContext::new(self.session_id, &call.id, session);
         match self.tools.prepare(&call.name, &call.arguments, context).await {
             Ok(checked) => {
                 repeats.refused = 0;
@@ -258,7 +268,7 @@ impl CallRunner<'_> {
         let ended = match self.decided(asked, recorder).await? {
             ApprovalResult::Run { request, checked, shown, note } => {
                 recorder.start_call(wanted.index, &request).await?;
-                let mut ended = self.execute(&checked, Some(&shown)).await;
+                let mut ended = self.execute(&checked, Some(&shown), (recorder, &request.id)).await;
                 if let Some(note) = note {
                     ended.answer.text = format!("{note}\n{}", ended.answer.text);
                 }
@@ -270,9 +280,9 @@ impl CallRunner<'_> {
         Ok(ended.fatal)
     }
 
-    async fn one(&self, planned: &PlannedCall) -> CallEnd {
+    async fn one(&self, planned: &PlannedCall, row: CallRow<'_>) -> CallEnd {
         match planned {
-            PlannedCall::Run(checked) => self.execute(checked, None).await,
+            PlannedCall::Run(checked) => self.execute(checked, None, row).await,
             PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
             PlannedCall::Ask(_) => self.stop_signal.cancelled(Instant::now()),
         }
@@ -293,26 +303,43 @@ impl CallRunner<'_> {
         }
     }
 
-    async fn execute(&self, checked: &Checked, approved: Option<&Shown>) -> CallEnd {
+    async fn execute(&self, checked: &Checked, approved: Option<&Shown>, row: CallRow<'_>) -> CallEnd {
         let started = Instant::now();
         if self.stop_signal.cancel.is_cancelled() {
             return self.stop_signal.cancelled(started);
         }
-        let mut ended = self.execute_now(checked, approved, started).await;
+        let mut ended = self.execute_now(checked, approved, row).await;
         ended.taint = checked.call.outside_text().sources(&ended.answer);
         ended
     }
 
-    async fn execute_now(&self, checked: &Checked, approved: Option<&Shown>, started: Instant) -> CallEnd {
+    async fn execute_now(
+        &self,
+        checked: &Checked,
+        approved: Option<&Shown>,
+        (recorder, call_id): CallRow<'_>,
+    ) -> CallEnd {
+        let started = Instant::now();
         let cancel = &self.stop_signal.cancel;
-        let running = checked.call.run(RunOptions { approved, cancel: cancel.clone() });
+        let (live, mut output) = mpsc::channel(LIVE_QUEUE);
+        let live = LiveOutput::new(live);
+        let running = checked.call.run(RunOptions { approved, cancel: cancel.clone(), live });
+        tokio::pin!(running);
         let out_of_patience = async {
             cancel.cancelled().await;
             tokio::time::sleep(STOP_GRACE).await;
         };
-        let answer = tokio::select! {
-            answer = running => answer,
-            () = out_of_patience => return self.stop_signal.cancelled(started),
+        tokio::pin!(out_of_patience);
+        let answer = loop {
+            tokio::select! {
+                answer = &mut running => break answer,
+                () = &mut out_of_patience => return self.stop_signal.cancelled(started),
+                Some(text) = output.recv() => {
+                    let (work_id, call_id) = (recorder.work_id().clone(), call_id.to_owned());
+                    // A session without an owner is noticed when the end of the call is recorded.
+                    let _ = recorder.preview(Event::ToolOutput { work_id, call_id, text }).await;
+                }
+            }
         };
         let took = started.elapsed();
         match answer {

@@ -149,7 +149,9 @@ impl From<EngineError> for ApiError {
         let message = error.to_string();
         match error {
             EngineError::NoTenant(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
-            EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NoSession(_) | EngineError::NoProject(_) => {
+                Self::new(StatusCode::NOT_FOUND, "not_found", message)
+            }
             EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
             EngineError::PinRefused(PinRefused::NoText) => Self::new(StatusCode::CONFLICT, "no_text", message),

@@ -47,6 +47,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::compacted::compacted_parts))
         .routes(routes!(sessions::compacted::compacted))
         .routes(routes!(models::choice::choose))
+        .routes(routes!(sessions::project::bind))
         .routes(routes!(sessions::compress::preview))
         .routes(routes!(sessions::compress::restore_compacted))
         .routes(routes!(sessions::deleted::deleted))

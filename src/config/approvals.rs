@@ -32,7 +32,7 @@ struct Effects {
 struct Tools(BTreeMap<String, Rule>);
 
 /// The tools that run in the sandbox, for which `sandboxed` is a rule.
-const SANDBOXED: [&str; 2] = ["terminal", "python_repl"];
+const SANDBOXED: [&str; 3] = ["terminal", "bash", "python_repl"];
 /// The names of all tools that can have a rule.
 const NAMES: &[&str] = &[
     "terminal",
@@ -44,14 +44,21 @@ const NAMES: &[&str] = &[
     "create_file",
     "edit_file",
     "delete_file",
+    "move_file",
+    "list_files",
+    "search_files",
+    "bash",
+    "sql",
+    "create_todolist",
+    "done_todo",
 ];
 
 /// Returns the key of the rule that applies to a tool without its own.
 pub(super) fn effect_key(tool: &str) -> &'static str {
     match tool {
-        "terminal" | "python_repl" => "approvals.effects.execute",
+        "terminal" | "bash" | "python_repl" => "approvals.effects.execute",
         "fetch_url" => "approvals.effects.network",
-        "create_file" | "edit_file" | "delete_file" => "approvals.effects.write",
+        "create_file" | "edit_file" | "delete_file" | "move_file" | "sql" => "approvals.effects.write",
         _ => "approvals.effects.read",
     }
 }

@@ -30,6 +30,14 @@ impl EgressAttempts {
         self.hosts.is_empty() && self.more == 0
     }
 
+    /// Returns the attempts of two commands together.
+    pub fn merged(mut self, other: Self) -> Self {
+        self.hosts.extend(other.hosts);
+        self.hosts.sort();
+        self.hosts.dedup();
+        Self { more: self.more.saturating_add(other.more), ..self }
+    }
+
     /// Adds the attempts to what a view shows of a call: `contacts`, and `more_contacts` if some are not listed.
     pub fn add_to(&self, data: &mut Value) {
         if self.is_empty() {

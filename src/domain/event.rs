@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::approval::{Approval, ApprovalAnswer};
 use super::attachment::Attachment;
 use super::chosen::Chosen;
-use super::ids::WorkId;
+use super::ids::{ProjectId, WorkId};
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
 use super::queued::QueuedMessage;
@@ -25,6 +25,8 @@ pub enum Event {
     Titled { title: String },
     /// A person chose a model, or whether it thinks, for the messages that follow.
     Chosen { chosen: Chosen },
+    /// A person bound the session to a project, or to none.
+    Bound { project_id: Option<ProjectId> },
     /// A person sent a prompt.
     WorkStarted {
         work_id: WorkId,
@@ -60,6 +62,8 @@ pub enum Event {
     ApprovalAnswered { work_id: WorkId, approval_id: String, call_id: String, answer: ApprovalAnswer },
     /// Recorded before the tool runs: after a crash it shows that the outcome is unknown.
     ToolStarted { work_id: WorkId, dialogue: u32, index: u32, call_id: String, tool: String, arguments: Value },
+    /// Preview: output of a running tool, in addition to what it has written before.
+    ToolOutput { work_id: WorkId, call_id: String, text: String },
     ToolFinished {
         work_id: WorkId,
         call_id: String,
@@ -167,6 +171,7 @@ impl Event {
         match self {
             Event::Titled { .. }
             | Event::Chosen { .. }
+            | Event::Bound { .. }
             | Event::Compressed { .. }
             | Event::Restored { .. }
             | Event::Undone { .. }
@@ -186,6 +191,7 @@ impl Event {
             | Event::ApprovalAsked { work_id, .. }
             | Event::ApprovalAnswered { work_id, .. }
             | Event::ToolStarted { work_id, .. }
+            | Event::ToolOutput { work_id, .. }
             | Event::ToolFinished { work_id, .. }
             | Event::DialogueFinished { work_id, .. }
             | Event::WorkFinished { work_id, .. }

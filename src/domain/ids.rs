@@ -43,7 +43,8 @@ impl<'de> Deserialize<'de> for SessionId {
 
 /// Names one project of a home: what follows `project/` in the paths of its files. Made of the same characters as a
 /// [`SessionId`], and never a path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
 pub struct ProjectId(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,12 +52,24 @@ pub struct ProjectId(Arc<str>);
 pub struct BadProjectId;
 
 impl ProjectId {
+    /// Returns the id of the project that every home has: its folder for commands, scratch/.
+    pub fn scratch() -> Self {
+        Self("scratch".into())
+    }
+
     pub fn parse(text: &str) -> Result<Self, BadProjectId> {
         if is_plain(text) { Ok(Self(text.into())) } else { Err(BadProjectId) }
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ProjectId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 

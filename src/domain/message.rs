@@ -155,6 +155,12 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    /// Returns whether it was run, however it ended. It may have changed files even if it failed or was cut off.
+    pub fn has_run(&self) -> bool {
+        use CallStatus::{Cancelled, Done, Error, Interrupted};
+        matches!(self.status, Some(Done | Error | Cancelled | Interrupted))
+    }
+
     /// Creates a call as the model requested it, without status and result.
     pub fn new(call_id: &str, tool: &str, arguments: &Value) -> Self {
         Self {

@@ -11,7 +11,8 @@ use super::branch::Branch;
 use super::chosen::Chosen;
 use super::compacted::CompactedPart;
 use super::event::{Event, Fact};
-use super::ids::WorkId;
+use super::ids::{ProjectId, WorkId};
+use super::language::Language;
 use super::message::{CallStatus, Message, Role, ToolCall};
 use super::pinned::PinnedMessage;
 use super::queued::QueuedMessage;
@@ -57,12 +58,32 @@ pub struct Session {
     /// Sources of text in the session that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
+    /// The project that its tools work in; without one they work in the home.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient_project")]
+    pub project_id: Option<ProjectId>,
     /// Number of the last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub seq: u64,
     /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// Maximum bytes of a running tool's output that are kept until it ends.
+const LIVE_OUTPUT: usize = 16 << 10;
+
+/// Removes the beginning of an output that is longer than what is kept.
+fn keep_end(output: &mut String) {
+    let surplus = output.len().saturating_sub(LIVE_OUTPUT);
+    if surplus > 0 {
+        output.drain(..output.ceil_char_boundary(surplus));
+    }
+}
+
+/// Deserializes the id of a project; one that cannot be an id counts as none.
+fn lenient_project<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<ProjectId>, D::Error> {
+    let id = Option::<Value>::deserialize(deserializer)?;
+    Ok(id.and_then(|id| ProjectId::parse(id.as_str()?).ok()))
 }
 
 impl Session {
@@ -92,9 +113,16 @@ impl Session {
             compacted: Vec::new(),
             pinned: Vec::new(),
             taint: Vec::new(),
+            project_id: None,
             seq: 0,
             extra: Map::new(),
         }
+    }
+
+    /// Returns the language of the person's last message.
+    pub fn language(&self) -> Language {
+        let last = self.messages.iter().rev().find(|message| message.role == Role::User);
+        last.map_or_else(Language::default, |message| Language::of(&message.content))
     }
 
     /// Returns whether its file has a newer format than this version writes: such a file can be read but must not be
@@ -123,6 +151,7 @@ impl Session {
         match event {
             Event::Titled { title } => self.title.clone_from(title),
             Event::Chosen { chosen } => self.chosen.clone_from(chosen),
+            Event::Bound { project_id } => self.project_id.clone_from(project_id),
             Event::WorkStarted { work_id, message_id, content, attachments, model } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),
@@ -200,6 +229,12 @@ impl Session {
                         ..ToolCall::new(call_id, tool, arguments).at(*dialogue, *index)
                     };
                     self.push_call(work_id, call);
+                }
+            }
+            Event::ToolOutput { work_id, call_id, text } => {
+                if let Some(call) = self.open_call_mut(work_id, call_id, CallStatus::Running) {
+                    call.output.push_str(text);
+                    keep_end(&mut call.output);
                 }
             }
             Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, taint, .. } => {
@@ -282,9 +317,10 @@ impl Session {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
-    /// Returns the ids of a work's calls that are done and not undone, oldest first.
+    /// Returns the ids of a work's calls that have run and are not undone, oldest first. A failed call may have changed
+    /// files too.
     pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
-        let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
+        let stands = |call: &&ToolCall| call.has_run() && !call.undone;
         self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
     }
 

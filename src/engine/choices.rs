@@ -1,8 +1,10 @@
-//! What a person chooses for a session: its model, whether it thinks, and what may run.
+//! What a person chooses for a session: its project, its model, whether it thinks, and what may run.
 
 use super::actor::Command;
 use super::{Engine, EngineError, IfMissing};
-use crate::domain::{Chosen, SessionId};
+use crate::clock;
+use crate::domain::{Chosen, ProjectId, Root, Session, SessionId};
+use crate::store::SessionSummary;
 
 /// Who chooses for a session. What may run in it is a person's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,38 @@ pub enum ChoiceSender {
 }
 
 impl Engine {
+    /// Creates a session, bound to a project of this home or to none.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if this home does not have the project.
+    pub async fn create(&self, title: &str, project_id: Option<ProjectId>) -> Result<SessionSummary, EngineError> {
+        self.check_project(project_id.as_ref())?;
+        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
+        let session = Session { project_id, ..Session::new(title, clock::now()) };
+        self.save_new(&id, &session).await?;
+        Ok(SessionSummary::of(&id, &session))
+    }
+
+    /// Binds a session to a project of this home, whose folder its tools then work in, or to none.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if this home does not have the project, and [`EngineError::Busy`] during a run.
+    pub async fn bind(&self, id: &SessionId, project_id: Option<ProjectId>) -> Result<(), EngineError> {
+        self.check_project(project_id.as_ref())?;
+        self.ask(id, IfMissing::Fail, |reply| Command::Bind { project_id: project_id.clone(), reply }).await
+    }
+
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if this home does not have the project.
+    pub(super) fn check_project(&self, project_id: Option<&ProjectId>) -> Result<(), EngineError> {
+        match project_id {
+            Some(id) if !self.tenant.home.has_root(&Root::Project(id.clone())) => {
+                Err(EngineError::NoProject(id.clone()))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Chooses a model, whether it thinks, and what may run, from the next message on.
     ///
     /// # Errors

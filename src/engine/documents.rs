@@ -18,8 +18,8 @@ use super::{EngineError, blocking};
 use crate::domain::{Place, SessionId};
 use crate::library::Library;
 use crate::store::{
-    ChangeSet, DeletedFile, Expect, FileChange, OwnedHome, StoreError, TrashedVersion, TreeChange, TrustedBy,
-    TrustedContent, etag,
+    ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome, StoreError, TrashedVersion, TreeChange,
+    TrustedBy, TrustedContent, etag,
 };
 use crate::tools::FileAccess;
 use crate::tools::files::{CallChange, Consent};
@@ -208,14 +208,27 @@ impl Documents {
     /// Makes all changes of a call or none. If a person approved them, a new file becomes trusted, and so does a changed one
     /// whose previous version was: they have seen all that differs from that version, but not the rest of a file that they
     /// did not trust.
-    async fn change(self, CallChange { session, call_id, files, consent }: CallChange) -> Result<(), StoreError> {
+    async fn change(self, call: CallChange) -> Result<(), StoreError> {
+        let CallChange { session, call_id, files, folders, consent } = call;
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &self.store;
             let mut change = Change::of(&files);
             if consent == Consent::Person {
                 change.trusted = self.approved(files.clone()).await?;
             }
-            let write = tree.commit(*claim, files.0.iter().map(TreeChange::from).collect());
+            let changes: Vec<TreeChange> = files.0.iter().map(TreeChange::from).collect();
+            let (made, removed): (Vec<_>, Vec<_>) =
+                folders.into_iter().partition(|folder| matches!(folder, FolderChange::Make(_)));
+            let write = async {
+                for folder in made {
+                    tree.change_folder(*claim, folder).await?;
+                }
+                tree.commit(*claim, changes).await?;
+                for folder in removed {
+                    tree.change_folder(*claim, folder).await?;
+                }
+                Ok(())
+            };
             self.apply(change, Author::Call(KeptCall { session, call_id, files }), write).await
         })
         .await

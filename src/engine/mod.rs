@@ -58,9 +58,8 @@ pub use registry::{Homes, TenantId, TenantRegistry};
 pub use runtime::Runtime;
 pub use tenant::Tenant;
 
-use crate::clock;
 use crate::domain::{
-    ApprovalAnswer, MOST_QUEUED, PinRefused, Place, RestoreRefused, Session, SessionId, UserPrompt, When, WorkId,
+    ApprovalAnswer, MOST_QUEUED, PinRefused, Place, ProjectId, RestoreRefused, SessionId, UserPrompt, When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -93,6 +92,8 @@ pub enum EngineError {
     NoTenant(TenantId),
     #[error("this session has no message {0}")]
     NoMessage(String),
+    #[error("there is no project {0} in this home")]
+    NoProject(ProjectId),
     #[error("this session is running; wait until it's done, or stop it first")]
     Busy,
     #[error("{0}")]
@@ -192,13 +193,6 @@ impl Engine {
             self.open(id, IfMissing::Fail).await?;
         }
         Ok(closed)
-    }
-
-    pub async fn create(&self, title: &str) -> Result<SessionSummary, EngineError> {
-        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
-        let session = Session::new(title, clock::now());
-        self.save_new(&id, &session).await?;
-        Ok(SessionSummary::of(&id, &session))
     }
 
     /// Starts a work, or queues the message. An unknown session is created. A repeated idempotency key returns the first

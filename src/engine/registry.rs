@@ -241,7 +241,7 @@ mod tests {
         assert!(Arc::ptr_eq(&ann, &again) && !Arc::ptr_eq(&ann, &bob));
         assert!(Arc::ptr_eq(&ann.tenant().runtime, &bob.tenant().runtime));
 
-        let session = SessionId::parse(&ann.create("Hers").await.unwrap().id).unwrap();
+        let session = SessionId::parse(&ann.create("Hers", None).await.unwrap().id).unwrap();
         let note = Place::parse("memory/hers.md").unwrap();
         ann.tenant().documents.save(&note, "Hers alone.".into(), Expect::Absent).await.unwrap();
         assert_eq!(ann.list().await.unwrap().len(), 1);
@@ -271,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let registry = registry(folder.path()).await;
         let ann = registry.open(&id("ann")).await.unwrap();
-        ann.create("Kept").await.unwrap();
+        ann.create("Kept", None).await.unwrap();
         let first = ann.tenant().hub.boot().to_owned();
         tokio::time::advance(IDLE).await;
         registry.sweep().await;

@@ -1,5 +1,6 @@
 //! A tenant: one person's home and everything that works on it. Nothing of one tenant is reachable from another.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::approvals::Approvals;
@@ -10,16 +11,17 @@ use super::models::Models;
 use super::next_request::shared_prefix;
 use super::runtime::Runtime;
 use super::skills::Skills;
-use super::tool_sources::{ExchangeScope, ToolSources};
+use super::tool_sources::{ExchangeScope, ProjectTools, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::config::Config;
-use crate::domain::{EmbedError, Root};
+use crate::domain::{EmbedError, ProjectId, Root};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
+use crate::tools::project::{Bash, project_file_tools};
 use crate::tools::{
     CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool, ToolSet,
 };
@@ -179,7 +181,7 @@ fn home_tools(
     home: &Home,
     documents: &Documents,
     [memory, knowledge]: [&Arc<Library>; 2],
-) -> ToolSet {
+) -> ProjectTools {
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
     let environment = CommandEnvironment {
@@ -189,21 +191,30 @@ fn home_tools(
         knowledge: folder(&Root::Knowledge),
     };
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let mut bound =
+        project_file_tools(documents.access(), Root::Project(ProjectId::scratch()), runtime.sandbox.clone());
     if !runtime.sandbox.is_readable_by_every_job(home.path()) {
         tools.push(Arc::new(Terminal::new(environment.clone())));
+        bound.push(Arc::new(Bash::new(environment.clone())));
         if let Some(python) = &runtime.python {
-            tools.push(Arc::new(PythonRepl::new(environment, python.clone())));
+            let python: Arc<dyn Tool> = Arc::new(PythonRepl::new(environment, python.clone()));
+            tools.push(python.clone());
+            bound.push(python);
         }
     }
     let fetch = FetchConfig::new(runtime.config().fetch_allow_hosts.clone(), runtime.extractor.clone());
-    tools.push(Arc::new(FetchUrl::new(FetchConfig { own_port: Some(runtime.own_port), ..fetch })));
+    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(FetchConfig { own_port: Some(runtime.own_port), ..fetch }));
+    tools.push(fetch.clone());
     tools.push(Arc::new(ReadFile::new(home.clone())));
-    tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
+    let search: Arc<dyn Tool> = Arc::new(SearchTool::knowledge(knowledge.clone()));
+    tools.push(search.clone());
+    bound.extend([fetch, search]);
     tools.push(Arc::new(SearchTool::memory(memory.clone())));
     for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
         tools.push(Arc::new(tool(documents.access())));
     }
-    ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
+    let set = |tools| ToolSet::new(tools).expect("our own schemas have only keywords that are checked");
+    ProjectTools { unbound: set(tools), bound: BTreeMap::from([(ProjectId::scratch(), set(bound))]) }
 }
 
 /// Returns warnings about this home and how commands run in it.

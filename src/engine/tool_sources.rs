@@ -1,11 +1,12 @@
 //! The tools of an exchange, assembled from sources. Whoever needs them asks here: a run, the prompt that the page shows,
 //! the status, and the prefix that the embedded model reads in advance.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 
-use crate::domain::{Session, SessionId};
+use crate::domain::{ProjectId, Session, SessionId};
 use crate::tools::ToolSet;
 
 /// What the tools of an exchange are chosen for.
@@ -29,10 +30,24 @@ impl<'a> ExchangeScope<'a> {
 /// Where tools come from.
 #[derive(Clone)]
 pub enum ToolSource {
-    /// The same tools in every exchange: those of the home.
-    Fixed(ToolSet),
+    /// Tools by the project that the session is bound to.
+    ByProject(ProjectTools),
     /// Tools that are chosen for each exchange. They keep no state for a session.
     Chosen(ChooseTools),
+}
+
+/// The tools of a home, and those that replace them in a session that is bound to a project.
+#[derive(Clone, Default)]
+pub struct ProjectTools {
+    pub unbound: ToolSet,
+    pub bound: BTreeMap<ProjectId, ToolSet>,
+}
+
+impl ProjectTools {
+    fn of(&self, session: Option<&Session>) -> &ToolSet {
+        let bound = session.and_then(|session| self.bound.get(session.project_id.as_ref()?));
+        bound.unwrap_or(&self.unbound)
+    }
 }
 
 /// Returns the tools of a source for the next exchange.
@@ -42,8 +57,8 @@ pub type ChooseTools = Arc<dyn for<'a> Fn(ExchangeScope<'a>) -> BoxFuture<'a, To
 pub struct ToolSources(RwLock<Arc<[ToolSource]>>);
 
 impl ToolSources {
-    pub fn new(home: ToolSet) -> Self {
-        Self(RwLock::new([ToolSource::Fixed(home)].into()))
+    pub fn new(tools: ProjectTools) -> Self {
+        Self(RwLock::new([ToolSource::ByProject(tools)].into()))
     }
 
     /// Adds a source, whose tools are offered from the next exchange on. A tool that has the name of a tool of an earlier
@@ -58,7 +73,7 @@ impl ToolSources {
         let mut all = ToolSet::default();
         for source in self.sources().iter() {
             let tools = match source {
-                ToolSource::Fixed(tools) => tools.clone(),
+                ToolSource::ByProject(tools) => tools.of(scope.session).clone(),
                 ToolSource::Chosen(choose) => choose(scope).await,
             };
             all = all.with(tools);
@@ -70,7 +85,9 @@ impl ToolSources {
     pub fn session_closed(&self, session: &SessionId) {
         for source in self.sources().iter() {
             match source {
-                ToolSource::Fixed(tools) => tools.session_closed(session),
+                ToolSource::ByProject(ProjectTools { unbound, bound }) => {
+                    std::iter::once(unbound).chain(bound.values()).for_each(|tools| tools.session_closed(session));
+                }
                 ToolSource::Chosen(_) => {}
             }
         }
@@ -141,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn earlier_source_keeps_its_names() {
-        let sources = ToolSources::new(set(&["one", "two"]));
+        let sources = ToolSources::new(ProjectTools { unbound: set(&["one", "two"]), ..ProjectTools::default() });
         let foreign = set(&["two", "three"]);
         sources.add(ToolSource::Chosen(Arc::new(move |scope| {
             let tools = if scope.session.is_some() { foreign.clone() } else { ToolSet::default() };
@@ -180,7 +197,7 @@ mod tests {
             let tools = if is_first { first.clone() } else { second.clone() };
             Box::pin(async move { tools })
         })));
-        let id = SessionId::parse(&engine.create("").await.unwrap().id).unwrap();
+        let id = SessionId::parse(&engine.create("", None).await.unwrap().id).unwrap();
         let mut events = engine.tenant().hub.follow(&id, None).live;
         engine
             .say(&id, crate::engine::NewMessage { prompt: UserPrompt::from("go".to_owned()), ..Default::default() })

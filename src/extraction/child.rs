@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::wire::{Frame, MAX_FRAME_SIZE};
 use super::{EXIT_CODE_TIMEOUT, ExtractedText, PAGE, READ, REFUSED, page};
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::helper_output;
+use crate::sandbox::{Frame, MAX_FRAME_SIZE};
 
 /// Stack size in bytes. Parsers recurse, so it limits how deeply a document may be nested.
 const STACK_SIZE: usize = 64 << 20;

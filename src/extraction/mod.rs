@@ -9,7 +9,6 @@
 mod child;
 mod html;
 mod reader;
-mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -20,8 +19,8 @@ use tokio::time::{Instant, sleep_until};
 use url::Url;
 
 use self::reader::ReaderProcess;
-use self::wire::Frame;
 use crate::retrieval::extract::{DocumentKind, Unreadable};
+use crate::sandbox::Frame;
 use crate::sandbox::Sandbox;
 
 pub use self::html::Page;

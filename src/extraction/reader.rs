@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::wire::{Frame, FrameHeader, HEADER_SIZE};
 use super::{ARGUMENT, EXIT_CODE_TIMEOUT, ExtractedText, READ, REFUSED};
 use crate::retrieval::extract::Unreadable;
 use crate::sandbox::{Exit, Helper, Sandbox};
+use crate::sandbox::{Frame, FrameHeader, HEADER_SIZE};
 
 /// Maximum address space of a reader in bytes; 64 MB of it are stack, and about 100 MB the program itself.
 const MEMORY_LIMIT: u64 = 512 << 20;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
-use super::system::{MemoryMode, SystemPrompt, assemble};
+use super::system::{MODE_LABEL, MemoryMode, PROJECT_GUIDE, PROJECT_LABEL, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
 use crate::domain::{Hit, PermissionMode, Session, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
@@ -105,7 +105,10 @@ impl NextRequest {
         let mut system = assemble(sources.home, mode);
         let permission_mode = sources.session.and_then(|session| session.chosen.permission_mode);
         if let Some(instructions) = permission_mode.and_then(PermissionMode::instructions) {
-            system.add_instructions(instructions);
+            system.add_instructions(MODE_LABEL, instructions);
+        }
+        if sources.session.is_some_and(|session| session.project_id.is_some()) {
+            system.add_instructions(PROJECT_LABEL, PROJECT_GUIDE);
         }
         let retrieved = retrieved_text(hits);
         let reserved =

@@ -47,7 +47,13 @@ impl PromptFile {
 }
 
 /// Label of the instructions that a permission mode adds.
-const MODE_LABEL: &str = "Permission Mode";
+pub const MODE_LABEL: &str = "Permission Mode";
+/// Label of the instructions of a session that is bound to a project.
+pub const PROJECT_LABEL: &str = "Project";
+/// What the model is told in a session that is bound to a project.
+pub const PROJECT_GUIDE: &str = "This conversation works in a project folder, with its own tools: what the guide says of \
+terminal and of the home's file tools does not count here. Paths begin at the project's root. A file of the home, such as a \
+skill, is named with home: before its path, as home:skills/x/SKILL.md.";
 
 /// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
@@ -195,9 +201,9 @@ fn newlines(text: &str) -> u32 {
 }
 
 impl SystemPrompt {
-    /// Adds what the model is told about a conversation's permission mode.
-    pub fn add_instructions(&mut self, instructions: &str) {
-        self.push((MODE_LABEL, None), instructions, None);
+    /// Adds what the model is told about this conversation: its permission mode, or its project.
+    pub fn add_instructions(&mut self, label: &'static str, instructions: &str) {
+        self.push((label, None), instructions, None);
     }
 
     fn push(&mut self, (label, file): (&'static str, Option<&'static Place>), text: &str, from: Option<(u32, String)>) {

@@ -82,6 +82,9 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Receives the output of a running process, in pieces of up to 64 KiB.
+pub type OutputSink<'a> = &'a (dyn Fn(&[u8]) + Sync);
+
 /// Collects a stream into a [`Captured`] of at most `cap` bytes.
 pub struct Collector {
     cap: usize,
@@ -107,14 +110,17 @@ impl Collector {
         self.tail.extend(for_tail);
     }
 
-    /// Reads until the stream ends, fails or exceeds [`STREAM_END`]. If the future is dropped, the bytes read so far are
+    /// Reads until the stream ends, fails or exceeds [`STREAM_END`]. Passes what it reads to `live` at once. If the future is dropped, the bytes read so far are
     /// kept.
-    pub async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
+    pub async fn fill(&mut self, mut from: impl AsyncRead + Unpin, live: OutputSink<'_>) {
         let mut buffer = vec![0; 64 << 10];
         while self.total_bytes < STREAM_END {
             match from.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
-                Ok(got) => self.push(&buffer[..got]),
+                Ok(got) => {
+                    live(&buffer[..got]);
+                    self.push(&buffer[..got]);
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ mod bubblewrap;
 mod calls;
 mod captured;
 mod confinement;
+mod frame;
 mod helper;
 mod interpreter;
 mod namespace;
@@ -39,7 +40,8 @@ use self::standby::StandbySupervisor;
 use self::user::JobUser;
 use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
 
-pub use captured::{Captured, ClippedText, grouped};
+pub use captured::{Captured, ClippedText, OutputSink, grouped};
+pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
 pub use process::{LineOutcome, Process};

@@ -53,13 +53,13 @@ impl Sandbox {
         };
         if let Err(error) = begun {
             let mut collector = Collector::new(STDERR_CAP);
-            let _ = timeout(job.wall, collector.fill(stderr)).await;
+            let _ = timeout(job.wall, collector.fill(stderr, &|_| {})).await;
             return Err(self.explain(error, &collector.finish().text()));
         }
         // Reads standard error so that the process never blocks on a full pipe; the text may explain a failure.
         let stderr = tokio::spawn(async move {
             let mut collector = Collector::new(STDERR_CAP);
-            collector.fill(stderr).await;
+            collector.fill(stderr, &|_| {}).await;
             let text = collector.finish().text();
             if !text.is_empty() {
                 tracing::debug!(text, "a tool's process wrote to stderr");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::captured::Collector;
+use super::captured::{Collector, OutputSink};
 use super::spawn::Control;
 use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
@@ -19,6 +19,16 @@ impl Sandbox {
     /// Runs a command until it ends, its time limit expires, or `cancel` fires; then none of its processes is left. Its
     /// output up to that point is kept in every case. Dropping the future kills the command too.
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
+        self.run_with_output(job, cancel, &|_| {}).await
+    }
+
+    /// Like [`Sandbox::run`]; passes the output of both streams to `live` while the command runs.
+    pub async fn run_with_output(
+        &self,
+        job: Job,
+        cancel: CancellationToken,
+        live: OutputSink<'_>,
+    ) -> Result<Finished, SandboxError> {
         let started = Instant::now();
         let (mut request, grant) = self.job_request(&job)?;
         // The wall limit ends a sleeping process; this limit ends a busy one that the supervisor cannot kill in time.
@@ -32,12 +42,12 @@ impl Sandbox {
             let pump = async {
                 let out = async {
                     if let Some(stdout) = stdout {
-                        out.fill(stdout).await;
+                        out.fill(stdout, live).await;
                     }
                 };
                 let err = async {
                     if let Some(stderr) = stderr {
-                        err.fill(stderr).await;
+                        err.fill(stderr, live).await;
                     }
                 };
                 tokio::join!(out, err);

@@ -35,6 +35,7 @@ fn write_synced(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     let mut file = dir.open_with(name, &options)?;
+    super::project_folder::hand_over(dir, &file)?;
     file.write_all(bytes)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()

@@ -36,6 +36,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether a file stands where the folder of a path would be.
+    pub fn is_missing_folder(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory)
+    }
+
     /// Returns a function for `map_err` that adds what was being done, and that maps a full disk and a missing file to
     /// their own variants.
     pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {

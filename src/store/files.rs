@@ -10,6 +10,7 @@ use super::changes::{FileMode, FileState};
 use super::error::StoreError;
 use super::home::Home;
 use super::listing::{FileEntry, FolderScan};
+use super::project_folder::make_folders;
 use super::tree::{TreeChange, TreePath};
 use crate::domain::{Place, Root};
 
@@ -241,7 +242,7 @@ impl Home {
         let parent = match rest.rsplit_once('/') {
             None => folder,
             Some((above, _)) => {
-                folder.create_dir_all(above).map_err(|e| escape_or(path, e))?;
+                make_folders(&folder, above).map_err(|e| escape_or(path, e))?;
                 folder.open_dir(above).map_err(|e| escape_or(path, e))?
             }
         };

@@ -73,7 +73,7 @@ impl Home {
         Ok(found)
     }
 
-    fn open_folder(&self, folder: &Place) -> Result<Dir, StoreError> {
+    pub(super) fn open_folder(&self, folder: &Place) -> Result<Dir, StoreError> {
         // Opens relative to the root's own handle, so that no link in the root leads to another part of the home.
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory => {

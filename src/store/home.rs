@@ -73,13 +73,14 @@ impl Home {
         for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
+        let scratch = root.open_dir("scratch").map_err(StoreError::io("opening scratch/"))?;
         let (seal, key) = Seal::open(&root, &sessions)?;
         let home = Self {
             inner: Arc::new(Inner {
                 path,
                 root,
                 sessions,
-                projects: RwLock::default(),
+                projects: RwLock::new(BTreeMap::from([(ProjectId::scratch(), scratch)])),
                 edit: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),

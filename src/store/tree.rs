@@ -12,6 +12,7 @@ use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
+use super::project_folder::FolderChange;
 use super::session_log::{ClaimedHome, SessionLog};
 use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
@@ -113,6 +114,16 @@ impl Tree {
     pub async fn commit(&self, claim: Claim, changes: Vec<TreeChange>) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.commit(&changes)).await,
+        }
+    }
+
+    /// Makes a folder, or removes empty ones.
+    ///
+    /// # Errors
+    /// Returns an error if a file stands where a folder should be made, or if a folder to be removed contains a file.
+    pub async fn change_folder(&self, claim: Claim, change: FolderChange) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.change_folder(&change)).await,
         }
     }
 

@@ -4,6 +4,7 @@ mod fetch_url;
 pub mod files;
 mod outside;
 pub mod policy;
+pub mod project;
 mod python_repl;
 mod read_file;
 mod schema;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
-use crate::domain::{Effect, EgressAttempts, Place, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
@@ -38,19 +39,47 @@ pub use tool_set::{BadTool, Checked, Rejection, ToolSet};
 /// Maximum length of a command's output for the model, in characters.
 pub const OUTPUT_LIMIT: usize = 5_000;
 
-/// The session and id of the call that a tool prepares.
+/// What a tool knows of the call that it prepares.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolContext<'a> {
     pub session: &'a SessionId,
     pub call_id: &'a str,
+    /// The conversation so far.
+    pub conversation: &'a Session,
+}
+
+impl<'a> ToolContext<'a> {
+    pub fn new(session: &'a SessionId, call_id: &'a str, conversation: &'a Session) -> Self {
+        Self { session, call_id, conversation }
+    }
 }
 
 /// How a prepared call is run.
+#[derive(Default)]
 pub struct RunOptions<'a> {
     /// What a person saw and approved; absent if the policy allows the call without asking.
     pub approved: Option<&'a Shown>,
     /// Fires when a person stops the run.
     pub cancel: CancellationToken,
+    /// Where a call shows its output while it runs; what is sent here is not part of its answer.
+    pub live: LiveOutput,
+}
+
+/// Shows the output of a running call. A text that cannot be shown at once is dropped, because the answer has it too.
+#[derive(Clone, Default)]
+pub struct LiveOutput(Option<tokio::sync::mpsc::Sender<String>>);
+
+impl LiveOutput {
+    pub fn new(to: tokio::sync::mpsc::Sender<String>) -> Self {
+        Self(Some(to))
+    }
+
+    pub fn show(&self, text: String) {
+        if let Some(to) = &self.0 {
+            // See above.
+            let _ = to.try_send(text);
+        }
+    }
 }
 
 /// A function that the model may call, with a name and a schema of its arguments.
@@ -180,6 +209,11 @@ impl CommandEnvironment {
             own["network"] = json!({"type": "boolean", "description": "the user is asked"});
         }
         own
+    }
+
+    /// Returns whether there is this folder below the working directory of commands; an empty path is that directory.
+    fn has_folder(&self, below: &str) -> bool {
+        self.scratch.join(below).is_dir()
     }
 
     /// Returns the paths of the home that a command with these permissions may read.

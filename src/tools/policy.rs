@@ -185,7 +185,7 @@ impl Policy {
 }
 
 /// The tools that run commands.
-const COMMANDS: [&str; 2] = ["terminal", "python_repl"];
+const COMMANDS: [&str; 3] = ["terminal", "bash", "python_repl"];
 const PERSONA_CHANGES: &str = "Changes to persona, memory and skills require approval.";
 
 /// Returns the reason without its code.
@@ -466,7 +466,8 @@ mod tests {
             assert!(!Policy::default().is_widened_by(mode));
         }
         assert!(with(&[("terminal", Rule::Allow)]).is_widened_by(sandboxed), "the other still asks");
-        assert!(!with(&[("terminal", Rule::Allow), ("python_repl", Rule::Deny)]).is_widened_by(sandboxed));
+        let none_asks = [("terminal", Rule::Allow), ("bash", Rule::Deny), ("python_repl", Rule::Deny)];
+        assert!(!with(&none_asks).is_widened_by(sandboxed));
     }
 
     #[test]

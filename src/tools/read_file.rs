@@ -255,7 +255,8 @@ mod tests {
         let tool = ReadFile::new(home);
         let session = crate::domain::SessionId::parse("s").unwrap();
         let brings = |path: &str| {
-            let context = ToolContext { session: &session, call_id: "c" };
+            let conversation = crate::domain::Session::new("", 0.0);
+            let context = ToolContext::new(&session, "c", &conversation);
             let prepared = tool.prepare(json!({"path": path}), context).now_or_never().unwrap();
             prepared.ok().and_then(|call| call.outside_text().brings.pop())
         };

@@ -209,7 +209,8 @@ mod tests {
 
     fn prepare(name: &str, arguments: &str) -> Result<Checked, Rejection> {
         let session = SessionId::parse("s").unwrap();
-        let context = ToolContext { session: &session, call_id: "c" };
+        let conversation = crate::domain::Session::new("", 0.0);
+        let context = ToolContext::new(&session, "c", &conversation);
         tools().prepare(name, arguments, context).now_or_never().unwrap()
     }
 

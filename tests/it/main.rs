@@ -50,6 +50,7 @@ mod permission_mode;
 mod pictures;
 mod pinned;
 mod power_cut;
+mod project;
 mod prompt;
 mod provider_connect;
 mod provider_faults;

@@ -1111,6 +1111,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Binds a session to a project, whose folder its tools work in from the next message on, or to none. Each file that they
+         *     change and each command still needs the approval that it needed before.
+         */
+        put: operations["sessions_bind"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/queue/{message_id}": {
         parameters: {
             query?: never;
@@ -1634,6 +1654,10 @@ export interface components {
         AutoCompact: "ask" | "on" | "off";
         BTreeMap: {
             [key: string]: string;
+        };
+        BoundSession: {
+            session_id: string;
+            project_id?: string | null;
         };
         BranchOff: {
             message_id: string;
@@ -2264,6 +2288,15 @@ export interface components {
             /** @enum {string} */
             type: "chosen";
         } | {
+            project_id?: string | null;
+            /** @enum {string} */
+            type: "bound";
+        } | {
+            call_id: string;
+            text: string;
+            /** @enum {string} */
+            type: "tool_output";
+        } | {
             archived_count: number;
             /** @description Name with which the messages can be restored. */
             archive: string;
@@ -2305,6 +2338,9 @@ export interface components {
             /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
+            /** @description The project that its tools work in; absent if they work in the home. */
+            project_id?: string | null;
+            todo_list?: components["schemas"]["TodoList"] | null;
             /** @description The model choice for the next message; absent if nothing was chosen. */
             chosen?: components["schemas"]["Chosen"];
             /** @description The model of each work of these messages. */
@@ -2614,6 +2650,8 @@ export interface components {
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         NewSession: {
             title?: string;
+            /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
+            project_id?: string | null;
         };
         /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
@@ -2784,6 +2822,10 @@ export interface components {
             code: string;
             /** @description The parser's error for a line that is `not_a_test`. */
             reason?: string | null;
+        };
+        ProjectBinding: {
+            /** @description `scratch` is the folder of commands; `null` or absent for none. */
+            project_id?: string | null;
         };
         Prompt: {
             system: string;
@@ -3535,6 +3577,19 @@ export interface components {
         Titled: {
             session_id: string;
             title: string;
+        };
+        TodoItem: {
+            /** @description `TD_001` for the first item of a list. */
+            id: string;
+            title: string;
+            /** @description When it was completed, as the record of the call says it; `null` while it is pending. */
+            completed?: string | null;
+        };
+        /** @description The list of a session. A new one replaces it. */
+        TodoList: {
+            id: string;
+            name: string;
+            items: components["schemas"]["TodoItem"][];
         };
         /** @description One tool call with its result. */
         ToolCall: {
@@ -5238,6 +5293,15 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSummary"];
                 };
             };
+            /** @description This home does not have the project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     sessions_deleted: {
@@ -6344,6 +6408,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pinned"];
+                };
+            };
+        };
+    };
+    sessions_bind: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectBinding"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundSession"];
+                };
+            };
+            /** @description No such session, or this home does not have the project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

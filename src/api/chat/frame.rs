@@ -174,6 +174,15 @@ pub enum Frame {
     Chosen {
         chosen: Chosen,
     },
+    /// The session works in another project from the next message on, or in none.
+    Bound {
+        project_id: Option<String>,
+    },
+    /// Output of a running tool, in addition to what it has written before. `tool_end` has all of it.
+    ToolOutput {
+        call_id: String,
+        text: String,
+    },
     /// The older half of the conversation was summarised.
     Compressed {
         archived_count: usize,
@@ -215,6 +224,8 @@ impl Frame {
             Frame::Title { .. } => "title",
             Frame::Model { .. } => "model",
             Frame::Chosen { .. } => "chosen",
+            Frame::Bound { .. } => "bound",
+            Frame::ToolOutput { .. } => "tool_output",
             Frame::Compressed { .. } => "compressed",
             Frame::Restored { .. } => "restored",
             Frame::Queued { .. } => "queued",
@@ -334,6 +345,8 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             stopped_by: outcome.stopped_by(),
         },
         Event::Chosen { chosen } => Frame::Chosen { chosen: chosen.clone() },
+        Event::Bound { project_id } => Frame::Bound { project_id: project_id.as_ref().map(ToString::to_string) },
+        Event::ToolOutput { call_id, text, .. } => Frame::ToolOutput { call_id: call_id.clone(), text: text.clone() },
         Event::Compressed { count, archive, automatic, .. } => {
             Frame::Compressed { archived_count: *count, archive: archive.clone(), automatic: *automatic }
         }

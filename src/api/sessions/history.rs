@@ -14,7 +14,9 @@ use crate::api::security::caller::Caller;
 use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
-use crate::domain::{Chosen, Message, PinnedMessage, QueuedMessage, Role, SessionId, Taint, WorkId};
+use crate::domain::{
+    Chosen, Message, PinnedMessage, ProjectId, QueuedMessage, Role, SessionId, Taint, TodoList, WorkId,
+};
 use crate::engine::{View, blocking};
 use crate::store::StoreError;
 
@@ -45,6 +47,13 @@ pub struct History {
     /// Id of the last event contained in this response: follow the events after it.
     last_event_id: String,
     running: Option<RunningWork>,
+    /// The project that its tools work in; absent if they work in the home.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    project_id: Option<ProjectId>,
+    /// The list of tasks that the model keeps; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    todo_list: Option<TodoList>,
     /// The model choice for the next message; absent if nothing was chosen.
     #[serde(skip_serializing_if = "Chosen::is_nothing")]
     chosen: Chosen,
@@ -104,6 +113,8 @@ pub async fn history(
         earlier: (range.start > 0).then_some(range.start),
         compressed_context: session.compressed_context.clone(),
         last_event_id: caller.tenant().hub.id(last).to_string(),
+        project_id: session.project_id.clone(),
+        todo_list: session.todo_list(),
         chosen: session.chosen.clone(),
         works: models_of(&session, &works),
         failures: failures_of(&session, &works),

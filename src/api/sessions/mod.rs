@@ -9,6 +9,7 @@ pub mod history;
 pub mod labels;
 pub mod operations;
 pub mod pins;
+pub mod project;
 pub mod rewind;
 pub mod session;
 pub mod taint;

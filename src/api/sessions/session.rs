@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Message, Role, SessionId};
+use crate::domain::{Message, ProjectId, Role, SessionId};
 use crate::store;
 
 /// A session in a list.
@@ -60,6 +60,10 @@ pub struct SessionList {
 pub struct NewSession {
     #[serde(default)]
     title: String,
+    /// The project that its tools work in, `scratch` for the folder of commands; without one they work in the home.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    project_id: Option<ProjectId>,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -105,13 +109,14 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
 
 /// Creates a session.
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = NewSession,
-    responses((status = 200, body = SessionSummary)))]
+    responses((status = 200, body = SessionSummary),
+              (status = 404, description = "This home does not have the project", body = ErrorBody)))]
 pub async fn create(
     caller: Caller,
     request: Result<Json<NewSession>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(request) = request?;
-    let summary = caller.engine.create(&title(&request.title)?).await?;
+    let summary = caller.engine.create(&title(&request.title)?, request.project_id).await?;
     Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 

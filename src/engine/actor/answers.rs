@@ -84,7 +84,7 @@ impl Actor {
     /// Checks the person's own arguments and returns the hash that the answer is bound to.
     async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, AnswerRefused> {
         let tools = self.tenant.tools(ExchangeScope::of(&self.ledger.session)).await;
-        let context = ToolContext { session: &approval.session_id, call_id: &approval.call_id };
+        let context = ToolContext::new(&approval.session_id, &approval.call_id, &self.ledger.session);
         let checked = tools.prepare(&approval.tool, &arguments.to_string(), context).await;
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
         let shown = checked.call.shown();
@@ -181,6 +181,7 @@ impl Actor {
             }
             Event::Titled { .. }
             | Event::Chosen { .. }
+            | Event::Bound { .. }
             | Event::WorkStarted { .. }
             | Event::DialogueStarted { .. }
             | Event::ModelChanged { .. }
@@ -189,6 +190,7 @@ impl Actor {
             | Event::Thinking { .. }
             | Event::CallsRequested { .. }
             | Event::ToolStarted { .. }
+            | Event::ToolOutput { .. }
             | Event::ToolFinished { .. }
             | Event::TaintCleared {}
             | Event::Pinned { .. }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::domain::{ApprovalAnswer, Chosen, Session, UserPrompt, When, WorkId};
+use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
 use crate::engine::{ChoiceSender, EngineError, Undone};
@@ -80,6 +80,11 @@ pub enum Command {
     Choose {
         chosen: Chosen,
         sender: ChoiceSender,
+        reply: Reply<()>,
+    },
+    /// Binds the session to a project, or to none.
+    Bind {
+        project_id: Option<ProjectId>,
         reply: Reply<()>,
     },
     Retitle {

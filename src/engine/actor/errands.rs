@@ -2,7 +2,7 @@
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
-use crate::domain::{CallStatus, Chosen, Event, WorkId};
+use crate::domain::{Chosen, Event, ProjectId, WorkId};
 use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
 use crate::engine::work::make_title;
@@ -19,7 +19,7 @@ impl Actor {
     pub(super) async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
         let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls).rev();
         let call = calls.find(|call| call.id.as_deref() == Some(call_id));
-        let call = call.filter(|call| call.status == Some(CallStatus::Done)).ok_or(UndoError::Unknown)?;
+        let call = call.filter(|call| call.has_run()).ok_or(UndoError::Unknown)?;
         let direction = if call.undone { Direction::Redo } else { Direction::Undo };
         let done = self.tenant.documents.undo(&self.ledger.id, call_id, direction).await?;
         let (call_id, path) = (call_id.to_owned(), done.path.to_string());
@@ -47,6 +47,19 @@ impl Actor {
         if self.running.is_none() {
             self.ledger.settle().await;
         }
+        Ok(())
+    }
+
+    /// Binds the session to a project of this home, or to none, from the next message on.
+    pub(super) async fn bind(&mut self, project_id: Option<ProjectId>) -> Result<(), EngineError> {
+        if self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        if project_id == self.ledger.session.project_id {
+            return Ok(());
+        }
+        self.ledger.fact(Event::Bound { project_id }).await?;
+        self.ledger.settle().await;
         Ok(())
     }
 

@@ -59,7 +59,14 @@ impl World {
 
     async fn change(&self, call_id: &str, files: Vec<FileChange>, consent: Consent) -> Result<(), StoreError> {
         let (session, call_id) = (self.session.clone(), call_id.to_owned());
-        (self.documents.access().apply)(CallChange { session, call_id, files: ChangeSet(files), consent }).await
+        (self.documents.access().apply)(CallChange {
+            session,
+            call_id,
+            files: ChangeSet(files),
+            folders: Vec::new(),
+            consent,
+        })
+        .await
     }
 
     async fn undo(&self, direction: Direction) -> Result<Undone, UndoError> {
@@ -170,9 +177,10 @@ async fn undo_of_a_set_changes_all_files_or_none() {
 
 /// Runs a file tool with these arguments, as the call `c`.
 async fn run(world: &World, tool: &dyn Tool, arguments: serde_json::Value) -> String {
-    let context = ToolContext { session: &world.session, call_id: "c" };
+    let conversation = crate::domain::Session::new("", 0.0);
+    let context = ToolContext::new(&world.session, "c", &conversation);
     let call = tool.prepare(arguments, context).await.unwrap();
-    let options = RunOptions { approved: None, cancel: tokio_util::sync::CancellationToken::new() };
+    let options = RunOptions::default();
     call.run(options).await.unwrap().text
 }
 

@@ -10,11 +10,12 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::change::{Change, Edit, LineCount, Replacement};
+pub(super) use self::change::Change;
+use self::change::{Edit, LineCount, Replacement};
 pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
 use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
-use crate::store::{ChangeSet, Home, StoreError};
+use crate::store::{ChangeSet, FolderChange, Home, StoreError};
 
 /// What a call changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct CallChange {
     pub session: SessionId,
     pub call_id: String,
     pub files: ChangeSet,
+    /// Folders that are made before the files change, or removed after it.
+    pub folders: Vec<FolderChange>,
     pub consent: Consent,
 }
 
@@ -169,6 +172,7 @@ impl FileCall {
             session: self.session.clone(),
             call_id: self.call_id.clone(),
             files: ChangeSet(vec![change.as_file_change()]),
+            folders: Vec::new(),
             consent: if options.approved.is_some() { Consent::Person } else { Consent::Policy },
         });
         Ok(match made.await {

@@ -2,6 +2,8 @@
 
 mod deny;
 
+pub use deny::refused;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, gr
 
 const WALL: Duration = Duration::from_secs(30);
 /// Maximum bytes kept of each stream: enough for the characters shown, at up to four bytes each.
-const KEPT: usize = 4 * OUTPUT_LIMIT;
+pub const KEPT: usize = 4 * OUTPUT_LIMIT;
 /// Characters reserved for standard error, even if standard output alone would fill the limit.
 const ERRORS_SHARE: usize = 1_500;
 
@@ -199,7 +201,7 @@ impl PreparedCall for Command {
 }
 
 /// Returns both streams in at most [`OUTPUT_LIMIT`] characters.
-fn output(done: &Finished) -> ClippedText {
+pub fn output(done: &Finished) -> ClippedText {
     let errors_whole = done.stderr.clip(OUTPUT_LIMIT).text;
     let output_whole = done.stdout.clip(OUTPUT_LIMIT).text;
     let room = OUTPUT_LIMIT.saturating_sub(output_whole.chars().count()).max(ERRORS_SHARE);
@@ -214,7 +216,8 @@ fn output(done: &Finished) -> ClippedText {
     ClippedText { text, is_clipped: errors.is_clipped || output.is_clipped }
 }
 
-fn signal_name(signal: i32) -> &'static str {
+/// Describes a signal, with a space before it; empty if there is nothing to say.
+pub fn signal_name(signal: i32) -> &'static str {
     match signal {
         libc::SIGSEGV => " (invalid memory access)",
         libc::SIGABRT => " (aborted)",

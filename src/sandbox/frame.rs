@@ -1,4 +1,4 @@
-//! The protocol between the server and a reader: frames of a tag and two parts. The server sends a request and gets one
+//! The protocol between the server and a helper: frames of a tag and two parts. The server sends a request and gets one
 //! reply.
 //!
 //! Neither side allocates memory for a length before the bytes arrive, and every length has a limit.

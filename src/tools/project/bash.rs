@@ -1,0 +1,302 @@
+//! `bash`: runs several commands of a project, one after the other, in the sandbox.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{self, FailedDetails, Verb};
+use super::command::{Command, CommandEnd, Reason, Shell, WALL};
+use super::jobs::{Job, Jobs};
+use super::spec;
+use crate::domain::visible::visible;
+use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::sandbox::Level;
+use crate::tools::{
+    CommandEnvironment, EndRun, LiveOutput, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
+    ToolContext, line, read, whole_number,
+};
+
+/// Maximum time of a command that the call asks for, in seconds.
+const MAX_TIMEOUT: usize = 600;
+/// Maximum characters of a job's output that a look at it returns.
+const JOB_OUTPUT: usize = 5_000;
+const EXECUTE: Verb = Verb { word: "execute", label: "执行结果" };
+
+pub struct Bash {
+    shell: Arc<Shell>,
+    jobs: Arc<Jobs>,
+    spec: ToolSpec,
+}
+
+impl Bash {
+    pub fn new(environment: CommandEnvironment) -> Self {
+        let command = json!({
+            "type": "object",
+            "properties": {"instruction": {"type": "string", "minLength": 1}, "working_directory": {"type": "string"}},
+            "required": ["instruction"],
+            "additionalProperties": false,
+        });
+        let properties = environment.parameters(json!({
+            "commands": {"type": "array", "items": command},
+            "stop_on_error": {"type": "boolean"},
+            "timeout": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT},
+            "background": {"type": "boolean"},
+            "job": {"type": "string"},
+            "stop": {"type": "boolean"},
+        }));
+        let description = format!(
+            "Run bash commands in the project, in order. {} 30 s each, or timeout. background returns a job id; job looks at it, \
+             with stop ends it.",
+            environment.bounds()
+        );
+        let spec = spec("bash", &description, (properties, &[]), Effect::Execute);
+        Self { shell: Arc::new(Shell::new(environment)), jobs: Arc::default(), spec }
+    }
+}
+
+#[derive(Clone, Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    commands: Vec<Command>,
+    #[serde(default)]
+    stop_on_error: bool,
+    #[serde(default, deserialize_with = "whole_number")]
+    timeout: Option<usize>,
+    #[serde(default)]
+    background: bool,
+    #[serde(default)]
+    job: Option<String>,
+    #[serde(default)]
+    stop: bool,
+    #[serde(flatten)]
+    permissions: Permissions,
+}
+
+/// A call that looks at a job, or stops it.
+struct JobCall {
+    jobs: Arc<Jobs>,
+    session: SessionId,
+    id: String,
+    stop: bool,
+}
+
+struct BashCall {
+    shell: Arc<Shell>,
+    jobs: Arc<Jobs>,
+    session: SessionId,
+    arguments: Arguments,
+    language: Language,
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let prepared = read("bash", arguments).and_then(|arguments| self.call(arguments, context));
+        Box::pin(std::future::ready(prepared))
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.jobs.close(session);
+    }
+}
+
+impl Bash {
+    fn call(&self, arguments: Arguments, context: ToolContext<'_>) -> Prepared {
+        let (jobs, session) = (self.jobs.clone(), context.session.clone());
+        match (&arguments.job, arguments.commands.is_empty()) {
+            (Some(id), true) => Ok(Box::new(JobCall { jobs, session, id: id.clone(), stop: arguments.stop })),
+            (None, false) => {
+                let (shell, language) = (self.shell.clone(), context.conversation.language());
+                Ok(Box::new(BashCall { shell, jobs, session, arguments, language }))
+            }
+            _ => Err(Box::new(ToolAnswer::failed("a call has either commands or job; nothing was run."))),
+        }
+    }
+}
+
+impl BashCall {
+    fn wall(&self) -> Duration {
+        self.arguments.timeout.map_or(WALL, |seconds| Duration::from_secs(seconds as u64))
+    }
+
+    async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        if self.arguments.background {
+            return Ok(self.start());
+        }
+        let mut ends = Vec::new();
+        for command in &self.arguments.commands {
+            let end = self.shell.run(command, (self.arguments.permissions, self.wall()), &options).await;
+            let stops = end.reason.is_some() && self.arguments.stop_on_error;
+            if end.is_cancelled {
+                ends.push(end);
+                let answer = self.answer(&ends);
+                let egress_attempts = ends
+                    .into_iter()
+                    .map(|end| end.egress_attempts)
+                    .fold(EgressAttempts::default(), EgressAttempts::merged);
+                return Err(EndRun::Cancelled { text: answer.text, egress_attempts });
+            }
+            ends.push(end);
+            if stops {
+                break;
+            }
+        }
+        Ok(self.answer(&ends))
+    }
+
+    /// Starts the commands in the background.
+    fn start(&self) -> ToolAnswer {
+        let cancel = CancellationToken::new();
+        let job = Job::new(cancel.clone());
+        let Some(id) = self.jobs.add(&self.session, job.clone()) else {
+            return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
+        };
+        let (shell, arguments, wall) = (self.shell.clone(), self.arguments.clone(), self.wall());
+        tokio::spawn(async move {
+            let mut outcome = String::new();
+            for command in &arguments.commands {
+                let options = RunOptions { approved: None, cancel: cancel.clone(), live: LiveOutput::default() };
+                let end = shell.run_into(command, (arguments.permissions, wall), (&options, &job.live)).await;
+                outcome = end.message.clone();
+                if end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error) {
+                    break;
+                }
+            }
+            job.end(outcome);
+        });
+        let text = format!("started in the background as {id}; look at it with {{\"job\": \"{id}\"}}");
+        let answer =
+            ToolAnswer::done(format!("started as {id}"), text).with_data(json!({"job": id, "state": "running"}));
+        self.arguments.commands.iter().fold(answer, |answer, command| answer.with_code(&command.instruction))
+    }
+
+    fn answer(&self, ends: &[CommandEnd]) -> ToolAnswer {
+        let (total, language) = (self.arguments.commands.len(), self.language);
+        let mut details = FailedDetails::default();
+        let (mut rows, mut texts) = (Vec::new(), Vec::new());
+        for (at, (command, end)) in self.arguments.commands.iter().zip(ends).enumerate() {
+            let failure = end.reason.map(Reason::failure);
+            let mut row = json!({
+                "working_directory": command.shown_folder(), "instruction": command.instruction,
+                "result": EXECUTE.result(failure.as_ref(), language), "exit_code": end.exit_code, "output": end.output,
+                "output_type": end.output_type, "duration_ms": end.took.as_millis() as u64,
+            });
+            if let (Some(reason), Some(failure)) = (end.reason, &failure) {
+                row["code"] = json!(failure.code);
+                details.add(json!({"command_index": at, "suggestion": reason.suggestion(language)}), failure, language);
+            }
+            end.egress_attempts.add_to(&mut row);
+            rows.push(row);
+            texts.push(match total {
+                1 => end.text.clone(),
+                _ => format!("$ {}\n{}", command.instruction, end.text),
+            });
+        }
+        let failed = details.len();
+        let skipped = total - ends.len();
+        if skipped > 0 {
+            texts.push(format!("[{skipped} commands were not run, because one before them failed]"));
+        }
+        let successful = ends.len() - failed;
+        let mut data = json!({
+            "commands": rows,
+            "summary": {
+                "total_commands": total, "successful_commands": successful, "failed_commands": failed,
+                "skipped_commands": skipped, "success_rate": format!("{}%", 100 * successful / total.max(1)),
+                "failed_details": details.into_value(),
+            },
+        });
+        let attempts = ends.iter().map(|end| end.egress_attempts.clone());
+        attempts.fold(EgressAttempts::default(), EgressAttempts::merged).add_to(&mut data);
+        let message = match (total, ends) {
+            (1, [end]) => end.message.clone(),
+            _ => answer::message(total, failed, language),
+        };
+        let answer = ToolAnswer::done(message, texts.join("\n\n")).with_data(data);
+        let codes = self.arguments.commands.iter().map(|command| command.instruction.clone());
+        ToolAnswer { ok: failed == 0 && skipped == 0, operation_code: codes.collect(), ..answer }
+    }
+}
+
+impl PreparedCall for BashCall {
+    fn effect(&self) -> Effect {
+        Effect::Execute
+    }
+
+    fn shown(&self) -> Shown {
+        let lines: Vec<String> = self.arguments.commands.iter().map(Command::line).collect();
+        let mut command = lines.join("\n");
+        if self.arguments.background {
+            command.push_str(" &");
+        }
+        let shown = self.shell.environment.shown("", self.arguments.permissions);
+        Shown { command: visible(&command), ..shown }
+    }
+
+    fn level(&self) -> Option<Level> {
+        Some(self.shell.environment.sandbox.level())
+    }
+
+    fn outside_text(&self) -> OutsideText {
+        self.shell.environment.outside_text(self.arguments.permissions, None)
+    }
+
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.execute(options))
+    }
+}
+
+impl JobCall {
+    async fn look(&self) -> ToolAnswer {
+        let Some(job) = self.jobs.get(&self.session, &self.id) else {
+            return ToolAnswer::failed(format!(
+                "there is no {} in this conversation; it may be from before a restart.",
+                self.id
+            ));
+        };
+        if self.stop {
+            job.stop();
+            let since = Instant::now();
+            // The sandbox ends every process of a command within six seconds.
+            while job.outcome().is_none() && since.elapsed() < Duration::from_secs(8) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        let (outcome, output) = (job.outcome(), job.live.end());
+        let state = if outcome.is_some() { "ended" } else { "running" };
+        let seconds = job.started.elapsed().as_secs();
+        let status = outcome.unwrap_or_else(|| format!("running for {seconds} s"));
+        let skipped = output.chars().count().saturating_sub(JOB_OUTPUT);
+        let end: String = output.chars().skip(skipped).collect();
+        let text =
+            if end.is_empty() { format!("[{status}; no output]") } else { format!("{}\n[{status}]", end.trim_end()) };
+        let data = json!({"job": self.id, "state": state, "truncated": skipped > 0});
+        ToolAnswer::done(status, text).with_data(data).with_code(&self.id)
+    }
+}
+
+impl PreparedCall for JobCall {
+    fn effect(&self) -> Effect {
+        Effect::Read
+    }
+
+    fn shown(&self) -> Shown {
+        line(&self.id)
+    }
+
+    fn outside_text(&self) -> OutsideText {
+        // The job may have had the network or documents.
+        OutsideText { brings: vec![crate::domain::Taint::Command], ..OutsideText::default() }
+    }
+
+    fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(async move { Ok(self.look().await) })
+    }
+}

@@ -1,0 +1,305 @@
+//! `search_files`: lines of a project that match a pattern, found with the engine of ripgrep.
+
+use std::sync::Mutex;
+
+use futures_util::future::BoxFuture;
+use globset::GlobMatcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::list::matcher;
+use super::{ProjectFiles, spec};
+use crate::domain::{Effect, Place, Shown, ToolAnswer, ToolSpec};
+use crate::store::{WalkOptions, WalkedEntry};
+use crate::tools::{
+    EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number,
+};
+
+/// Maximum number of matching lines of one file and of a search, and of lines before and after each.
+const IN_FILE: usize = 50;
+const MATCHES: usize = 200;
+const MAX_CONTEXT: usize = 10;
+/// Maximum characters of a line that is shown.
+const LONGEST_LINE: usize = 300;
+/// Maximum bytes of a compiled pattern.
+const PATTERN_SIZE: usize = 4 << 20;
+
+pub struct SearchFiles {
+    files: ProjectFiles,
+    spec: ToolSpec,
+}
+
+impl SearchFiles {
+    pub fn new(files: ProjectFiles) -> Self {
+        let properties = json!({
+            "pattern": {"type": "string", "minLength": 1}, "literal": {"type": "boolean"}, "path": {"type": "string"},
+            "glob": {"type": "string"}, "context": {"type": "integer", "minimum": 0},
+        });
+        let description =
+            "Find lines by a regular expression (or literal text). Lower case matches both. .gitignore counts.";
+        Self { files, spec: spec("search_files", description, (properties, &["pattern"]), Effect::Read) }
+    }
+}
+
+#[derive(Clone, Deserialize)]
+struct Arguments {
+    pattern: String,
+    #[serde(default)]
+    literal: bool,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    glob: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
+    context: Option<usize>,
+}
+
+struct FileSearch {
+    files: ProjectFiles,
+    arguments: Arguments,
+    pattern: RegexMatcher,
+    glob: Option<GlobMatcher>,
+}
+
+impl FileSearch {
+    fn new(files: ProjectFiles, arguments: Arguments) -> Result<Self, Box<ToolAnswer>> {
+        let wrong = |error: grep_regex::Error| {
+            Box::new(ToolAnswer::failed(format!(
+                "the pattern cannot be used: {error}. Write it as a regular expression, or say literal: true."
+            )))
+        };
+        let mut builder = RegexMatcherBuilder::new();
+        let builder = builder.case_smart(true).line_terminator(Some(b'\n')).size_limit(PATTERN_SIZE);
+        let pattern = builder.fixed_strings(arguments.literal).build(&arguments.pattern).map_err(wrong)?;
+        let glob = arguments.glob.as_deref().map(matcher).transpose()?;
+        Ok(Self { files, arguments, pattern, glob })
+    }
+
+    /// Returns the files that are searched.
+    fn candidates(&self) -> Result<Vec<Place>, super::answer::Failure> {
+        let path = &self.arguments.path;
+        let folder = self.files.folder(path)?;
+        if !self.files.access.home.is_folder(&folder) && self.files.access.home.has_entry(&folder) {
+            return Ok(vec![self.files.file(path)?]);
+        }
+        let walk = self.files.access.home.walk(&folder, WalkOptions { depth: usize::MAX, sizes: false })?;
+        let below = |entry: &WalkedEntry| entry.place.path()[folder.path().len()..].trim_start_matches('/').to_owned();
+        let wanted = |entry: &WalkedEntry| {
+            !entry.is_folder && !entry.is_link && self.glob.as_ref().is_none_or(|glob| glob.is_match(below(entry)))
+        };
+        Ok(walk.entries.into_iter().filter(|entry| wanted(entry)).map(|entry| entry.place).collect())
+    }
+
+    fn found(&self) -> Result<Found, super::answer::Failure> {
+        let candidates = self.candidates()?;
+        let context = self.arguments.context.unwrap_or_default().min(MAX_CONTEXT);
+        let found = Mutex::new(Vec::new());
+        self.files.access.home.read_each(&candidates, &|at, bytes| {
+            let mut lines = FileLines::default();
+            let searched = searcher(context).search_slice(&self.pattern, bytes, &mut lines);
+            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if searched.is_ok() && lines.matches > 0 {
+                found.push((at, lines));
+            }
+            true
+        });
+        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        found.sort_by_key(|(at, _)| *at);
+        let files = found.into_iter().map(|(at, lines)| (candidates[at].clone(), lines)).collect();
+        Ok(Found { files, searched: candidates.len() })
+    }
+
+    fn answer(&self) -> ToolAnswer {
+        let Found { files, searched } = match self.found() {
+            Ok(found) => found,
+            Err(failure) => {
+                let path = &self.arguments.path;
+                return ToolAnswer::failed(format!("{path}: {}.", failure.advice))
+                    .with_data(json!({"code": failure.code}));
+            }
+        };
+        let matches: usize = files.iter().map(|(_, lines)| lines.matches).sum();
+        let (mut shown, mut rows, mut texts) = (0, Vec::new(), Vec::new());
+        for (place, lines) in &files {
+            let name = self.files.name(place);
+            rows.push(json!({"path": name, "matches": lines.matches}));
+            if shown >= MATCHES {
+                continue;
+            }
+            shown += lines.matches.min(IN_FILE);
+            let more = lines.matches.saturating_sub(IN_FILE);
+            let more = if more > 0 { format!("\n[{more} more in this file]") } else { String::new() };
+            texts.push(format!("{name}\n{}{more}", lines.text.trim_end()));
+        }
+        let left_out = files.len() - texts.len();
+        if left_out > 0 {
+            texts.push(format!("[{left_out} more files match; narrow the pattern, the path or the glob]"));
+        }
+        if files.is_empty() {
+            texts.push(format!("[no match in {searched} files]"));
+        }
+        rows.truncate(MATCHES);
+        let data = json!({"pattern": self.arguments.pattern, "matches": matches, "files_matched": files.len(),
+            "files_searched": searched, "files": rows});
+        let message = format!("{matches} matches in {} files", files.len());
+        ToolAnswer::done(message, texts.join("\n\n")).with_data(data).with_code(&self.arguments.pattern)
+    }
+}
+
+/// The matching lines of all files, in the order of their paths.
+struct Found {
+    files: Vec<(Place, FileLines)>,
+    searched: usize,
+}
+
+fn searcher(context: usize) -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        .build()
+}
+
+/// The lines of one file: `12:text` for a match, `11-text` for a line around it.
+#[derive(Default)]
+struct FileLines {
+    text: String,
+    matches: usize,
+}
+
+impl FileLines {
+    fn push(&mut self, number: Option<u64>, sign: char, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let cut: String = text.chars().take(LONGEST_LINE).collect();
+        let more = if cut.len() < text.len() { "…" } else { "" };
+        self.text.push_str(&format!("{}{sign}{cut}{more}\n", number.unwrap_or_default()));
+    }
+}
+
+impl Sink for FileLines {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        self.matches += 1;
+        if self.matches <= IN_FILE {
+            self.push(found.line_number(), ':', found.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> Result<bool, Self::Error> {
+        if self.matches <= IN_FILE {
+            self.push(around.line_number(), '-', around.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
+        if self.matches < IN_FILE {
+            self.text.push_str("--\n");
+        }
+        Ok(true)
+    }
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let search =
+            read("search_files", arguments).and_then(|arguments| FileSearch::new(self.files.clone(), arguments));
+        let prepared = search.map(|search| Box::new(std::sync::Arc::new(search)) as Box<dyn PreparedCall>);
+        Box::pin(std::future::ready(prepared))
+    }
+}
+
+impl PreparedCall for std::sync::Arc<FileSearch> {
+    fn effect(&self) -> Effect {
+        Effect::Read
+    }
+
+    fn shown(&self) -> Shown {
+        line(&self.arguments.pattern)
+    }
+
+    fn outside_text(&self) -> OutsideText {
+        let folder = self.files.folder(&self.arguments.path).ok();
+        OutsideText::from_source(folder.and_then(|folder| self.files.taint(&folder)))
+    }
+
+    fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let search = self.clone();
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || search.answer()).await;
+            found.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::project::tests::project;
+
+    fn answer(files: &ProjectFiles, arguments: Value) -> ToolAnswer {
+        match FileSearch::new(files.clone(), serde_json::from_value(arguments).unwrap()) {
+            Ok(search) => search.answer(),
+            Err(answer) => *answer,
+        }
+    }
+
+    #[test]
+    fn lines_are_found_with_numbers_and_context() {
+        let (folder, files) = project();
+        let scratch = folder.path().join("scratch");
+        std::fs::create_dir(scratch.join("src")).unwrap();
+        std::fs::write(scratch.join("src/a.rs"), "fn one() {}\n// 茶\nfn two() {}\n").unwrap();
+        std::fs::write(scratch.join("b.txt"), "Fn three\r\n").unwrap();
+        std::fs::write(scratch.join("bin"), [b'f', b'n', b' ', 0, 1]).unwrap();
+        let found = answer(&files, json!({"pattern": r"^fn \w+"}));
+        assert_eq!(found.text, "/b.txt\n1:Fn three\n\n/src/a.rs\n1:fn one() {}\n3:fn two() {}");
+        assert_eq!((found.data["matches"].clone(), found.data["files_matched"].clone()), (json!(3), json!(2)));
+        let case = answer(&files, json!({"pattern": "Fn"}));
+        assert_eq!(case.text, "/b.txt\n1:Fn three");
+        let context = answer(&files, json!({"pattern": "茶", "context": 1, "glob": "*.rs"}));
+        assert_eq!(context.text, "/src/a.rs\n1-fn one() {}\n2:// 茶\n3-fn two() {}");
+        let literal = answer(&files, json!({"pattern": "one()", "literal": true, "path": "src/a.rs"}));
+        assert_eq!(literal.text, "/src/a.rs\n1:fn one() {}");
+        assert_eq!(answer(&files, json!({"pattern": "nowhere"})).text, "[no match in 3 files]");
+    }
+
+    #[test]
+    fn impossible_search_says_what_to_do() {
+        let (_folder, files) = project();
+        for (arguments, sign) in [
+            (json!({"pattern": "("}), "say literal: true"),
+            (json!({"pattern": "a{9999}{9999}"}), "cannot be used"),
+            (json!({"pattern": "a", "glob": "["}), "cannot be used"),
+            (json!({"pattern": "a", "path": "none"}), "does not exist"),
+            (json!({"pattern": "a", "path": "../.."}), "may not climb"),
+            (json!({"pattern": "a", "path": ".git"}), "belongs to git"),
+        ] {
+            let refused = answer(&files, arguments);
+            assert!(!refused.ok && refused.text.contains(sign), "{}", refused.text);
+        }
+    }
+
+    #[test]
+    fn flood_of_matches_is_cut_and_counted() {
+        let (folder, files) = project();
+        let long = format!("key {}\n", "x".repeat(1000));
+        for n in 0..9 {
+            std::fs::write(folder.path().join(format!("scratch/{n}.txt")), long.repeat(1000)).unwrap();
+        }
+        let found = answer(&files, json!({"pattern": "key"}));
+        assert_eq!(found.data["matches"], 9000);
+        assert!(found.text.contains("[950 more in this file]") && found.text.contains("[5 more files match"));
+        assert!(found.text.len() < 80_000, "{}", found.text.len());
+    }
+}
