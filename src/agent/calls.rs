@@ -117,10 +117,11 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session gets a unique one;
-    /// otherwise an undo would be ambiguous.
+    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, its branches included,
+    /// gets a unique one; otherwise an undo would be ambiguous.
     pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
-        let known = session.messages.iter().flat_map(|message| &message.tool_calls);
+        let of_branches = session.branches.iter().flat_map(|branch| &branch.messages);
+        let known = session.messages.iter().chain(of_branches).flat_map(|message| &message.tool_calls);
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
         let wanted = calls.into_iter().zip(0..).map(|(mut request, index)| {
             let given = std::mem::take(&mut request.id);
