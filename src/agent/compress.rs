@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::defang::defang;
-use crate::domain::{Message, Role};
+use crate::domain::{Message, Role, Session};
 use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
 
 /// Minimum number of messages that are worth a summary, and that are compacted.
@@ -17,8 +17,15 @@ const MATERIAL: usize = 12_000;
 /// Percentage of the tokens that a request may have, from which compaction is proposed, or done.
 pub const FULL_PERCENT: usize = 80;
 
-/// Returns how many messages to compact: the first half, at least [`FEWEST`]. `None` if there are too few.
-pub fn share(messages: usize) -> Option<usize> {
+/// Returns how many messages of a session to compact, counted from the first: up to the half of those that are not
+/// withdrawn, at least [`FEWEST`] of them. `None` if there are too few.
+pub fn share(session: &Session) -> Option<usize> {
+    let in_effect = || session.messages.iter().enumerate().filter(|(_, message)| session.is_in_effect(message));
+    let (last, _) = in_effect().nth(half(in_effect().count())? - 1)?;
+    Some(last + 1)
+}
+
+fn half(messages: usize) -> Option<usize> {
     (messages >= FEWEST).then(|| (messages / 2).max(FEWEST))
 }
 
@@ -72,10 +79,39 @@ fn clip(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{WithdrawnWork, WorkId};
+
+    fn talk(works: &[&str]) -> Session {
+        let mut session = Session::new("t", 1.0);
+        session.messages = works
+            .iter()
+            .map(|work| {
+                let work_id = Some(WorkId::new((*work).to_owned()));
+                Arc::new(Message { work_id, ..Message::new(Role::User, *work) })
+            })
+            .collect();
+        session
+    }
+
+    #[test]
+    fn withdrawn_messages_do_not_count_toward_the_half() {
+        let mut session = talk(&["x", "a", "b", "x", "c", "d", "x", "e"]);
+        assert_eq!(share(&session), Some(4));
+        let withdrawn = |work: &str| WithdrawnWork {
+            work_id: WorkId::new(work.to_owned()),
+            withdrawn_at: 1.0,
+            calls: Vec::new(),
+            kept: Vec::new(),
+        };
+        session.withdrawn = vec![withdrawn("x")];
+        assert_eq!(share(&session), Some(6), "a, b, c and d, with the withdrawn ones between them");
+        session.withdrawn.extend(["a", "b"].map(withdrawn));
+        assert_eq!(share(&session), None);
+    }
 
     #[test]
     fn first_half_is_compacted_and_never_everything() {
-        let shares: Vec<_> = [3, 4, 5, 8, 9, 10, 101].map(share).to_vec();
+        let shares: Vec<_> = [3, 4, 5, 8, 9, 10, 101].map(|count| share(&talk(&vec!["a"; count]))).to_vec();
         assert_eq!(shares, [None, Some(4), Some(4), Some(4), Some(4), Some(5), Some(50)]);
     }
 }

@@ -9,11 +9,12 @@ use serde::Serialize;
 use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::domain::{ErrorParams, PinRefused};
+use crate::domain::{ErrorParams, PinRefused, Place, WorkId};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::server_settings::SettingsRefused;
+use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::{EngineError, UndoError};
 use crate::store::StoreError;
 
@@ -33,7 +34,7 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
     /// Values that `message` contains, by name, so that a page can show the error in another language. Present for
-    /// errors of a model's provider only.
+    /// errors of a model's provider, and of works that cannot be withdrawn.
     #[serde(rename = "about", skip_serializing_if = "ErrorParams::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
     pub params: ErrorParams,
@@ -168,6 +169,7 @@ impl From<EngineError> for ApiError {
             EngineError::Undo(UndoError::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Undo(UndoError::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),
             EngineError::Undo(UndoError::Store(error)) => error.into(),
+            EngineError::Withdraw(refused) => withdraw_refused(refused, message),
             EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
             EngineError::AnswerRefused(error) => match error {
                 AnswerRefused::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),
@@ -218,6 +220,35 @@ impl From<EngineError> for ApiError {
                 Self { params: error.params(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
             }
         }
+    }
+}
+
+/// The files, and the works that come first, are in `about`, separated by line breaks.
+fn withdraw_refused(refused: WithdrawRefused, message: String) -> ApiError {
+    let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, message.clone());
+    let lines = |texts: Vec<String>| texts.join("\n");
+    let of_works = |files: Vec<Place>, works: Vec<WorkId>| {
+        let files = lines(files.iter().map(ToString::to_string).collect());
+        let works = lines(works.iter().map(ToString::to_string).collect());
+        ErrorParams::from([("files".to_owned(), files), ("works".to_owned(), works)])
+    };
+    match refused {
+        WithdrawRefused::NoWork(_) => ApiError::new(StatusCode::NOT_FOUND, "not_found", message),
+        WithdrawRefused::Withdrawn => conflict("withdrawn"),
+        WithdrawRefused::NotWithdrawn => conflict("not_withdrawn"),
+        WithdrawRefused::Compacted => conflict("compacted"),
+        WithdrawRefused::NotChanged(_) => conflict("not_of_work"),
+        WithdrawRefused::LaterWorks { files, works } => {
+            ApiError { params: of_works(files, works), ..conflict("later_works") }
+        }
+        WithdrawRefused::EarlierWorks { files, works } => {
+            ApiError { params: of_works(files, works), ..conflict("earlier_works") }
+        }
+        WithdrawRefused::ChangedSince(files) => {
+            let params = ErrorParams::from([("files".to_owned(), lines(files))]);
+            ApiError { params, ..conflict("files_changed") }
+        }
+        WithdrawRefused::Store(error) => error.into(),
     }
 }
 

@@ -68,6 +68,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::undo::undo))
         .routes(routes!(sessions::undo::preview_undo))
         .routes(routes!(sessions::undo::text_before))
+        .routes(routes!(sessions::withdraw::withdraw))
+        .routes(routes!(sessions::withdraw::reapply))
         .routes(routes!(sessions::session::generate_title))
         .routes(routes!(sessions::compress::compression, sessions::compress::compress))
         .routes(routes!(chat::approvals::list))

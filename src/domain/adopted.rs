@@ -66,6 +66,9 @@ impl Session {
         self.chosen = Chosen::default();
         self.queue.clear();
         self.pinned.clear();
+        // Which works are withdrawn is content; the files of a work are written only from records that this home signed.
+        self.withdrawn.retain(|withdrawn| works.contains(&withdrawn.work_id));
+        self.withdrawn.iter_mut().for_each(|withdrawn| withdrawn.withdrawn_at = time(withdrawn.withdrawn_at));
         self.taint = vec![Taint::Imported];
         self.seq = 0;
         self.extra.shift_remove("mac");

@@ -54,9 +54,11 @@ pub enum RestoreRefused {
 }
 
 impl Session {
-    /// Returns a hash of the conversation's messages and summaries, which identifies its state.
+    /// Returns a hash of the conversation's messages and summaries, which identifies its state: also of which works are
+    /// withdrawn, because a summary must not contain them.
     pub fn fingerprint(&self) -> String {
-        let state = serde_json::to_vec(&(&self.compressed_context, &self.messages))
+        let withdrawn: Vec<_> = self.withdrawn.iter().map(|withdrawn| &withdrawn.work_id).collect();
+        let state = serde_json::to_vec(&(&self.compressed_context, &self.messages, withdrawn))
             .expect("messages have string keys and finite numbers, so they are JSON");
         base16ct::lower::encode_string(&Sha256::digest(state))
     }

@@ -8,7 +8,7 @@ use super::session::Session;
 use super::work::{Outcome, Work};
 
 impl Session {
-    /// Returns the last work, if it ended before its answer was complete and nothing was said since.
+    /// Returns the last work, if it ended before its answer was complete, nothing was said since, and it is not withdrawn.
     pub fn continuable(&self) -> Option<&Work> {
         let work = self.works.last()?;
         let is_last = self.messages.last()?.work_id.as_ref() == Some(&work.work_id);
@@ -16,7 +16,7 @@ impl Session {
             Outcome::Length | Outcome::Interrupted { .. } | Outcome::Limit { .. } | Outcome::Error { .. } => true,
             Outcome::Done | Outcome::Refusal => false,
         };
-        (is_last && unfinished).then_some(work.as_ref())
+        (is_last && unfinished && !self.is_withdrawn(&work.work_id)).then_some(work.as_ref())
     }
 
     /// Opens a work that has ended again: its answer loses the marks of its end, and an empty one goes.

@@ -82,6 +82,17 @@ pub enum Event {
     Pinned { message_id: String, pinned: bool },
     /// A person undid the change that a call made, or redid it.
     Undone { call_id: String, path: String, undone: bool },
+    /// A person withdrew a work (`withdrawn`), or reapplied it; the files were changed before.
+    Withdrawn {
+        work_id: WorkId,
+        withdrawn: bool,
+        /// Ids of the calls whose changes of files were taken back, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<String>,
+        /// Paths of these changes that were not taken back, because a person kept the files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<String>,
+    },
     /// The messages from `from` on were put aside, and the branch that begins with `to`, if any, took their place.
     Branched {
         from: String,
@@ -175,6 +186,7 @@ impl Event {
             | Event::Compressed { .. }
             | Event::Restored { .. }
             | Event::Undone { .. }
+            | Event::Withdrawn { .. }
             | Event::TaintCleared {}
             | Event::Pinned { .. }
             | Event::Queued { .. }

@@ -33,6 +33,7 @@ pub mod taint;
 pub mod todo;
 pub mod tool;
 pub mod visible;
+pub mod withdrawn;
 pub mod work;
 pub mod written;
 
@@ -65,6 +66,7 @@ pub use stamp::FileStamp;
 pub use taint::Taint;
 pub use todo::{TodoItem, TodoList};
 pub use tool::{Effect, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
+pub use withdrawn::WithdrawnWork;
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
 
 /// Tells serde to leave out a number.

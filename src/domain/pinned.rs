@@ -21,6 +21,9 @@ pub struct PinnedMessage {
     /// Whether a summary has replaced the message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compacted: bool,
+    /// Whether the message was withdrawn when a summary replaced it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 /// Why a message cannot be pinned, and what to do.
@@ -47,21 +50,27 @@ impl Session {
     pub(super) fn pin(&mut self, id: &str, pinned: bool) {
         self.pinned.retain(|pin| pin.id != id);
         let Some((role, content)) = self.text_of(id).filter(|_| pinned) else { return };
-        self.pinned.push(PinnedMessage { id: id.to_owned(), role, content, compacted: false });
+        self.pinned.push(PinnedMessage { id: id.to_owned(), role, content, compacted: false, withdrawn: false });
     }
 
-    /// Returns the pinned messages of this branch of the conversation. A message on another branch counts only there.
+    /// Returns the pinned messages of this branch of the conversation that are not withdrawn. A message on another branch
+    /// counts only there.
     pub fn pinned_here(&self) -> impl Iterator<Item = &PinnedMessage> {
-        self.pinned.iter().filter(|pin| pin.compacted || self.messages.iter().any(|message| pin.is(message)))
+        let is_here =
+            |pin: &PinnedMessage| self.messages.iter().any(|message| pin.is(message) && self.is_in_effect(message));
+        self.pinned.iter().filter(move |pin| (pin.compacted && !pin.withdrawn) || is_here(pin))
     }
 
     /// Notes whether a summary has replaced these messages.
     pub(super) fn note_pinned(&mut self, messages: &[Arc<Message>], compacted: bool) {
-        for pin in &mut self.pinned {
-            if messages.iter().any(|message| pin.is(message)) {
+        let mut pinned = std::mem::take(&mut self.pinned);
+        for pin in &mut pinned {
+            if let Some(message) = messages.iter().find(|message| pin.is(message)) {
                 pin.compacted = compacted;
+                pin.withdrawn = compacted && !self.is_in_effect(message);
             }
         }
+        self.pinned = pinned;
     }
 
     /// Returns the text of a message, or of all messages of an answer.

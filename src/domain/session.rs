@@ -17,6 +17,7 @@ use super::message::{CallStatus, Message, Role, ToolCall};
 use super::pinned::PinnedMessage;
 use super::queued::QueuedMessage;
 use super::taint::Taint;
+use super::withdrawn::WithdrawnWork;
 use super::work::{Outcome, Work};
 
 /// Format of session files that this version writes (version 2 of the mini-OpenClaw document). Its files need no
@@ -55,6 +56,9 @@ pub struct Session {
     /// Messages that every request contains, in the order in which they were pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<PinnedMessage>,
+    /// Works that a person has withdrawn, in the order in which they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::withdrawn::lenient")]
+    pub withdrawn: Vec<WithdrawnWork>,
     /// Sources of text in the session that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
@@ -112,6 +116,7 @@ impl Session {
             chosen: Chosen::default(),
             compacted: Vec::new(),
             pinned: Vec::new(),
+            withdrawn: Vec::new(),
             taint: Vec::new(),
             project_id: None,
             seq: 0,
@@ -254,6 +259,8 @@ impl Session {
             Event::TaintCleared {} => self.taint.clear(),
             Event::Pinned { message_id, pinned } => self.pin(message_id, *pinned),
             Event::Branched { from, to } => self.put_aside(from, to.as_deref()),
+            Event::Withdrawn { work_id, withdrawn: true, calls, kept } => self.withdraw(work_id, (calls, kept), at),
+            Event::Withdrawn { work_id, withdrawn: false, .. } => self.reapply(work_id),
             Event::Undone { call_id, undone, .. } => {
                 let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));
                 let message = self.messages.iter_mut().rev().find(|m| has_it(m)).map(Arc::make_mut);
@@ -317,10 +324,11 @@ impl Session {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
-    /// Returns the ids of a work's calls that have run and are not undone, oldest first. A failed call may have changed
+    /// Returns the ids of a work's calls that have run and are not undone, oldest first; none if the work is withdrawn. A failed call may have changed
     /// files too.
     pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
-        let stands = |call: &&ToolCall| call.has_run() && !call.undone;
+        let is_withdrawn = self.is_withdrawn(work_id);
+        let stands = |call: &&ToolCall| call.has_run() && !call.undone && !is_withdrawn;
         self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
     }
 

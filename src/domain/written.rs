@@ -3,19 +3,24 @@
 use super::message::{Message, Role, ToolCall};
 use super::session::Session;
 
-/// Returns the whole conversation; tool calls become code blocks and summaries become quotes.
+/// Returns the whole conversation; tool calls become code blocks and summaries become quotes. A quote precedes a withdrawn
+/// work.
 pub fn markdown(session: &Session) -> String {
     let title = if session.title.is_empty() { "Conversation" } else { &session.title };
     let mut text = format!("# {}\n", one_line(title));
     if let Some(summary) = &session.compressed_context {
         text.push_str(&format!("\n> Earlier, summarised:\n{}", quoted(summary)));
     }
-    let mut last = None;
+    let (mut last, mut work) = (None, None);
     for message in session.messages.iter().filter(|message| message.role != Role::System) {
         if last != Some(message.role) {
             text.push_str(if message.role == Role::User { "\n## You\n" } else { "\n## miniclaw\n" });
         }
         last = Some(message.role);
+        if !session.is_in_effect(message) && work != Some(&message.work_id) {
+            text.push_str("\n> This message and its response were withdrawn.\n");
+        }
+        work = Some(&message.work_id);
         write_message(&mut text, message);
     }
     text
@@ -66,6 +71,23 @@ mod tests {
     use super::*;
     use crate::domain::Attachment;
     use std::sync::Arc;
+
+    #[test]
+    fn withdrawn_work_is_marked_once() {
+        let mut session = Session::new("t", 1.0);
+        let of = |work: &str, role| {
+            let work_id = Some(crate::domain::WorkId::new(work.to_owned()));
+            Arc::new(Message { work_id, ..Message::new(role, work) })
+        };
+        session.messages = ["a", "b"].iter().flat_map(|id| [of(id, Role::User), of(id, Role::Assistant)]).collect();
+        let withdrawn_work = serde_json::json!({"work_id": "b"});
+        session.withdrawn = vec![serde_json::from_value(withdrawn_work).unwrap()];
+        assert_eq!(
+            markdown(&session),
+            "# t\n\n## You\n\na\n\n## miniclaw\n\na\n\n## You\n\n> This message and its response were withdrawn.\n\nb\n\
+             \n## miniclaw\n\nb\n"
+        );
+    }
 
     #[test]
     fn exported_output_cannot_close_its_block() {

@@ -6,6 +6,7 @@ mod command;
 mod compressing;
 mod errands;
 mod saying;
+mod withdrawing;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -244,6 +245,7 @@ impl Actor {
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
+            Command::Withdraw { request, reply } => drop(reply.send(self.withdraw(request).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::Pin { message_id, pinned, reply } => drop(reply.send(self.pin(message_id, pinned).await)),
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),

@@ -117,6 +117,8 @@ fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session>
     branch.messages.truncate(kept);
     let messages = &branch.messages;
     branch.works.retain(|work| messages.iter().any(|known| known.work_id.as_ref() == Some(&work.work_id)));
+    let works = &branch.works;
+    branch.withdrawn.retain(|withdrawn| works.iter().any(|work| work.work_id == withdrawn.work_id));
     stop_copies(&mut branch);
     Some(branch)
 }

@@ -12,7 +12,7 @@ use crate::domain::{Session, SessionId};
 /// What a compression would remove from the conversation.
 pub struct Plan {
     pub session: Arc<Session>,
-    /// Number of messages, counted from the first one.
+    /// Number of messages, counted from the first one. Those of withdrawn works are removed too, but not summarised.
     pub count: usize,
     /// Hash of the conversation that a proposal is bound to.
     pub hash: String,
@@ -42,7 +42,7 @@ impl Engine {
         if session.running().is_some() {
             return Err(EngineError::Busy);
         }
-        let count = share(session.messages.len()).ok_or(EngineError::TooShort)?;
+        let count = share(&session).ok_or(EngineError::TooShort)?;
         Ok(Plan { hash: session.fingerprint(), session, count })
     }
 
@@ -53,7 +53,8 @@ impl Engine {
         if plan.hash != hash {
             return Err(EngineError::ChangedSince);
         }
-        let summary = summary_of(self.tenant(), &plan.session.chosen, &plan.session.messages[..plan.count]).await?;
+        let older = plan.session.in_effect(&plan.session.messages[..plan.count]);
+        let summary = summary_of(self.tenant(), &plan.session.chosen, &older).await?;
         Ok((plan, summary))
     }
 

@@ -3,6 +3,7 @@
 //! whether a person meant it; the author comes before the write, so that the watcher knows who made the change it sees.
 
 mod undo;
+mod work_files;
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::tools::FileAccess;
 use crate::tools::files::{CallChange, Consent};
 
 pub use undo::{Direction, UndoError, Undone};
+pub use work_files::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]

@@ -36,6 +36,7 @@ pub mod starter;
 pub mod tenant;
 pub mod tool_sources;
 pub mod watch;
+pub mod withdrawal;
 mod work;
 
 use std::collections::HashSet;
@@ -63,7 +64,6 @@ use crate::domain::{
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
-use crate::tools::files::PlannedUndo;
 
 /// The sessions with a run under way.
 #[derive(Default)]
@@ -100,6 +100,8 @@ pub enum EngineError {
     Refused(String),
     #[error(transparent)]
     Undo(#[from] UndoError),
+    #[error(transparent)]
+    Withdraw(#[from] withdrawal::WithdrawRefused),
     #[error(transparent)]
     AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(transparent)]
@@ -270,18 +272,6 @@ impl Engine {
     /// Undoes the changes that a call made to files, or redoes them.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
-    }
-
-    /// Returns what undoing all changes of a work to files would do. Skips changes that are already undone.
-    ///
-    /// # Errors
-    /// Returns [`EngineError::Busy`] while a run is under way.
-    pub async fn preview_undo(&self, id: &SessionId, work: &WorkId) -> Result<Vec<PlannedUndo>, EngineError> {
-        let session = self.view(id).await?.session;
-        if session.running().is_some() {
-            return Err(EngineError::Busy);
-        }
-        self.tenant.documents.plan_undo(id, session.standing_calls_of(work)).await
     }
 
     /// Returns the text of a file before a work changed it; `None` if it did not exist then. Changes that are undone

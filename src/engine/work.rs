@@ -109,9 +109,12 @@ impl StartProgress for Progress<'_> {
     }
 }
 
-/// Makes a title for a session from its first question and last answer. Falls back to the beginning of the question.
+/// Makes a title for a session from its first question and last answer that are not withdrawn. Falls back to the beginning of the question.
 pub async fn make_title(tenant: &Tenant, session: &Session) -> String {
-    let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.words().is_empty());
+    let said = |role| {
+        let in_effect = session.messages.iter().filter(|message| session.is_in_effect(message));
+        in_effect.filter(move |message| message.role == role && !message.words().is_empty())
+    };
     let question = said(Role::User).next().map(|m| m.words()).unwrap_or_default();
     // The last message is the answer; earlier ones often only announce what the model is about to do.
     let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();

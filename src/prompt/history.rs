@@ -53,7 +53,7 @@ impl History {
         let pins_left_out = all.len() - budget::fitting_pins(all.iter().rev().map(|pin| pinned_text(pin)), room);
         let pins = &all[pins_left_out..];
         let reserved = beginning(session, pins.iter().copied());
-        let newest_first = exchanges(&session.messages).map(|exchange| converted(exchange, sight));
+        let newest_first = exchanges(&session.messages).map(|exchange| converted(session, exchange, sight));
         let mut kept = budget::fitting(reserved.out.first(), newest_first, room);
         let sent: usize = exchanges(&session.messages).take(kept.len()).map(<[Arc<Message>]>::len).sum();
         let sent_messages = &session.messages[session.messages.len() - sent..];
@@ -92,9 +92,10 @@ fn exchanges(mut messages: &[Arc<Message>]) -> impl Iterator<Item = &[Arc<Messag
     })
 }
 
-fn converted(messages: &[Arc<Message>], sight: VisionSupport) -> Vec<ChatMessage> {
+/// Converts the messages of an exchange that are in effect; those of a withdrawn work become nothing.
+fn converted(session: &Session, messages: &[Arc<Message>], sight: VisionSupport) -> Vec<ChatMessage> {
     let mut builder = Builder::default();
-    for message in messages {
+    for message in messages.iter().filter(|message| session.is_in_effect(message)) {
         match message.role {
             Role::User => builder.out.push(asked(message, sight)),
             Role::Assistant => builder.assistant(message),
@@ -284,6 +285,25 @@ mod tests {
 
     fn blind(session: &Session) -> Vec<ChatMessage> {
         history(session, VisionSupport::Blind)
+    }
+
+    #[test]
+    fn withdrawn_works_are_not_sent_and_cost_no_room() {
+        let session = session(json!({"messages": [
+            {"role": "user", "content": "one", "work_id": "a"}, {"role": "assistant", "content": "1", "work_id": "a"},
+            {"role": "user", "content": "two", "work_id": "b"},
+            {"role": "assistant", "content": "long", "work_id": "b", "tool_calls": [{"tool": "t", "id": "c", "output": "o"}]},
+            {"role": "user", "content": "three", "work_id": "c"}],
+            "withdrawn": [{"work_id": "b"}]}));
+        let asked = |text: &str| ChatMessage::User(text.to_owned());
+        let messages = vec![asked("one"), said("1"), asked("three")];
+        assert_eq!(blind(&session), messages);
+        let all: usize = messages.iter().map(|message| budget::cost(message, &str::len)).sum();
+        let room = Room { at_least: 0, tokens: &|| all, count: &str::len };
+        assert_eq!(
+            History::of(&session, VisionSupport::Blind, room),
+            History { messages, left_out: 0, pins_left_out: 0 }
+        );
     }
 
     #[test]

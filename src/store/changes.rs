@@ -124,6 +124,33 @@ impl SessionFiles {
     /// this home did not write the record.
     pub fn kept_change(&self, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
         let Self { home, session } = self;
+        Ok(match self.change_record(call_id)? {
+            Some(Record::Set(record)) => {
+                let blobs = home.sessions_dir().open_dir(format!("changes/{session}/{BLOBS}")).ok();
+                blobs.and_then(|blobs| read_set(&blobs, record))
+            }
+            Some(Record::Inline { path, before, after }) => Place::parse(&path).ok().map(|path| {
+                let [before, after] = [before, after]
+                    .map(|text| text.map(|text| FileState { bytes: text.into_bytes(), mode: FileMode::default() }));
+                ChangeSet(vec![FileChange { path, before, after }])
+            }),
+            None => None,
+        })
+    }
+
+    /// Returns the paths of the files that a call changed, without reading contents. Empty if the call changed no file, if
+    /// its record is damaged, or if this home did not write the record.
+    pub fn changed_paths(&self, call_id: &str) -> Result<Vec<Place>, StoreError> {
+        let paths = match self.change_record(call_id)? {
+            Some(Record::Set(SetRecord { files })) => files.into_iter().map(|file| file.path).collect(),
+            Some(Record::Inline { path, .. }) => vec![path],
+            None => Vec::new(),
+        };
+        Ok(paths.iter().filter_map(|path| Place::parse(path).ok()).collect())
+    }
+
+    fn change_record(&self, call_id: &str) -> Result<Option<Record>, StoreError> {
+        let Self { home, session } = self;
         let name = format!("{session}/{}", file_name(call_id));
         let bytes = match home.sessions_dir().read(format!("changes/{name}")) {
             Ok(bytes) => bytes,
@@ -134,18 +161,7 @@ impl SessionFiles {
         if !home.seal().verify(MacKind::Change, &name, &bytes) {
             return Ok(None);
         }
-        Ok(match serde_json::from_slice(&bytes) {
-            Ok(Record::Set(record)) => {
-                let blobs = home.sessions_dir().open_dir(format!("changes/{session}/{BLOBS}")).ok();
-                blobs.and_then(|blobs| read_set(&blobs, record))
-            }
-            Ok(Record::Inline { path, before, after }) => Place::parse(&path).ok().map(|path| {
-                let [before, after] = [before, after]
-                    .map(|text| text.map(|text| FileState { bytes: text.into_bytes(), mode: FileMode::default() }));
-                ChangeSet(vec![FileChange { path, before, after }])
-            }),
-            Err(_) => None,
-        })
+        Ok(serde_json::from_slice(&bytes).ok())
     }
 }
 
@@ -239,6 +255,9 @@ mod tests {
         ];
         home.keep_change(&session, "c", &ChangeSet(files.clone())).unwrap();
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(ChangeSet(files)));
+        let paths = home.session_files(&session).changed_paths("c").unwrap();
+        assert_eq!(paths, ["knowledge/a.bin", "memory/b.md", "memory/c.md"].map(|path| Place::parse(path).unwrap()));
+        assert_eq!(home.session_files(&session).changed_paths("other").unwrap(), []);
         let blob = folder.path().join("sessions/changes/s/blobs").join(sha256(b"b"));
         std::fs::write(&blob, "other").unwrap();
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is not what its name says");
@@ -257,5 +276,6 @@ mod tests {
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), bytes).unwrap();
         let set = ChangeSet(vec![change("memory/a.md", None, Some("茶".as_bytes()))]);
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(set));
+        assert_eq!(home.session_files(&session).changed_paths("c").unwrap(), [Place::parse("memory/a.md").unwrap()]);
     }
 }

@@ -169,8 +169,10 @@ async fn undo_preview_needs_idle_session() {
     let a = "--- knowledge/a.md\n+++ knowledge/a.md\n@@ -1,2 +1,2 @@\n-1\n-2\n+one\n+two\n";
     let new = "--- knowledge/new.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-new\n";
     let files = json!([
-        {"path": "knowledge/a.md", "calls": ["e1", "e2"], "diff": a, "added": 2, "removed": 2},
-        {"path": "knowledge/new.md", "calls": ["new"], "diff": new, "added": 0, "removed": 1},
+        {"path": "knowledge/a.md", "calls": ["e1", "e2"], "diff": a, "effect": "changed", "changed_since": false,
+         "added": 2, "removed": 2},
+        {"path": "knowledge/new.md", "calls": ["new"], "diff": new, "effect": "deleted", "changed_since": false,
+         "added": 0, "removed": 1},
     ]);
     assert_eq!(server.get(&address).await.ok()["files"], files);
     assert_eq!(world.read("knowledge/a.md"), "1\n2\n", "looking changes nothing");
@@ -184,7 +186,8 @@ async fn undo_preview_needs_idle_session() {
 
     undo(&server, "new").await.ok();
     world.write("knowledge/a.md", "1\n2\nmine\n");
-    let stays = json!([{"path": "knowledge/a.md", "calls": ["e1", "e2"], "added": 0, "removed": 0}]);
+    let stays = json!([{"path": "knowledge/a.md", "calls": ["e1", "e2"], "effect": "changed", "changed_since": true,
+                        "added": 0, "removed": 0}]);
     assert_eq!(server.get(&address).await.ok()["files"], stays);
     assert_eq!(server.get("/api/sessions/s/works/none/undo").await.ok()["files"], json!([]));
     assert_eq!(server.get("/api/sessions/nobody/works/none/undo").await.refused().0, 404);

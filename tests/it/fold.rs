@@ -140,6 +140,9 @@ fn asked() -> impl Strategy<Value = Event> {
         }),
         1 => any::<bool>().prop_map(|back| Event::Branched { from: "m".to_owned(), to: back.then(|| "m".to_owned()) }),
         1 => (call_id(), any::<bool>()).prop_map(|(call_id, undone)| Event::Undone { call_id, undone, path: "memory/x.md".to_owned() }),
+        1 => (work_id(), any::<bool>(), vec(call_id(), 0..3)).prop_map(|(work_id, withdrawn, calls)| {
+            Event::Withdrawn { work_id, withdrawn, calls, kept: vec!["memory/x.md".to_owned()] }
+        }),
     ]
 }
 

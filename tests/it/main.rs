@@ -69,3 +69,4 @@ mod syscall_faults;
 mod tabs;
 mod tainted;
 mod tools;
+mod withdraw;

@@ -1274,6 +1274,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/works/{work_id}/reapply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reapplies a withdrawn work.
+         * @description The files become what they were after it, except those that were kept, and requests contain its messages again. If one of
+         *     the files cannot be changed and is not in `keep`, nothing is changed.
+         */
+        post: operations["sessions_reapply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/works/{work_id}/retrieved": {
         parameters: {
             query?: never;
@@ -1298,10 +1319,31 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Previews undoing all changes of a work. Changes nothing. */
+        /** Previews undoing all changes of a work, and withdrawing it. Changes nothing. */
         get: operations["sessions_preview_undo"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/works/{work_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraws a work.
+         * @description The files that it changed become what they were before it, and requests no longer contain its messages; the record keeps
+         *     them. If one of the files cannot be restored and is not in `keep`, nothing is changed.
+         */
+        post: operations["sessions_withdraw"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1793,7 +1835,7 @@ export interface components {
             session_id: string;
             /** @description Hash of this state of the conversation: a summary is made and accepted for it and for no other. */
             hash: string;
-            /** @description The messages that would be compacted. */
+            /** @description The messages that the summary would replace. Withdrawn ones between them are compacted too, but not summarised. */
             messages: components["schemas"]["Message"][];
             /** @description Number of messages that would stay. */
             remaining_count: number;
@@ -1897,7 +1939,7 @@ export interface components {
             etag?: string | null;
             /**
              * @description Values that `message` contains, by name, so that a page can show the error in another language. Present for
-             *     errors of a model's provider only.
+             *     errors of a model's provider, and of works that cannot be withdrawn.
              */
             about?: {
                 [key: string]: string;
@@ -1950,6 +1992,11 @@ export interface components {
             size: number;
             tokens: number;
         };
+        /**
+         * @description What becomes of a file.
+         * @enum {string}
+         */
+        FileEffect: "deleted" | "created" | "changed" | "unchanged" | "kept";
         FileEntry: {
             path: string;
             /**
@@ -1998,6 +2045,15 @@ export interface components {
              *     file, or another one of the same operations, has changed since.
              */
             diff?: string | null;
+            /** @description What becomes of the file if the whole work is withdrawn. */
+            effect: components["schemas"]["FileEffect"];
+            /** @description Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept. */
+            changed_since: boolean;
+            /**
+             * @description Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
+             *     kept.
+             */
+            later_works?: string[];
             /** @description Number of lines that the undo adds. */
             added: number;
             /** @description Number of lines that the undo removes. */
@@ -2219,6 +2275,11 @@ export interface components {
             /** @enum {string} */
             type: "undone";
         } | {
+            work_id: string;
+            withdrawn: boolean;
+            /** @enum {string} */
+            type: "withdrawn";
+        } | {
             message_id: string;
             /** @enum {string} */
             type: "branched";
@@ -2347,6 +2408,8 @@ export interface components {
             works?: components["schemas"]["WorkModel"][];
             /** @description The errors of failed works of these messages; their sentences are in the last messages of the works. */
             failures?: components["schemas"]["Failure"][];
+            /** @description Works of these messages that are withdrawn: no request contains their messages. */
+            withdrawn?: string[];
             /** @description The branches of the conversation: messages that an edit or a retry replaced. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works of these messages for which memory was searched; the results are at `works/{work_id}/retrieved`. */
@@ -2396,6 +2459,11 @@ export interface components {
         };
         Interrupted: {
             interrupted: boolean;
+        };
+        /** @description The body may be empty. */
+        KeptFiles: {
+            /** @description Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them. */
+            keep?: string[];
         };
         KeyInfo: {
             set: boolean;
@@ -2713,7 +2781,7 @@ export interface components {
             operation_index: number;
             /**
              * Format: int32
-             * @description 0: in effect; 1: its change of files is undone.
+             * @description 0: in effect; 1: its change of files is undone, or its work is withdrawn.
              */
             operation_status: number;
             /**
@@ -2786,6 +2854,8 @@ export interface components {
             content: string;
             /** @description Whether a summary has replaced the message. */
             compacted?: boolean;
+            /** @description Whether the message was withdrawn when a summary replaced it. */
+            withdrawn?: boolean;
         };
         PinnedMessages: {
             pinned: components["schemas"]["PinnedMessage"][];
@@ -3788,6 +3858,18 @@ export interface components {
         };
         /** @enum {string} */
         WindowOrigin: "provider" | "known" | "config.yml" | "default";
+        /** @description A work that was withdrawn or reapplied. */
+        Withdrawal: {
+            work_id: string;
+            /** @description `true` if it was withdrawn, `false` if it was reapplied. */
+            withdrawn: boolean;
+            /** @description The files that it changed, in the order in which it first did. */
+            files: components["schemas"]["WithdrawnFile"][];
+        };
+        WithdrawnFile: {
+            path: string;
+            effect: components["schemas"]["FileEffect"];
+        };
         /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
@@ -6780,6 +6862,59 @@ export interface operations {
             };
         };
     };
+    sessions_reapply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["KeptFiles"] | null;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Withdrawal"];
+                };
+            };
+            /** @description bad_json or bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description earlier_works: earlier works that are withdrawn changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; not_withdrawn: it is in effect; compacted: its messages are compacted; busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     retrieval_retrieved: {
         parameters: {
             query?: never;
@@ -6839,6 +6974,59 @@ export interface operations {
                 };
             };
             /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_withdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["KeptFiles"] | null;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Withdrawal"];
+                };
+            };
+            /** @description bad_json or bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -123,6 +123,11 @@ function pin(thread: Thread, { message_id: id, pinned }: Extract<Frame, { type: 
   return { ...thread, pinned: pinned ? [...others, { id, role: 'user', content: '' }] : others }
 }
 
+function withdraw(thread: Thread, { work_id: id, withdrawn }: FrameOf<'withdrawn'>): Thread {
+  const others = thread.withdrawn.filter(other => other !== id)
+  return { ...thread, withdrawn: withdrawn ? [...others, id] : others }
+}
+
 const dequeue = (thread: Thread, id: string): Thread =>
   thread.queue.some(message => message.id === id)
     ? { ...thread, queue: thread.queue.filter(message => message.id !== id) }
@@ -308,6 +313,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return editLast(thread, e => answer(e, frame))
     case 'undone':
       return undo(thread, frame)
+    case 'withdrawn':
+      return withdraw(thread, frame)
     case 'tool_end':
       return withTaint(
         editLast(thread, e => endStep(e, frame)),
@@ -383,6 +390,7 @@ const KNOWN: Record<Frame['type'], true> = {
   approval_request: true,
   approval_result: true,
   undone: true,
+  withdrawn: true,
   tool_end: true,
   new_response: true,
   status: true,

@@ -137,6 +137,7 @@ export function fromHistory(history: History): Thread {
     chosen: history.chosen ?? {},
     taint: history.taint ?? [],
     pinned: history.pinned ?? [],
+    withdrawn: history.withdrawn ?? [],
     queue: (history.queue ?? []).map(message => queuedOf(message, history.session_id)),
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
@@ -151,7 +152,7 @@ export function withEarlier(thread: Thread, page: History, before: string): Thre
   // The summary stays at the top.
   const entries =
     first?.kind === 'summary' ? [first, ...older.entries, ...rest] : [...older.entries, ...thread.entries]
-  return { ...thread, entries, earlier: older.earlier }
+  return { ...thread, entries, earlier: older.earlier, withdrawn: [...older.withdrawn, ...thread.withdrawn] }
 }
 
 /** Puts the retrieved passages first in their answer. */

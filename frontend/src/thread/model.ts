@@ -174,6 +174,8 @@ export interface Thread {
   queue: readonly QueuedMessage[]
   /** Messages whose text every request contains. */
   pinned: readonly PinnedMessage[]
+  /** Ids of works that a person has withdrawn: no request contains their messages. */
+  withdrawn: readonly string[]
 }
 
 /** The messages before those of a thread, which are loaded when they are wanted. */
@@ -205,4 +207,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   taint: [],
   queue: [],
   pinned: [],
+  withdrawn: [],
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Frame } from '@/api/types'
 import { advance, coalesce, type Envelope, receive } from '@/thread/advance'
-import { fromHistory } from '@/thread/history'
+import { fromHistory, withEarlier } from '@/thread/history'
 import { settle, startLoading, take } from '@/thread/loaded'
 import { type AssistantEntry, emptyThread, type Thread } from '@/thread/model'
 import { BOOT, ENVELOPES, FRAMES, historyAt } from './frames'
@@ -167,4 +167,21 @@ it('found passages survive a reload of the history', () => {
   const shown = receive(receive(start(), { id: null, frame: FRAMES[0] as Frame }), found)
   const loaded = settle(startLoading({ phase: 'ready', thread: shown }), historyAt(FRAMES.length))
   expect(loaded.phase === 'ready' && answer(loaded.thread).segments[0]?.kind).toBe('retrieval')
+})
+
+describe('a withdrawn work', () => {
+  const frame = (work_id: string, withdrawn: boolean): Frame => ({ type: 'withdrawn', work_id, withdrawn })
+  it('is known until it is reapplied, once, and its entries stay', () => {
+    const thread = [frame('w1', true), frame('w2', true), frame('w1', true)].reduce(advance, whole)
+    expect(thread.withdrawn).toEqual(['w2', 'w1'])
+    expect(thread.entries).toBe(whole.entries)
+    expect([frame('w2', false), frame('w1', false)].reduce(advance, thread).withdrawn).toEqual([])
+  })
+  it('is in the history too, also on pages of earlier messages', () => {
+    const history = { ...historyAt(FRAMES.length), withdrawn: ['w1'] }
+    const thread = fromHistory({ ...history, earlier: 2 })
+    expect(thread.withdrawn).toEqual(['w1'])
+    const page = { ...history, messages: [], withdrawn: ['w0'] }
+    expect(withEarlier(thread, page, thread.earlier?.before ?? '').withdrawn).toEqual(['w0', 'w1'])
+  })
 })

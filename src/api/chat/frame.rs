@@ -108,6 +108,11 @@ pub enum Frame {
         path: String,
         undone: bool,
     },
+    /// A person withdrew a work (`withdrawn: true`), or reapplied it (`withdrawn: false`). The files changed before.
+    Withdrawn {
+        work_id: String,
+        withdrawn: bool,
+    },
     /// The conversation changed from this message on: reload the history.
     Branched {
         message_id: String,
@@ -215,6 +220,7 @@ impl Frame {
             Frame::TaintCleared {} => "taint_cleared",
             Frame::Pinned { .. } => "pinned",
             Frame::Undone { .. } => "undone",
+            Frame::Withdrawn { .. } => "withdrawn",
             Frame::Branched { .. } => "branched",
             Frame::NewResponse {} => "new_response",
             Frame::Status { .. } => "status",
@@ -317,6 +323,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         Event::Pinned { message_id, pinned } => Frame::Pinned { message_id: message_id.clone(), pinned: *pinned },
         Event::Undone { call_id, path, undone } => {
             Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
+        }
+        Event::Withdrawn { work_id, withdrawn, .. } => {
+            Frame::Withdrawn { work_id: work_id.to_string(), withdrawn: *withdrawn }
         }
         Event::Branched { from, .. } => Frame::Branched { message_id: from.clone() },
         Event::DialogueFinished { usage, context_window, left_out, .. } => Frame::Usage {

@@ -24,7 +24,7 @@ pub struct CompressionPlan {
     session_id: String,
     /// Hash of this state of the conversation: a summary is made and accepted for it and for no other.
     hash: String,
-    /// The messages that would be compacted.
+    /// The messages that the summary would replace. Withdrawn ones between them are compacted too, but not summarised.
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
     /// Number of messages that would stay.
@@ -98,7 +98,7 @@ pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<
     let tokens_before = size(&tenant, plan.session.clone()).await?;
     let tokens_without = size(&tenant, Arc::new(without)).await?;
     let told = blocking(move || {
-        let messages = plan.session.messages[..plan.count].to_vec();
+        let messages = plan.session.in_effect(&plan.session.messages[..plan.count]);
         let mut found = mentions(&messages);
         let more = found.len().saturating_sub(MOST_MENTIONS);
         found.truncate(MOST_MENTIONS);

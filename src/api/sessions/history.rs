@@ -13,7 +13,7 @@ use crate::api::requests::sent::{RetrievedWork, retrieved_works};
 use crate::api::security::caller::Caller;
 use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
-use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
+use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of, withdrawn_of};
 use crate::domain::{
     Chosen, Message, PinnedMessage, ProjectId, QueuedMessage, Role, SessionId, Taint, TodoList, WorkId,
 };
@@ -63,6 +63,9 @@ pub struct History {
     /// The errors of failed works of these messages; their sentences are in the last messages of the works.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
+    /// Works of these messages that are withdrawn: no request contains their messages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    withdrawn: Vec<String>,
     /// The branches of the conversation: messages that an edit or a retry replaced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
@@ -118,6 +121,7 @@ pub async fn history(
         chosen: session.chosen.clone(),
         works: models_of(&session, &works),
         failures: failures_of(&session, &works),
+        withdrawn: withdrawn_of(&session, &works),
         branches: points(&session),
         parent: parent(&session),
         taint: session.taint.clone(),

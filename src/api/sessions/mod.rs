@@ -15,4 +15,5 @@ pub mod session;
 pub mod taint;
 pub mod transfer;
 pub mod undo;
+pub mod withdraw;
 pub mod works;

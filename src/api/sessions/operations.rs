@@ -1,5 +1,6 @@
 //! The operations of a session by works, as the session-operations document defines them: a projection of its messages.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -42,7 +43,7 @@ pub struct Operation {
     operation_code: String,
     /// 0-based position inside the dialogue.
     operation_index: usize,
-    /// 0: in effect; 1: its change of files is undone.
+    /// 0: in effect; 1: its change of files is undone, or its work is withdrawn.
     operation_status: u8,
     /// Unix seconds when the call started; `null` if it did not.
     create_time: Option<f64>,
@@ -111,14 +112,19 @@ async fn of_session(caller: &Caller, id: &str, withdrawn: Withdrawn) -> Result<V
             messages.extend(compacted.filter_map(|message| serde_json::from_value(message).ok()).map(Arc::new));
         }
         messages.extend(session.messages.iter().cloned());
-        Ok(works_of(&messages, withdrawn))
+        let taken_back = session.withdrawn.iter().map(|withdrawn| withdrawn.work_id.as_str()).collect();
+        Ok(works_of(&messages, &taken_back, withdrawn))
     });
     Ok(works.await?)
 }
 
-/// Returns the works of messages with their operations.
-fn works_of(messages: &[Arc<Message>], withdrawn: Withdrawn) -> Vec<WorkOperations> {
+/// Returns the works of messages with their operations; those with an id in `taken_back` are withdrawn.
+fn works_of(messages: &[Arc<Message>], taken_back: &HashSet<&str>, withdrawn: Withdrawn) -> Vec<WorkOperations> {
     let mut works = all_works_of(messages);
+    for work in works.iter_mut().filter(|work| taken_back.contains(work.work_id.as_str())) {
+        work.work_status = 1;
+        work.operations.iter_mut().for_each(|operation| operation.operation_status = 1);
+    }
     if withdrawn == Withdrawn::Leave {
         works.retain(|work| work.work_status == 0);
         works.iter_mut().for_each(|work| work.operations.retain(|operation| operation.operation_status == 0));
@@ -211,7 +217,7 @@ mod tests {
     fn each_code_is_an_operation_and_indexes_do_not_repeat() {
         let calls = vec![call("a", (1, 0), &["one", "two"]), call("b", (1, 1), &[]), call("c", (2, 0), &["three"])];
         let messages = [message(Role::User, Some("w"), vec![]), message(Role::Assistant, Some("w"), calls)];
-        let works = works_of(&messages, Withdrawn::Leave);
+        let works = works_of(&messages, &HashSet::new(), Withdrawn::Leave);
         let row = |id: &str, code: &str, index| (id.to_owned(), code.to_owned(), index, 0);
         let wanted = [row("a.0", "one", 0), row("a.1", "two", 1), row("b", "ls", 2), row("c", "three", 0)];
         assert_eq!(places(&works), wanted);
@@ -224,9 +230,28 @@ mod tests {
         let undone = ToolCall { undone: true, ..call("a", (1, 0), &["one"]) };
         let calls = vec![undone, call("b", (1, 1), &["two"])];
         let messages = [message(Role::User, Some("w"), vec![]), message(Role::Assistant, Some("w"), calls)];
-        assert_eq!(places(&works_of(&messages, Withdrawn::Leave)), [("b".to_owned(), "two".to_owned(), 1, 0)]);
-        let all = works_of(&messages, Withdrawn::Include);
+        assert_eq!(
+            places(&works_of(&messages, &HashSet::new(), Withdrawn::Leave)),
+            [("b".to_owned(), "two".to_owned(), 1, 0)]
+        );
+        let all = works_of(&messages, &HashSet::new(), Withdrawn::Include);
         assert_eq!(places(&all)[0], ("a".to_owned(), "one".to_owned(), 0, 1));
+    }
+
+    #[test]
+    fn withdrawn_work_has_status_one_with_its_operations() {
+        let of = |work: &str| {
+            let calls = vec![call(&format!("c-{work}"), (0, 0), &["one"])];
+            [message(Role::User, Some(work), vec![]), message(Role::Assistant, Some(work), calls)]
+        };
+        let messages = [of("v"), of("w")].concat();
+        let taken_back = HashSet::from(["w"]);
+        let statuses = |withdrawn| -> Vec<_> {
+            let works = works_of(&messages, &taken_back, withdrawn);
+            works.iter().map(|work| (work.work_status, work.operations[0].operation_status)).collect()
+        };
+        assert_eq!(statuses(Withdrawn::Leave), [(0, 0)]);
+        assert_eq!(statuses(Withdrawn::Include), [(0, 0), (1, 1)]);
     }
 
     #[test]
@@ -238,7 +263,7 @@ mod tests {
             message(Role::Assistant, None, vec![call("b", (0, 0), &["two"])]),
             message(Role::User, None, vec![]),
         ];
-        let works = works_of(&messages, Withdrawn::Leave);
+        let works = works_of(&messages, &HashSet::new(), Withdrawn::Leave);
         let shape: Vec<_> = works.iter().map(|work| (work.user_messages.len(), work.operations.len())).collect();
         assert_eq!(shape, [(0, 0), (1, 2), (1, 0)]);
     }

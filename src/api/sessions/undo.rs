@@ -8,7 +8,9 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, SessionId, WorkId};
 use crate::engine::Direction;
-use crate::tools::files::{PlannedUndo, UndoEffect};
+use crate::engine::documents::{FileConflict, FileEffect};
+use crate::engine::withdrawal::PreviewedFile;
+use crate::tools::files::UndoEffect;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct OperationUndone {
@@ -47,13 +49,21 @@ pub struct FileUndo {
     /// file, or another one of the same operations, has changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
+    /// What becomes of the file if the whole work is withdrawn.
+    effect: FileEffect,
+    /// Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept.
+    changed_since: bool,
+    /// Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
+    /// kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    later_works: Vec<String>,
     /// Number of lines that the undo adds.
     added: usize,
     /// Number of lines that the undo removes.
     removed: usize,
 }
 
-/// Previews undoing all changes of a work. Changes nothing.
+/// Previews undoing all changes of a work, and withdrawing it. Changes nothing.
 #[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("work_id" = String, Path)),
     responses((status = 200, body = UndoPreview), (status = 404, body = ErrorBody),
@@ -96,10 +106,16 @@ pub async fn text_before(
     Ok(Json(TextBefore { path, before }))
 }
 
-fn file_undo(undo: PlannedUndo) -> FileUndo {
+fn file_undo(PreviewedFile { undo, effect, conflict }: PreviewedFile) -> FileUndo {
+    let changed_since = conflict == Some(FileConflict::ChangedSince);
+    let later_works = match conflict {
+        Some(FileConflict::Works(works)) => works.iter().map(ToString::to_string).collect(),
+        Some(FileConflict::ChangedSince) | None => Vec::new(),
+    };
     let (diff, added, removed) = match undo.effect {
         UndoEffect::Restore { diff, added, removed } => (Some(diff), added, removed),
         UndoEffect::Refuse => (None, 0, 0),
     };
-    FileUndo { path: undo.path.to_string(), calls: undo.calls, diff, added, removed }
+    let (path, calls) = (undo.path.to_string(), undo.calls);
+    FileUndo { path, calls, diff, effect, changed_since, later_works, added, removed }
 }

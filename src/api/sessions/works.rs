@@ -58,3 +58,9 @@ pub(in crate::api) fn failures_of(session: &Session, works: &HashSet<&str>) -> V
     });
     failed.collect()
 }
+
+/// Returns those of `works` that are withdrawn.
+pub(in crate::api) fn withdrawn_of(session: &Session, works: &HashSet<&str>) -> Vec<String> {
+    let withdrawn = session.withdrawn.iter().map(|withdrawn| withdrawn.work_id.as_str());
+    withdrawn.filter(|work| works.contains(work)).map(str::to_owned).collect()
+}

@@ -198,6 +198,7 @@ impl Actor {
             | Event::Unqueued { .. }
             | Event::WorkContinued { .. }
             | Event::Undone { .. }
+            | Event::Withdrawn { .. }
             | Event::Branched { .. }
             | Event::DialogueFinished { .. }
             | Event::WorkFinished { .. }

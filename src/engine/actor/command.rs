@@ -8,6 +8,8 @@ use tokio::sync::oneshot;
 use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::ApprovalResponse;
 use crate::engine::compress::Proposal;
+use crate::engine::documents::WorkFile;
+use crate::engine::withdrawal::WithdrawRequest;
 use crate::engine::{ChoiceSender, EngineError, Undone};
 
 /// Commands to a session. Each gets one reply.
@@ -55,6 +57,11 @@ pub enum Command {
     Undo {
         call_id: String,
         reply: Reply<Undone>,
+    },
+    /// Withdraws a work or reapplies it.
+    Withdraw {
+        request: WithdrawRequest,
+        reply: Reply<Vec<WorkFile>>,
     },
     /// Puts a message and all that follow aside as a branch, and restores the branch `to` in their place.
     Rewind {

@@ -24,14 +24,15 @@ impl Actor {
     /// a setting is the cause.
     fn summarize(&mut self, count: usize, accepted: Option<Proposal>, reply: Option<Reply<Compression>>) {
         self.compressing = Some(if reply.is_some() { CompactedBy::Person } else { CompactedBy::Setting });
-        let older = self.ledger.session.messages[..count].to_vec();
-        let chosen = self.ledger.session.chosen.clone();
+        let session = &self.ledger.session;
+        let (older, chosen) = (session.messages[..count].to_vec(), session.chosen.clone());
+        let read = session.in_effect(&older);
         let (tenant, id, to) = (self.tenant.clone(), self.ledger.id.clone(), self.errands.0.clone());
         tokio::spawn(async move {
             let made = async {
                 let summary = match accepted {
                     Some(proposal) => proposal.summary,
-                    None => summary_of(&tenant, &chosen, &older).await?,
+                    None => summary_of(&tenant, &chosen, &read).await?,
                 };
                 Ok((summary, store_compacted(&tenant, &id, older).await?))
             };
@@ -51,7 +52,7 @@ impl Actor {
         if accepted.is_some_and(|proposal| proposal.hash != session.fingerprint()) {
             return Err(EngineError::ChangedSince);
         }
-        compress::share(session.messages.len()).ok_or(EngineError::TooShort)
+        compress::share(session).ok_or(EngineError::TooShort)
     }
 
     pub(super) async fn compressed(
@@ -72,9 +73,7 @@ impl Actor {
     /// Finds out in the background whether the session nearly fills the context window, if it is to be compacted then.
     pub(super) fn check_fullness(&self) {
         let session = self.ledger.session.clone();
-        if self.tenant.auto_compact(&session.chosen) != AutoCompact::On
-            || compress::share(session.messages.len()).is_none()
-        {
+        if self.tenant.auto_compact(&session.chosen) != AutoCompact::On || compress::share(&session).is_none() {
             return;
         }
         let (tenant, to) = (self.tenant.clone(), self.errands.0.clone());

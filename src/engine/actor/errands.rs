@@ -2,24 +2,33 @@
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
-use crate::domain::{Chosen, Event, ProjectId, WorkId};
+use crate::domain::{Chosen, Event, ProjectId, ToolCall, WorkId};
 use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
+use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::work::make_title;
 use crate::engine::{ChoiceSender, EngineError};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
-        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.words())).unwrap_or_default();
+        let session = &self.ledger.session;
+        let first = session.messages.iter().find(|message| session.is_in_effect(message));
+        let question = first.map(|message| title::tidy(&message.words())).unwrap_or_default();
         if let Err(error) = self.rename(question).await {
             tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
         }
     }
 
     pub(super) async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
-        let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls).rev();
-        let call = calls.find(|call| call.id.as_deref() == Some(call_id));
-        let call = call.filter(|call| call.has_run()).ok_or(UndoError::Unknown)?;
+        let session = &self.ledger.session;
+        let is_it = |call: &&ToolCall| call.id.as_deref() == Some(call_id);
+        let mut messages = session.messages.iter().rev();
+        let found = messages.find_map(|message| Some((message, message.tool_calls.iter().rev().find(is_it)?)));
+        let (message, call) = found.ok_or(UndoError::Unknown)?;
+        if !session.is_in_effect(message) {
+            return Err(WithdrawRefused::Withdrawn.into());
+        }
+        let call = Some(call).filter(|call| call.has_run()).ok_or(UndoError::Unknown)?;
         let direction = if call.undone { Direction::Redo } else { Direction::Undo };
         let done = self.tenant.documents.undo(&self.ledger.id, call_id, direction).await?;
         let (call_id, path) = (call_id.to_owned(), done.path.to_string());

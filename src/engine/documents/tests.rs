@@ -9,15 +9,15 @@ use crate::tools::{RunOptions, Tool, ToolContext};
 
 const SKILL: &str = "---\nname: tea\ndescription: Makes tea.\n---\n";
 
-struct World {
+pub(super) struct World {
     folder: tempfile::TempDir,
-    documents: Documents,
+    pub(super) documents: Documents,
     notices: crate::engine::Subscription,
-    session: SessionId,
+    pub(super) session: SessionId,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = OwnedHome::claim(Home::open(folder.path()).unwrap()).await.unwrap();
         store.tree.initialize_trust(store.claim, Vec::new()).await.unwrap();
@@ -33,11 +33,11 @@ impl World {
         Self { folder, documents: Documents::new(store, listeners), notices, session }
     }
 
-    fn at(&self, path: &str) -> std::path::PathBuf {
+    pub(super) fn at(&self, path: &str) -> std::path::PathBuf {
         self.folder.path().join(path)
     }
 
-    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
         std::fs::write(self.at(path), content).unwrap();
     }
@@ -57,7 +57,12 @@ impl World {
         told
     }
 
-    async fn change(&self, call_id: &str, files: Vec<FileChange>, consent: Consent) -> Result<(), StoreError> {
+    pub(super) async fn change(
+        &self,
+        call_id: &str,
+        files: Vec<FileChange>,
+        consent: Consent,
+    ) -> Result<(), StoreError> {
         let (session, call_id) = (self.session.clone(), call_id.to_owned());
         (self.documents.access().apply)(CallChange {
             session,
