@@ -178,6 +178,22 @@ export const listOperations = (id: string) =>
 /** Previews what undoing all changes of a work would do. */
 export const previewUndo = (id: string, work_id: string) =>
   dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo', work(id, work_id))).then(r => r.files)
+/** Withdraws a work; the files `keep` stay as they are. */
+export const withdrawWork = (id: string, work_id: string, keep: readonly string[]) =>
+  dataOf(
+    api.POST('/api/sessions/{id}/works/{work_id}/withdraw', {
+      ...work(id, work_id),
+      body: { keep: [...keep] },
+    }),
+  )
+/** Reapplies a withdrawn work; the files `keep` stay as they are. */
+export const reapplyWork = (id: string, work_id: string, keep: readonly string[]) =>
+  dataOf(
+    api.POST('/api/sessions/{id}/works/{work_id}/reapply', {
+      ...work(id, work_id),
+      body: { keep: [...keep] },
+    }),
+  )
 /** Reads the text of a file before a work changed it; null if it did not exist. */
 export const readBefore = (id: string, work_id: string, path: string) => {
   const { params } = work(id, work_id)

@@ -3,9 +3,10 @@ import type { ComponentType } from 'react'
 import { useStatus } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
 import { useT } from '@/lib/i18n'
-import { closeDialog, useUi } from '@/stores/ui'
+import { closeDialog, openDialog, useUi } from '@/stores/ui'
 import { useCommandContext } from './commandContext'
 import { acceptSummary, bringBack, restore, undoAll } from './threads'
+import { withdraw } from './withdraw'
 
 export interface DialogProps {
   open: boolean
@@ -20,6 +21,7 @@ const Operations = onDemand(() => import('@/features/operations/Operations'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const Settings = onDemand(() => import('@/features/settings/Settings'))
 const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
+const WithdrawWork = onDemand(() => import('@/features/withdraw/WithdrawWork'))
 const Xray = onDemand(() => import('@/features/xray/Xray'))
 
 function Recovery(props: DialogProps) {
@@ -75,6 +77,25 @@ function Undo(props: DialogProps) {
   )
 }
 
+function Withdraw(props: DialogProps) {
+  const { sessionId } = useCommandContext()
+  const work = useUi(({ dialog }) => (dialog?.name === 'withdraw' ? dialog.work : null))
+  if (!sessionId || !work) return null
+  return (
+    <WithdrawWork
+      key={work}
+      {...props}
+      sessionId={sessionId}
+      work={work}
+      onWithdraw={keep => {
+        closeDialog()
+        void withdraw(sessionId, work, keep)
+      }}
+      onOther={other => openDialog({ name: 'withdraw', work: other })}
+    />
+  )
+}
+
 function OperationsOf(props: DialogProps) {
   const { sessionId } = useCommandContext()
   const work = useUi(({ dialog }) => (dialog?.name === 'operations' ? dialog.work : null))
@@ -108,6 +129,7 @@ export const DIALOGS = {
   settings: SettingsDialog,
   xray: XrayDialog,
   undo: Undo,
+  withdraw: Withdraw,
   operations: OperationsOf,
   labels: LabelsOf,
   recovery: Recovery,

@@ -144,6 +144,11 @@ function sideEffects(sessionId: string, frame: Frame): void {
     case 'restored':
       void changed(sessionId)
       break
+    case 'withdrawn':
+      refresh(keys.sessionTokens(sessionId))
+      refresh(keys.raw(sessionId))
+      announce(t(frame.withdrawn ? 'withdrawn' : 'reapplied'))
+      break
     case 'chosen':
       // Another model has a different context window.
       refresh(keys.sessionTokens(sessionId))

@@ -38,6 +38,8 @@ interface DialogArguments {
   operations: { work: string | null }
   /** The work whose undo is previewed. */
   undo: { work: string }
+  /** The work that is to be withdrawn. */
+  withdraw: { work: string }
   /** The conversation whose labels are chosen. */
   labels: { session: string }
   /** What is searched for in the settings at first. */

@@ -1,8 +1,9 @@
-import { GitBranch, ListTree, RefreshCw, ScanSearch } from 'lucide-react'
+import { GitBranch, ListTree, MessageSquareOff, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
 import { openDialog } from '@/stores/ui'
@@ -16,6 +17,7 @@ import { RichCopyButton } from './RichCopyButton'
 import { StatusLine } from './StatusLine'
 import { SegmentView } from './segments/SegmentView'
 import { arrivedAt, Time } from './Times'
+import { WITHDRAWN, WithdrawnLine } from './WithdrawnLine'
 
 interface Props {
   entry: AssistantEntry
@@ -29,6 +31,11 @@ interface Props {
   /** Null while the session runs. */
   onRegenerate: (() => void) | null
   onBranch: (() => void) | null
+  withdrawn: boolean
+  /** Null while the session runs, and for a withdrawn answer. */
+  onWithdraw: (() => void) | null
+  /** Null unless the answer is withdrawn and the session idle. */
+  onReapply: (() => void) | null
   pinned: boolean
   onPin: (id: string, pinned: boolean) => void
 }
@@ -45,7 +52,7 @@ function isQuiet(entry: AssistantEntry): boolean {
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const { entry, activity, since, onContinue, onReview, onUndo, onUndoAll } = props
-  const { onRegenerate, onBranch, pinned, onPin } = props
+  const { onRegenerate, onBranch, withdrawn, onWithdraw, onReapply, pinned, onPin } = props
   const t = useT()
   const copyMessageHint = useHint('copyMessage')
   const regenerateHint = useHint('regenerate')
@@ -65,7 +72,12 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const last = segments.length - 1
   return (
     <>
-      <div className="space-y-2.5 rounded-[18px] rounded-es-md border bg-card px-4 py-3 shadow-(--shadow)">
+      <div
+        className={cn(
+          'space-y-2.5 rounded-[18px] rounded-es-md border bg-card px-4 py-3 shadow-(--shadow)',
+          withdrawn && WITHDRAWN,
+        )}
+      >
         {segments.map((segment, i) => (
           <SegmentView
             key={i}
@@ -80,16 +92,19 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         {running && !writing && (activity || isQuiet(entry)) && (
           <StatusLine activity={activity} since={since} />
         )}
-        <ChangedFiles
-          changes={changesOf(entry)}
-          onReview={path => onReview(entry.workId, path)}
-          onUndo={onUndo}
-          onUndoAll={running ? null : onUndoAll}
-        />
+        {!withdrawn && (
+          <ChangedFiles
+            changes={changesOf(entry)}
+            onReview={path => onReview(entry.workId, path)}
+            onUndo={onUndo}
+            onUndoAll={running ? null : onUndoAll}
+          />
+        )}
         <OutcomeLine outcome={entry.outcome} onContinue={onContinue} />
       </div>
+      {withdrawn && <WithdrawnLine onReapply={onReapply} />}
       {!running && (
-        <div className="mt-1 flex items-center gap-1">
+        <div className="mt-1 flex flex-wrap items-center gap-1">
           <MessageToolbar pinned={pinned} onPin={on => onPin(entry.workId, on)}>
             <CopyingButton {...copyMessageHint} copying={copying} />
             <RichCopyButton text={copiedText} />
@@ -112,6 +127,11 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
                 onClick={() => openDialog({ name: 'operations', work: entry.workId })}
               >
                 <ListTree size={14} aria-hidden />
+              </IconButton>
+            )}
+            {onWithdraw && (
+              <IconButton label={t('withdraw')} size="smallIcon" onClick={onWithdraw}>
+                <MessageSquareOff size={14} aria-hidden />
               </IconButton>
             )}
             {onBranch && (

@@ -6,6 +6,7 @@ import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
+import { cn } from '@/lib/cn'
 import { useMounted } from '@/lib/mounted'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
@@ -13,6 +14,7 @@ import { MessageToolbar } from './MessageToolbar'
 import { messageActions } from './messageActions'
 import { Siblings } from './Siblings'
 import { Time } from './Times'
+import { WITHDRAWN } from './WithdrawnLine'
 
 const EditForm = onDemand(() => import('./EditForm'))
 
@@ -25,6 +27,7 @@ interface Props {
   /** Unix seconds. */
   sentAt: number
   pinned: boolean
+  withdrawn: boolean
   onPin: (id: string, pinned: boolean) => void
   /** Null while the session runs. */
   onEdit: ((said: NewMessage) => void) | null
@@ -33,7 +36,8 @@ interface Props {
 
 /** A person's message, shown as typed: with its line breaks and characters, without Markdown. */
 export const UserBubble = memo(function UserBubble(props: Props) {
-  const { content, attachments, branches, id, sentAt, pinned, onPin, onEdit, onSwitchBranch } = props
+  const { content, attachments, branches, id, sentAt, pinned, withdrawn, onPin, onEdit, onSwitchBranch } =
+    props
   const editMessageHint = useHint('editMessage')
   const copyMessageHint = useHint('copyMessage')
   const editing = useUi(s => s.editing === id)
@@ -65,7 +69,12 @@ export const UserBubble = memo(function UserBubble(props: Props) {
       <SentFiles files={attachments} message={id} />
       <div className="flex items-end justify-end gap-1">
         {content !== '' && (
-          <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
+          <div
+            className={cn(
+              'order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]',
+              withdrawn && WITHDRAWN,
+            )}
+          >
             {content}
           </div>
         )}

@@ -30,6 +30,9 @@ export interface RowActions {
   onReview: (workId: string, path: string) => void
   onUndo: (change: Change) => void
   onUndoAll: (workId: string) => void
+  /** Shows what withdrawing the work would do. */
+  onWithdraw: (workId: string) => void
+  onReapply: (workId: string) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
@@ -113,6 +116,7 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
     thread.running === null,
     branches,
     isPinned(thread, entry),
+    isWithdrawn(thread, entry),
     running && activity,
     actions,
     t,
@@ -128,6 +132,9 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
 const pinIdOf = (entry: Entry): string => (entry.kind === 'assistant' ? entry.workId : entry.id)
 const isPinned = ({ pinned }: Thread, entry: Entry): boolean => pinned.some(({ id }) => id === pinIdOf(entry))
 
+const isWithdrawn = ({ withdrawn }: Thread, entry: Entry): boolean =>
+  entry.kind !== 'summary' && withdrawn.includes(entry.workId)
+
 /** Pixels of the separator above the first message of a day. */
 const DAY = 30
 
@@ -141,6 +148,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
   const entry = thread.entries[at] as Entry
   const before = thread.entries[at - 1]
   const idle = thread.running === null
+  const withdrawn = isWithdrawn(thread, entry)
   switch (entry.kind) {
     case 'summary':
       return { key: entry.id, label: t('summary'), estimate: 60, body: <Summary content={entry.content} /> }
@@ -156,6 +164,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           attachments={attachments}
           branches={branchesAt(thread, at)}
           pinned={isPinned(thread, entry)}
+          withdrawn={withdrawn}
           onPin={actions.onPin}
           onEdit={idle ? said => actions.onResendFrom(id, said) : null}
           onSwitchBranch={idle ? to => actions.onSwitchBranch(id, to) : null}
@@ -182,13 +191,16 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             entry={entry}
             activity={running ? thread.activity : null}
             since={before?.kind === 'user' ? before.createdAt : null}
-            onContinue={idle && at === thread.entries.length - 1 ? actions.onContinue : null}
+            onContinue={idle && !withdrawn && at === thread.entries.length - 1 ? actions.onContinue : null}
             onRegenerate={
               idle && before?.kind === 'user' ? () => actions.onResendFrom(before.id, before) : null
             }
             pinned={isPinned(thread, entry)}
             onPin={actions.onPin}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
+            withdrawn={withdrawn}
+            onWithdraw={idle && !withdrawn ? () => actions.onWithdraw(entry.workId) : null}
+            onReapply={idle && withdrawn ? () => actions.onReapply(entry.workId) : null}
             onReview={actions.onReview}
             onUndo={actions.onUndo}
             onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}

@@ -10,6 +10,7 @@ import {
   switchBranch,
   undo,
 } from '@/app/threads'
+import { reapply } from '@/app/withdraw'
 import { t } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
 import { openDialog } from '@/stores/ui'
@@ -35,6 +36,8 @@ export function useRowActions(sessionId: string | null): RowActions {
       onReview: (workId, path) => sessionId && void review(sessionId, workId, path),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
       onUndoAll: workId => openDialog({ name: 'undo', work: workId }),
+      onWithdraw: workId => openDialog({ name: 'withdraw', work: workId }),
+      onReapply: workId => sessionId && void reapply(sessionId, workId),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),

@@ -16,8 +16,15 @@ const LOOK: Readonly<Record<Became, { word: Key; Icon: typeof Check; tone: strin
   none: { word: 'operationNotRun', Icon: CircleDashed, tone: 'text-fg-3' },
 }
 
+interface Props {
+  sessionId: string
+  operation: Operation
+  /** Its work is withdrawn: the operation can only be reapplied with it. */
+  withdrawn: boolean
+}
+
 /** One operation: what became of it, its tool, and what it did. */
-export function OperationRow({ sessionId, operation }: { sessionId: string; operation: Operation }) {
+export function OperationRow({ sessionId, operation, withdrawn }: Props) {
   const t = useT()
   const [open, setOpen] = useState(false)
   const { operation_id, operation_method, operation_code } = operation
@@ -41,7 +48,9 @@ export function OperationRow({ sessionId, operation }: { sessionId: string; oper
           <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
             <Visible text={operation_code.replace(/\s+/g, ' ')} />
           </span>
-          {state === 'undone' && <span className="shrink-0 text-fg-3 text-meta">{t('undone')}</span>}
+          {state === 'undone' && !withdrawn && (
+            <span className="shrink-0 text-fg-3 text-meta">{t('undone')}</span>
+          )}
         </>
       }
     >
@@ -50,7 +59,7 @@ export function OperationRow({ sessionId, operation }: { sessionId: string; oper
           <Visible text={operation_code} />
         </pre>
         {result && <p className="break-words text-fg-2">{result.message}</p>}
-        {result?.undo && (
+        {result?.undo && !withdrawn && (
           <Button size="small" onClick={() => void onUndo()}>
             {state === 'undone' ? <Redo2 size={13} aria-hidden /> : <Undo2 size={13} aria-hidden />}
             {t(state === 'undone' ? 'redo' : 'undo')}

@@ -1,7 +1,8 @@
-import { MessageSquare, Undo2 } from 'lucide-react'
+import { MessageSquare, MessageSquareOff, Redo2, Undo2 } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { WorkOperations } from '@/api/types'
+import { reapply } from '@/app/withdraw'
 import { Button } from '@/components/ui/Button'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { moment } from '@/lib/format'
@@ -30,7 +31,8 @@ export function WorkRow({ sessionId, work, first }: Props) {
   useEffect(() => {
     if (first) row.current?.scrollIntoView({ block: 'nearest' })
   }, [])
-  const { work_id, create_time, user_messages, operations } = work
+  const { work_id, work_status, create_time, user_messages, operations } = work
+  const withdrawn = work_status === 1
   const asked = user_messages.map(message => message.user_content).join('\n\n')
   return (
     <section ref={row} aria-label={asked.slice(0, 80)}>
@@ -42,6 +44,7 @@ export function WorkRow({ sessionId, work, first }: Props) {
         summary={
           <>
             <span className="me-auto min-w-0 truncate font-medium">{asked || t('untitled')}</span>
+            {withdrawn && <span className="shrink-0 text-fg-3 text-meta">{t('withdrawn')}</span>}
             <span className="shrink-0 text-fg-3 text-meta tabular-nums">
               {t('operationsCount', { n: operations.length })}
             </span>
@@ -63,7 +66,7 @@ export function WorkRow({ sessionId, work, first }: Props) {
           <ol className="divide-y rounded-md border empty:hidden">
             {operations.map(operation => (
               <li key={operation.operation_id}>
-                <OperationRow sessionId={sessionId} operation={operation} />
+                <OperationRow sessionId={sessionId} operation={operation} withdrawn={withdrawn} />
               </li>
             ))}
           </ol>
@@ -76,6 +79,17 @@ export function WorkRow({ sessionId, work, first }: Props) {
               <MessageSquare size={13} aria-hidden />
               {t('operationsShow')}
             </Link>
+            {withdrawn ? (
+              <Button size="small" onClick={() => void reapply(sessionId, work_id)}>
+                <Redo2 size={13} aria-hidden />
+                {t('reapply')}
+              </Button>
+            ) : (
+              <Button size="small" onClick={() => openDialog({ name: 'withdraw', work: work_id })}>
+                <MessageSquareOff size={13} aria-hidden />
+                {t('withdraw')}
+              </Button>
+            )}
             {operations.some(isStanding) && (
               <Button size="small" onClick={() => openDialog({ name: 'undo', work: work_id })}>
                 <Undo2 size={13} aria-hidden />

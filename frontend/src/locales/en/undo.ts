@@ -1,4 +1,4 @@
-/** What miniclaw did in a conversation, and the preview of undoing a work. */
+/** What miniclaw did in a conversation, and the previews of undoing and withdrawing a work. */
 export const undo = {
   undoLimits:
     'Restores each file to its content before this run. Only changes made with file tools are undone; the effects of commands are not.',
@@ -11,4 +11,19 @@ export const undo = {
   operationsShow: 'Show in conversation',
   operationNotRun: 'Not run',
   undoChanges: 'Undo {n} {n|change|changes}',
+  withdrawTitle: 'Withdraw this message and its response',
+  withdrawLimits:
+    'Restores each file to its content before this response, and leaves the message and the response out of all further requests. They stay in the conversation, and you can reapply them. Only changes made with file tools are taken back; the effects of commands are not.',
+  withdrawNoFiles: 'This response changed no files.',
+  withdrawBlocked:
+    '{n} {n|file is|files are} in the way: keep {n|it|them} as {n|it is|they are}, or withdraw the later responses first.',
+  withdrawDeletes: 'will be deleted',
+  withdrawCreates: 'will be created again',
+  withdrawChanges: 'gets its earlier content',
+  withdrawSame: 'stays the same',
+  withdrawKept: 'is kept as it is',
+  withdrawChanged: 'This file was changed after the response.',
+  withdrawLater: 'A later response changed this file too: “{question}”',
+  withdrawKeep: 'Keep this file as it is',
+  withdrawOther: 'Withdraw that response first',
 }
