@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::WorkId;
-use super::message::{Message, ToolCall};
+use super::message::{CallStatus, Message, ToolCall};
 use super::session::Session;
 use super::work::Work;
 
@@ -54,6 +54,21 @@ impl Session {
         messages.iter().filter(|message| self.is_in_effect(message)).cloned().collect()
     }
 
+    /// Returns the ids of a work's calls that can have changed files and are not undone, oldest first; none if the work is
+    /// withdrawn. Of a stopped call it is not known.
+    pub fn changing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
+        let is_withdrawn = self.is_withdrawn(work_id);
+        let may_have = |call: &&ToolCall| {
+            (call.status == Some(CallStatus::Done) || was_stopped(call)) && !call.undone && !is_withdrawn
+        };
+        self.calls_of(work_id).filter(may_have).filter_map(|call| call.id.clone()).collect()
+    }
+
+    /// Returns the ids of a work's calls that a person or the server stopped, oldest first.
+    pub fn stopped_calls_of(&self, work_id: &WorkId) -> Vec<String> {
+        self.calls_of(work_id).filter(|call| was_stopped(call)).filter_map(|call| call.id.clone()).collect()
+    }
+
     /// Returns the works that were not withdrawn and began after this one, oldest first.
     pub fn works_after<'s, 'w>(&'s self, work_id: &'w WorkId) -> impl Iterator<Item = &'s Work> + use<'s, 'w> {
         let later = self.works.iter().skip_while(move |work| work.work_id != *work_id).skip(1);
@@ -89,12 +104,17 @@ impl Session {
     }
 }
 
+/// Whether it is unknown how far a call came. A change that had begun is made to its end.
+fn was_stopped(call: &ToolCall) -> bool {
+    matches!(call.status, Some(CallStatus::Cancelled | CallStatus::Interrupted))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::{CallStatus, Event};
+    use crate::domain::Event;
 
     fn work(id: &str) -> WorkId {
         WorkId::new(id.to_owned())
@@ -152,7 +172,7 @@ mod tests {
         session.apply(&withdrawn("b", &["c-b"]), 2.0);
         let in_effect = |session: &Session| session.in_effect(&session.messages).len();
         assert_eq!((session.messages.len(), in_effect(&session)), (6, 4), "the record keeps the messages");
-        assert_eq!(session.standing_calls_of(&work("b")), [""; 0]);
+        assert_eq!((session.standing_calls_of(&work("b")), session.changing_calls_of(&work("b"))), (vec![], vec![]));
         let found = session.withdrawal(&work("b")).unwrap();
         assert_eq!((found.withdrawn_at, session.withdrawn_calls_of(found)), (2.0, vec!["c-b".to_owned()]));
         session.apply(&withdrawn("b", &[]), 3.0);

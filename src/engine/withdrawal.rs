@@ -5,7 +5,7 @@
 //! although some of its files are what they were before; the next withdrawal of it finds them done and completes the rest.
 
 use super::actor::Command;
-use super::documents::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
+use super::documents::{FileConflict, WorkChanges, WorkFile, WorkReversal};
 use super::{Direction, Engine, EngineError, IfMissing};
 use crate::domain::{Place, Session, SessionId, WithdrawnWork, WorkId};
 use crate::store::StoreError;
@@ -88,9 +88,9 @@ impl WithdrawRefused {
 
 /// What taking back one file of a work would do: call by call, and with the whole work.
 pub struct PreviewedFile {
-    pub undo: PlannedUndo,
-    pub effect: FileEffect,
-    pub conflict: Option<FileConflict>,
+    pub file: WorkFile,
+    /// `None` if no call that is done changed it.
+    pub undo: Option<PlannedUndo>,
 }
 
 impl Engine {
@@ -115,23 +115,28 @@ impl Engine {
         let documents = &self.tenant.documents;
         let undos = documents.plan_undo(id, session.standing_calls_of(work)).await?;
         let files = documents.plan_work(id, withdrawal_of(&session, work, Vec::new())).await?;
-        let both = undos.into_iter().filter_map(|undo| {
-            let WorkFile { effect, conflict, .. } = files.iter().find(|file| file.path == undo.path)?.clone();
-            Some(PreviewedFile { undo, effect, conflict })
-        });
+        let both = files
+            .into_iter()
+            .map(|file| PreviewedFile { undo: undos.iter().find(|undo| undo.path == file.path).cloned(), file });
         Ok(both.collect())
     }
 }
 
 /// Returns what withdrawing a work takes back. Later works come first.
 pub(super) fn withdrawal_of(session: &Session, work_id: &WorkId, keep: Vec<Place>) -> WorkReversal {
-    let standing = |work_id: &WorkId| WorkChanges {
+    let changes = WorkChanges {
         work_id: work_id.clone(),
-        calls: session.standing_calls_of(work_id),
+        calls: session.changing_calls_of(work_id),
+        stopped: session.stopped_calls_of(work_id),
         except: Vec::new(),
     };
-    let others = session.works_after(work_id).map(|work| standing(&work.work_id)).collect();
-    WorkReversal { direction: Direction::Undo, changes: standing(work_id), keep, others }
+    let others = session.works_after(work_id).map(|work| WorkChanges {
+        work_id: work.work_id.clone(),
+        calls: session.standing_calls_of(&work.work_id),
+        stopped: Vec::new(),
+        except: Vec::new(),
+    });
+    WorkReversal { direction: Direction::Undo, others: others.collect(), changes, keep }
 }
 
 /// Returns what reapplying a work makes again. Earlier works that are withdrawn come first.
@@ -139,6 +144,7 @@ pub(super) fn reapplication_of(session: &Session, withdrawn: &WithdrawnWork, kee
     let taken_back = |withdrawn: &WithdrawnWork| WorkChanges {
         work_id: withdrawn.work_id.clone(),
         calls: session.withdrawn_calls_of(withdrawn),
+        stopped: Vec::new(),
         except: withdrawn.kept.iter().filter_map(|path| Place::parse(path).ok()).collect(),
     };
     let others = session.withdrawn_before(&withdrawn.work_id).map(taken_back).collect();

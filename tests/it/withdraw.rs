@@ -264,6 +264,23 @@ async fn branch_is_withdrawn_with_its_own_changes() {
 }
 
 #[tokio::test]
+async fn work_that_is_compacted_in_part_is_refused() {
+    let [one, two] = ["one", "two"].map(|name| vec![creates(name, &format!("knowledge/{name}.md"), "x\n")]);
+    let world = World::new(works([one, two])).await;
+    let server = world.serve().await;
+    ask(&server, "s", "first").await;
+    let work = ask(&server, "s", "second").await;
+    let compressed = server.post("/api/sessions/s/compress", json!({})).await.ok();
+    assert_eq!((&compressed["archived_count"], &compressed["remaining_count"]), (&json!(4), &json!(2)));
+    assert_eq!(refused(&server, &path(&work, "withdraw"), json!({})).await["code"], "compacted");
+    assert!(world.path("knowledge/two.md").exists());
+    let part = server.get("/api/sessions/s/compacted").await.ok()["compacted"][0]["name"].as_str().unwrap().to_owned();
+    server.post(&format!("/api/sessions/s/compacted/{part}/restore"), json!({})).await.ok();
+    server.post(&path(&work, "withdraw"), json!({})).await.ok();
+    assert!(!world.path("knowledge/two.md").exists());
+}
+
+#[tokio::test]
 async fn nothing_is_withdrawn_while_the_session_is_at_work() {
     let world = World::new(script([says(["Yes."]), calls([creates("c1", "knowledge/a.md", "one\n")])])).await;
     world.write("config.yml", ASKING);

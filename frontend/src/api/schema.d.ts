@@ -2038,7 +2038,7 @@ export interface components {
         };
         FileUndo: {
             path: string;
-            /** @description Ids of the operations that changed it, oldest first. They are undone in reverse order. */
+            /** @description Ids of the operations that changed it and are done, oldest first. They are undone in reverse order. */
             calls: string[];
             /**
              * @description Unified diff from the current content to the restored one; absent if the undo would be refused, because this

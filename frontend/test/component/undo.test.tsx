@@ -54,7 +54,7 @@ it('nothing is undone while the conversation runs', async () => {
 })
 
 it('the dialog says so if nothing is left to undo', async () => {
-  show(200, { files: [] })
+  show(200, { files: [{ path: 'memory/a.md', calls: [], added: 0, removed: 0 }] })
   await screen.findByText('Nothing to undo.')
   expect(undo().disabled).toBe(true)
 })

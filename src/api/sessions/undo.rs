@@ -8,7 +8,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, SessionId, WorkId};
 use crate::engine::Direction;
-use crate::engine::documents::{FileConflict, FileEffect};
+use crate::engine::documents::{FileConflict, FileEffect, WorkFile};
 use crate::engine::withdrawal::PreviewedFile;
 use crate::tools::files::UndoEffect;
 
@@ -43,7 +43,7 @@ pub struct UndoPreview {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileUndo {
     path: String,
-    /// Ids of the operations that changed it, oldest first. They are undone in reverse order.
+    /// Ids of the operations that changed it and are done, oldest first. They are undone in reverse order.
     calls: Vec<String>,
     /// Unified diff from the current content to the restored one; absent if the undo would be refused, because this
     /// file, or another one of the same operations, has changed since.
@@ -106,16 +106,16 @@ pub async fn text_before(
     Ok(Json(TextBefore { path, before }))
 }
 
-fn file_undo(PreviewedFile { undo, effect, conflict }: PreviewedFile) -> FileUndo {
+fn file_undo(PreviewedFile { file: WorkFile { path, effect, conflict, .. }, undo }: PreviewedFile) -> FileUndo {
     let changed_since = conflict == Some(FileConflict::ChangedSince);
     let later_works = match conflict {
         Some(FileConflict::Works(works)) => works.iter().map(ToString::to_string).collect(),
         Some(FileConflict::ChangedSince) | None => Vec::new(),
     };
-    let (diff, added, removed) = match undo.effect {
+    let (calls, undone) = undo.map_or((Vec::new(), UndoEffect::Refuse), |undo| (undo.calls, undo.effect));
+    let (diff, added, removed) = match undone {
         UndoEffect::Restore { diff, added, removed } => (Some(diff), added, removed),
         UndoEffect::Refuse => (None, 0, 0),
     };
-    let (path, calls) = (undo.path.to_string(), undo.calls);
-    FileUndo { path, calls, diff, effect, changed_since, later_works, added, removed }
+    FileUndo { path: path.to_string(), calls, diff, effect, changed_since, later_works, added, removed }
 }

@@ -1,8 +1,8 @@
 //! Withdraws a work of the session, and reapplies it.
 
 use super::Actor;
-use crate::domain::Event;
-use crate::engine::documents::{FileEffect, WorkFile};
+use crate::domain::{Event, Message, Role, WorkId};
+use crate::engine::documents::{FileEffect, WorkChanges, WorkFile};
 use crate::engine::withdrawal::{WithdrawRefused, WithdrawRequest, reapplication_of, withdrawal_of};
 use crate::engine::{Direction, EngineError};
 
@@ -24,13 +24,17 @@ impl Actor {
             (Direction::Redo, Some(withdrawn)) => reapplication_of(session, withdrawn, keep),
             (Direction::Redo, None) => return Err(WithdrawRefused::NotWithdrawn.into()),
         };
-        if !session.messages.iter().any(|message| message.work_id.as_ref() == Some(&work_id)) {
+        // A summary may have replaced the beginning of a work, and then it contains what the person asked.
+        if !session.messages.iter().any(|message| begins(message, &work_id)) {
             return Err(WithdrawRefused::Compacted.into());
         }
-        let calls = wanted.changes.calls.clone();
+        let WorkChanges { calls, stopped, .. } = wanted.changes.clone();
         let files = self.tenant.documents.change_work(&self.ledger.id, wanted).await?;
         let event = match direction {
             Direction::Undo => {
+                // A stopped call without an effect has nothing to reapply.
+                let had_effect = |call: &String| files.iter().any(|file| file.calls.contains(call));
+                let calls = calls.into_iter().filter(|call| !stopped.contains(call) || had_effect(call)).collect();
                 let kept = files.iter().filter(|file| file.effect == FileEffect::Kept);
                 let kept = kept.map(|file| file.path.to_string()).collect();
                 Event::Withdrawn { work_id, withdrawn: true, calls, kept }
@@ -42,4 +46,9 @@ impl Actor {
         self.changed();
         Ok(files)
     }
+}
+
+/// Whether a work began with this message.
+fn begins(message: &Message, work_id: &WorkId) -> bool {
+    message.role == Role::User && message.work_id.as_ref() == Some(work_id)
 }

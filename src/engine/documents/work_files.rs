@@ -19,6 +19,8 @@ pub struct WorkChanges {
     pub work_id: WorkId,
     /// The calls that made them, oldest first.
     pub calls: Vec<String>,
+    /// Those of the calls that a person or the server stopped. A change of theirs counts if the file shows it.
+    pub stopped: Vec<String>,
     /// Files whose changes do not count.
     pub except: Vec<Place>,
 }
@@ -50,7 +52,8 @@ pub enum FileEffect {
 /// Why a file stays as it is, unless a person keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileConflict {
-    /// Its content is not what the work wrote: a person changed it, a command, or another conversation.
+    /// Its content is not what the work wrote, because something else changed it since, or the record of what the work wrote
+    /// is damaged.
     ChangedSince,
     /// These works changed it too, and come first.
     Works(Vec<WorkId>),
@@ -60,6 +63,8 @@ pub enum FileConflict {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkFile {
     pub path: Place,
+    /// The calls that changed it, oldest first.
+    pub calls: Vec<String>,
     pub effect: FileEffect,
     pub conflict: Option<FileConflict>,
     /// The change to make; `None` if the file is already what it is to become, or is kept.
@@ -69,8 +74,13 @@ pub struct WorkFile {
 /// All changes of a file by one work, as one.
 struct NetChange {
     change: FileChange,
+    calls: Vec<String>,
     /// Whether each of them began with what the one before it had left.
     is_continuous: bool,
+    /// The last change, if its call was stopped: it may not have been made.
+    uncertain: Option<(String, FileChange)>,
+    /// Whether the record of one of them is damaged.
+    is_damaged: bool,
 }
 
 impl Documents {
@@ -108,18 +118,25 @@ impl Documents {
 
 fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<WorkFile>, StoreError> {
     let kept = home.session_files(session);
+    let WorkChanges { calls, stopped, except, .. } = &wanted.changes;
     let mut files: Vec<NetChange> = Vec::new();
-    for call in &wanted.changes.calls {
-        let Some(ChangeSet(changes)) = kept.kept_change(call)? else { continue };
-        for change in changes.into_iter().filter(|change| !wanted.changes.except.contains(&change.path)) {
-            match files.iter_mut().find(|file| file.change.path == change.path) {
-                Some(file) => file.add(change),
-                None => files.push(NetChange { change, is_continuous: true }),
+    for call in calls {
+        let Some(ChangeSet(changes)) = kept.kept_change(call)? else {
+            let paths = kept.changed_paths(call)?.into_iter().filter(|path| !except.contains(path));
+            paths.for_each(|path| net_change(&mut files, path, None).is_damaged = true);
+            continue;
+        };
+        for change in changes.into_iter().filter(|change| !except.contains(&change.path)) {
+            let file = net_change(&mut files, change.path.clone(), change.before.as_ref());
+            file.settle(bytes(&change.before));
+            match stopped.contains(call) {
+                true => file.uncertain = Some((call.clone(), change)),
+                false => file.add(call, change),
             }
         }
     }
     let mut works: Vec<Vec<WorkId>> = vec![Vec::new(); files.len()];
-    for WorkChanges { work_id, calls, except } in &wanted.others {
+    for WorkChanges { work_id, calls, except, .. } in &wanted.others {
         for call in calls {
             for path in kept.changed_paths(call)?.into_iter().filter(|path| !except.contains(path)) {
                 let of_file = files.iter().position(|file| file.change.path == path).map(|at| &mut works[at]);
@@ -132,28 +149,55 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
     files.into_iter().zip(works).map(|(file, works)| file.planned(home, wanted, works)).collect()
 }
 
+/// Returns the changes of a file so far; it was `before` when the work first changed it.
+fn net_change<'f>(files: &'f mut Vec<NetChange>, path: Place, before: Option<&FileState>) -> &'f mut NetChange {
+    let at = files.iter().position(|file| file.change.path == path).unwrap_or_else(|| {
+        let change = FileChange { path, before: before.cloned(), after: before.cloned() };
+        files.push(NetChange { change, calls: Vec::new(), is_continuous: true, uncertain: None, is_damaged: false });
+        files.len() - 1
+    });
+    &mut files[at]
+}
+
 impl NetChange {
-    fn add(&mut self, next: FileChange) {
+    fn add(&mut self, call: &str, next: FileChange) {
         self.is_continuous &= bytes(&self.change.after) == bytes(&next.before);
         self.change.after = next.after;
+        self.calls.push(call.to_owned());
     }
 
-    fn planned(self, home: &Home, wanted: &WorkReversal, works: Vec<WorkId>) -> Result<WorkFile, StoreError> {
-        let Self { change, is_continuous } = self;
-        let change = if wanted.direction == Direction::Undo { change.reversed() } else { change };
-        let path = change.path.clone();
-        if wanted.keep.contains(&path) {
-            return Ok(WorkFile { path, effect: FileEffect::Kept, conflict: None, change: None });
+    /// Decides about an uncertain change: it was made if it left the content `found`.
+    fn settle(&mut self, found: Option<&[u8]>) {
+        if let Some((call, change)) = self.uncertain.take()
+            && bytes(&change.after) == found
+        {
+            self.add(&call, change);
         }
-        if is_continuous && change.before == change.after {
-            return Ok(WorkFile { path, effect: FileEffect::Unchanged, conflict: None, change: None });
-        }
+    }
+
+    fn planned(mut self, home: &Home, wanted: &WorkReversal, works: Vec<WorkId>) -> Result<WorkFile, StoreError> {
+        let path = self.change.path.clone();
         let now = match home.file_state(&path) {
             Ok(state) => Some(state),
             // Something else is there now, which no tool wrote.
             Err(StoreError::TooLarge { .. } | StoreError::NotAllowed { .. }) => None,
             Err(other) => return Err(other),
         };
+        if let Some(now) = &now {
+            self.settle(bytes(now));
+        }
+        let Self { change, calls, is_continuous, is_damaged, .. } = self;
+        let change = if wanted.direction == Direction::Undo { change.reversed() } else { change };
+        let as_it_is = WorkFile { path, calls, effect: FileEffect::Kept, conflict: None, change: None };
+        if wanted.keep.contains(&change.path) {
+            return Ok(as_it_is);
+        }
+        if is_damaged {
+            return Ok(WorkFile { conflict: Some(FileConflict::ChangedSince), ..as_it_is });
+        }
+        if is_continuous && change.before == change.after {
+            return Ok(WorkFile { effect: FileEffect::Unchanged, ..as_it_is });
+        }
         let is_done = now.as_ref().is_some_and(|now| is_target(now, &change));
         let is_as_left = now.as_ref().is_some_and(|now| bytes(now) == bytes(&change.before));
         let conflict = if !works.is_empty() {
@@ -171,8 +215,7 @@ impl NetChange {
             (true, true) => FileEffect::Changed,
             (false, false) => FileEffect::Unchanged,
         };
-        let change = Some(change).filter(|_| !is_done);
-        Ok(WorkFile { path, effect, conflict, change })
+        Ok(WorkFile { effect, conflict, change: Some(change).filter(|_| !is_done), ..as_it_is })
     }
 }
 

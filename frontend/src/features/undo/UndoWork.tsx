@@ -23,7 +23,9 @@ interface Props {
 /** Previews what undoing all changes of a work would do to files. */
 export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }: Props) {
   const t = useT()
-  const { data: files, error } = useUndoing(sessionId, work)
+  const { data, error } = useUndoing(sessionId, work)
+  // What only a stopped call changed is taken back with the whole work.
+  const files = data?.filter(file => file.calls.length > 0)
   const running = useLive(s => shownThread(s.threads[sessionId])?.running != null)
   const busy = running || hasCode(error, 'busy')
   const calls = files?.filter(file => file.diff != null).flatMap(file => file.calls) ?? []

@@ -51,7 +51,7 @@ async fn make(world: &World, call_id: &str, wanted: &[Wanted]) {
 
 fn changes(at: usize, calls: usize) -> WorkChanges {
     let calls = (0..calls).map(|call| format!("c{at}-{call}")).collect();
-    WorkChanges { work_id: work(at), calls, except: Vec::new() }
+    WorkChanges { work_id: work(at), calls, stopped: Vec::new(), except: Vec::new() }
 }
 
 fn reversal(direction: Direction, changes: WorkChanges) -> WorkReversal {
@@ -126,7 +126,7 @@ proptest! {
             let stands = |path: &Place| trees[0].get(path) != trees[1].get(path);
             let others: Vec<_> = (1..works.len()).map(|at| changes(at, works[at].len())).collect();
             let built_on: Vec<WorkId> = (1..works.len())
-                .filter(|at| paths(*at).iter().any(|path| stands(path)))
+                .filter(|at| paths(*at).iter().any(stands))
                 .map(work)
                 .collect();
             let wanted = WorkReversal { others, ..reversal(Direction::Undo, changes(0, works[0].len())) };
@@ -189,4 +189,53 @@ async fn folder_in_the_place_of_a_file_is_a_conflict() {
     let refused = world.documents.change_work(&world.session, reversal(Direction::Undo, changes(0, 1))).await;
     assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == [FILES[0]]), "{refused:?}");
     assert!(world.at(FILES[1]).exists());
+}
+
+#[tokio::test]
+async fn change_of_a_stopped_call_counts_if_the_file_shows_it() {
+    let world = World::new().await;
+    let text = |byte| Some((byte, false));
+    make(&world, "c0-0", &[(0, text(1)), (1, text(1))]).await;
+    // Stopped: its change of one file was made, and that of another was not.
+    make(&world, "c0-1", &[(0, text(2)), (2, text(2))]).await;
+    std::fs::remove_file(world.at(FILES[2])).unwrap();
+    make(&world, "c0-2", &[(1, text(3))]).await;
+    let stopped = WorkChanges { stopped: vec!["c0-1".to_owned()], ..changes(0, 3) };
+    let files = world.documents.change_work(&world.session, reversal(Direction::Undo, stopped)).await.unwrap();
+    let found: Vec<_> = files.iter().map(|file| (file.calls.join(" "), file.effect)).collect();
+    let row = |calls: &str, effect| (calls.to_owned(), effect);
+    let wanted =
+        [row("c0-0 c0-1", FileEffect::Deleted), row("c0-0 c0-2", FileEffect::Deleted), row("", FileEffect::Unchanged)];
+    assert_eq!((found, tree(&world).len()), (wanted.to_vec(), 0));
+}
+
+#[tokio::test]
+async fn stopped_call_before_another_counts_if_that_one_saw_it() {
+    let text = |byte| Some((byte, false));
+    for (was_made, calls) in [(true, "c0-0 c0-1"), (false, "c0-1")] {
+        let world = World::new().await;
+        make(&world, "c0-0", &[(0, text(1))]).await;
+        if !was_made {
+            std::fs::remove_file(world.at(FILES[0])).unwrap();
+        }
+        make(&world, "c0-1", &[(0, text(2))]).await;
+        let stopped = WorkChanges { stopped: vec!["c0-0".to_owned()], ..changes(0, 2) };
+        let files = world.documents.change_work(&world.session, reversal(Direction::Undo, stopped)).await.unwrap();
+        assert_eq!((files[0].calls.join(" "), files[0].effect), (calls.to_owned(), FileEffect::Deleted));
+    }
+}
+
+#[tokio::test]
+async fn file_with_a_damaged_record_is_named() {
+    let world = World::new().await;
+    make(&world, "c0-0", &[(0, Some((1, false))), (1, Some((2, false)))]).await;
+    let blobs = world.at("sessions/changes/s/blobs");
+    let blob = std::fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(blob, "other").unwrap();
+    let wanted = reversal(Direction::Undo, changes(0, 1));
+    let refused = world.documents.change_work(&world.session, wanted.clone()).await;
+    assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == FILES[..2]), "{refused:?}");
+    let kept = WorkReversal { keep: vec![place(0), place(1)], ..wanted };
+    world.documents.change_work(&world.session, kept).await.unwrap();
+    assert_eq!(tree(&world).len(), 2);
 }
