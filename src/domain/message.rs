@@ -155,10 +155,9 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Returns whether it was run, however it ended. It may have changed files even if it failed or was cut off.
-    pub fn has_run(&self) -> bool {
-        use CallStatus::{Cancelled, Done, Error, Interrupted};
-        matches!(self.status, Some(Done | Error | Cancelled | Interrupted))
+    /// Returns whether it was run to its end. It may have changed files even if it failed.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.status, Some(CallStatus::Done | CallStatus::Error))
     }
 
     /// Creates a call as the model requested it, without status and result.

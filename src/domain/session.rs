@@ -324,11 +324,11 @@ impl Session {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
-    /// Returns the ids of a work's calls that have run and are not undone, oldest first; none if the work is withdrawn. A failed call may have changed
+    /// Returns the ids of a work's calls that have run to their end and are not undone, oldest first; none if the work is withdrawn. A failed call may have changed
     /// files too.
     pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
         let is_withdrawn = self.is_withdrawn(work_id);
-        let stands = |call: &&ToolCall| call.has_run() && !call.undone && !is_withdrawn;
+        let stands = |call: &&ToolCall| call.has_ended() && !call.undone && !is_withdrawn;
         self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
     }
 

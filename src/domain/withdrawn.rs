@@ -58,9 +58,7 @@ impl Session {
     /// withdrawn. Of a stopped call it is not known.
     pub fn changing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
         let is_withdrawn = self.is_withdrawn(work_id);
-        let may_have = |call: &&ToolCall| {
-            (call.status == Some(CallStatus::Done) || was_stopped(call)) && !call.undone && !is_withdrawn
-        };
+        let may_have = |call: &&ToolCall| (call.has_ended() || was_stopped(call)) && !call.undone && !is_withdrawn;
         self.calls_of(work_id).filter(may_have).filter_map(|call| call.id.clone()).collect()
     }
 

@@ -5,6 +5,7 @@ mod adopt;
 pub mod approvals;
 mod archive;
 mod catalogue;
+pub mod changes;
 mod choices;
 mod compress;
 pub mod documents;

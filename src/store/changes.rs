@@ -6,6 +6,7 @@ use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
+use super::files::MAX_BYTES;
 use super::home::Home;
 use super::seal::{MacKind, sha256};
 use super::session_files::SessionFiles;
@@ -62,6 +63,49 @@ impl FileChange {
     pub fn reversed(self) -> Self {
         Self { path: self.path, before: self.after, after: self.before }
     }
+}
+
+/// What the record of a call says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordedChanges {
+    /// There is none: the call changed no file.
+    Missing,
+    /// This home did not write it, so nothing in it is used.
+    Foreign,
+    /// This home wrote it, but this version cannot read it.
+    Damaged,
+    Files(Vec<RecordedChange>),
+}
+
+/// A file before and after a change, without its contents. `None` means that the file does not exist.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedChange {
+    pub path: Place,
+    pub before: Option<RecordedState>,
+    pub after: Option<RecordedState>,
+}
+
+/// The state of a file that a record refers to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedState {
+    /// SHA-256 of the content, in hexadecimal.
+    pub hash: String,
+    pub mode: FileMode,
+    /// The content, if the record contains it.
+    inline: Option<Vec<u8>>,
+}
+
+/// The content of a recorded state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordedContent {
+    Bytes(Vec<u8>),
+    /// It has more bytes than a file may have here.
+    TooLarge {
+        size: u64,
+        limit: u64,
+    },
+    /// It is missing, or is not what its hash says.
+    Damaged,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -123,45 +167,104 @@ impl SessionFiles {
     /// Returns what a call changed. `None` if the call changed no file, if its record or one of its blobs is damaged, or if
     /// this home did not write the record.
     pub fn kept_change(&self, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
-        let Self { home, session } = self;
-        Ok(match self.change_record(call_id)? {
-            Some(Record::Set(record)) => {
-                let blobs = home.sessions_dir().open_dir(format!("changes/{session}/{BLOBS}")).ok();
-                blobs.and_then(|blobs| read_set(&blobs, record))
-            }
-            Some(Record::Inline { path, before, after }) => Place::parse(&path).ok().map(|path| {
-                let [before, after] = [before, after]
-                    .map(|text| text.map(|text| FileState { bytes: text.into_bytes(), mode: FileMode::default() }));
-                ChangeSet(vec![FileChange { path, before, after }])
-            }),
-            None => None,
-        })
+        let RecordedChanges::Files(files) = self.recorded_changes(call_id)? else { return Ok(None) };
+        let read = |state: Option<RecordedState>| match state {
+            None => Some(None),
+            Some(state) => match self.content(&state, u64::MAX) {
+                RecordedContent::Bytes(bytes) => Some(Some(FileState { bytes, mode: state.mode })),
+                RecordedContent::TooLarge { .. } | RecordedContent::Damaged => None,
+            },
+        };
+        let files = files.into_iter().map(|RecordedChange { path, before, after }| {
+            Some(FileChange { path, before: read(before)?, after: read(after)? })
+        });
+        Ok(files.collect::<Option<_>>().map(ChangeSet))
     }
 
     /// Returns the paths of the files that a call changed, without reading contents. Empty if the call changed no file, if
     /// its record is damaged, or if this home did not write the record.
     pub fn changed_paths(&self, call_id: &str) -> Result<Vec<Place>, StoreError> {
-        let paths = match self.change_record(call_id)? {
-            Some(Record::Set(SetRecord { files })) => files.into_iter().map(|file| file.path).collect(),
-            Some(Record::Inline { path, .. }) => vec![path],
-            None => Vec::new(),
-        };
-        Ok(paths.iter().filter_map(|path| Place::parse(path).ok()).collect())
+        Ok(match self.recorded_changes(call_id)? {
+            RecordedChanges::Files(files) => files.into_iter().map(|file| file.path).collect(),
+            RecordedChanges::Missing | RecordedChanges::Foreign | RecordedChanges::Damaged => Vec::new(),
+        })
     }
 
-    fn change_record(&self, call_id: &str) -> Result<Option<Record>, StoreError> {
+    /// Returns the record of what a call changed, without reading the contents.
+    pub fn recorded_changes(&self, call_id: &str) -> Result<RecordedChanges, StoreError> {
         let Self { home, session } = self;
         let name = format!("{session}/{}", file_name(call_id));
         let bytes = match home.sessions_dir().read(format!("changes/{name}")) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(RecordedChanges::Missing),
             Err(error) => return Err(StoreError::io("reading what a file was before")(error)),
         };
         // An undo writes the record's contents to files, so a record of another program must not be used.
         if !home.seal().verify(MacKind::Change, &name, &bytes) {
-            return Ok(None);
+            return Ok(RecordedChanges::Foreign);
         }
-        Ok(serde_json::from_slice(&bytes).ok())
+        let files = serde_json::from_slice(&bytes).ok().and_then(|record| match record {
+            Record::Set(SetRecord { files }) => files.into_iter().map(FileRecord::parsed).collect(),
+            Record::Inline { path, before, after } => {
+                let path = Place::parse(&path).ok()?;
+                let [before, after] = [before, after].map(|text| text.map(RecordedState::inline));
+                Some(vec![RecordedChange { path, before, after }])
+            }
+        });
+        Ok(files.map_or(RecordedChanges::Damaged, RecordedChanges::Files))
+    }
+
+    /// Returns the content of a recorded state. A content above the size limit of files is not read.
+    pub fn recorded_content(&self, state: &RecordedState) -> RecordedContent {
+        self.content(state, MAX_BYTES)
+    }
+
+    fn content(&self, state: &RecordedState, limit: u64) -> RecordedContent {
+        if let Some(bytes) = &state.inline {
+            return RecordedContent::Bytes(bytes.clone());
+        }
+        let folder = format!("changes/{}/{BLOBS}", self.session);
+        let Ok(blobs) = self.home.sessions_dir().open_dir(folder) else { return RecordedContent::Damaged };
+        match blobs.metadata(&state.hash) {
+            Ok(meta) if meta.is_file() && meta.len() > limit => {
+                return RecordedContent::TooLarge { size: meta.len(), limit };
+            }
+            Ok(meta) if meta.is_file() => {}
+            Ok(_) | Err(_) => return RecordedContent::Damaged,
+        }
+        // The record's MAC covers the hash, so a content that matches the hash is the one that was stored.
+        let bytes = blobs.read(&state.hash).ok().filter(|bytes| sha256(bytes) == state.hash);
+        bytes.map_or(RecordedContent::Damaged, RecordedContent::Bytes)
+    }
+}
+
+impl FileRecord {
+    /// Returns `None` if its path is none of this home's.
+    fn parsed(self) -> Option<RecordedChange> {
+        let [before, after] = [self.before, self.after].map(|state| state.map(RecordedState::from));
+        Some(RecordedChange { path: Place::parse(&self.path).ok()?, before, after })
+    }
+}
+
+impl RecordedState {
+    /// Returns whether this is its content.
+    pub fn is_content(&self, bytes: &[u8]) -> bool {
+        self.hash == sha256(bytes)
+    }
+
+    fn inline(text: String) -> Self {
+        let bytes = text.into_bytes();
+        Self { hash: sha256(&bytes), mode: FileMode::default(), inline: Some(bytes) }
+    }
+}
+
+impl From<StateRecord> for RecordedState {
+    fn from(record: StateRecord) -> Self {
+        let (hash, mode) = match record {
+            StateRecord::Regular(hash) => (hash, FileMode::Regular),
+            StateRecord::Executable { executable } => (executable, FileMode::Executable),
+        };
+        Self { hash, mode, inline: None }
     }
 }
 
@@ -180,24 +283,6 @@ fn keep_state(blobs: &Dir, FileState { bytes, mode }: &FileState) -> std::io::Re
         FileMode::Regular => StateRecord::Regular(hash),
         FileMode::Executable => StateRecord::Executable { executable: hash },
     })
-}
-
-fn read_set(blobs: &Dir, record: SetRecord) -> Option<ChangeSet> {
-    let read = |state: Option<StateRecord>| {
-        let (hash, mode) = match state {
-            None => return Some(None),
-            Some(StateRecord::Regular(hash)) => (hash, FileMode::Regular),
-            Some(StateRecord::Executable { executable }) => (executable, FileMode::Executable),
-        };
-        // The record's MAC covers the hash, so a content that matches the hash is the one that was stored.
-        let bytes = blobs.read(&hash).ok().filter(|bytes| sha256(bytes) == hash)?;
-        Some(Some(FileState { bytes, mode }))
-    };
-    let files = record.files.into_iter().map(|file| {
-        let path = Place::parse(&file.path).ok()?;
-        Some(FileChange { path, before: read(file.before)?, after: read(file.after)? })
-    });
-    files.collect::<Option<_>>().map(ChangeSet)
 }
 
 /// Returns the file name of a call's record. Providers choose the call ids, so an id that is not a plain name is replaced
@@ -263,6 +348,33 @@ mod tests {
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is not what its name says");
         std::fs::remove_file(&blob).unwrap();
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is gone");
+    }
+
+    #[test]
+    fn record_is_read_without_its_contents() {
+        let (folder, home, session) = opened();
+        let kept = home.session_files(&session);
+        let recorded = || kept.recorded_changes("c").unwrap();
+        assert_eq!(recorded(), RecordedChanges::Missing);
+        home.keep_change(&session, "c", &ChangeSet(vec![change("memory/a.md", None, Some(b"b"))])).unwrap();
+        let RecordedChanges::Files(files) = recorded() else { panic!("{:?}", recorded()) };
+        let (path, state) = (files[0].path.as_str(), files[0].after.clone().unwrap());
+        assert_eq!((path, files[0].before.is_none(), &state.hash), ("memory/a.md", true, &sha256(b"b")));
+        assert_eq!(kept.recorded_content(&state), RecordedContent::Bytes(b"b".to_vec()));
+        let blob = folder.path().join("sessions/changes/s/blobs").join(sha256(b"b"));
+        std::fs::File::create(&blob).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        assert_eq!(kept.recorded_content(&state), RecordedContent::TooLarge { size: MAX_BYTES + 1, limit: MAX_BYTES });
+        std::fs::write(&blob, "c").unwrap();
+        assert_eq!(kept.recorded_content(&state), RecordedContent::Damaged);
+        std::fs::remove_file(&blob).unwrap();
+        assert_eq!(
+            (kept.recorded_content(&state), recorded()),
+            (RecordedContent::Damaged, RecordedChanges::Files(files))
+        );
+        let record = folder.path().join("sessions/changes/s/c.json");
+        let other = std::fs::read_to_string(&record).unwrap().replace("memory/a.md", "memory/b.md");
+        std::fs::write(&record, other).unwrap();
+        assert_eq!(recorded(), RecordedChanges::Foreign);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::tree::{TreeChange, TreePath};
 use crate::domain::{Place, Root};
 
 /// Maximum size in bytes of a file that the editor or a tool reads or writes as a whole.
-const MAX_BYTES: u64 = 10 << 20;
+pub(super) const MAX_BYTES: u64 = 10 << 20;
 
 /// A text file as it was read.
 #[derive(Clone, Debug, PartialEq)]

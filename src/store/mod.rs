@@ -43,7 +43,9 @@ mod weights;
 
 pub use beginning::beginning;
 pub use cache::Caches;
-pub use changes::{ChangeSet, FileChange, FileMode, FileState};
+pub use changes::{
+    ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges, RecordedContent, RecordedState,
+};
 pub use error::StoreError;
 pub use fence::Claim;
 pub use files::{Expect, TextFile, etag};

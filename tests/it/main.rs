@@ -19,6 +19,7 @@ mod approvals_files;
 mod approvals_restart;
 mod attachments;
 mod auto_compact;
+mod changes;
 mod chat;
 mod command_line;
 mod compress;

@@ -753,6 +753,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns what a session, or one of its works, changed in files: the net change of each, without changes that are undone.
+         * @description Works whose messages a summary replaces count; replaced branches of the conversation do not.
+         */
+        get: operations["sessions_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/changes/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the content of a changed file before or after the changes of a session or of one of its works.
+         * @description Pictures have their own content type, texts are `text/plain`, and everything else is a download.
+         */
+        get: operations["sessions_content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/compacted": {
         parameters: {
             query?: never;
@@ -1111,26 +1151,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/sessions/{id}/project": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /**
-         * Binds a session to a project, whose folder its tools work in from the next message on, or to none. Each file that they
-         *     change and each command still needs the approval that it needed before.
-         */
-        put: operations["sessions_bind"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/sessions/{id}/queue/{message_id}": {
         parameters: {
             query?: never;
@@ -1274,27 +1294,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/sessions/{id}/works/{work_id}/reapply": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Reapplies a withdrawn work.
-         * @description The files become what they were after it, except those that were kept, and requests contain its messages again. If one of
-         *     the files cannot be changed and is not in `keep`, nothing is changed.
-         */
-        post: operations["sessions_reapply"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/sessions/{id}/works/{work_id}/retrieved": {
         parameters: {
             query?: never;
@@ -1319,31 +1318,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Previews undoing all changes of a work, and withdrawing it. Changes nothing. */
+        /** Previews undoing all changes of a work, or of all works after it. Changes nothing. */
         get: operations["sessions_preview_undo"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/sessions/{id}/works/{work_id}/withdraw": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Withdraws a work.
-         * @description The files that it changed become what they were before it, and requests no longer contain its messages; the record keeps
-         *     them. If one of the files cannot be restored and is not in `keep`, nothing is changed.
-         */
-        post: operations["sessions_withdraw"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1697,10 +1675,6 @@ export interface components {
         BTreeMap: {
             [key: string]: string;
         };
-        BoundSession: {
-            session_id: string;
-            project_id?: string | null;
-        };
         BranchOff: {
             message_id: string;
             cut: components["schemas"]["CutAt"];
@@ -1745,6 +1719,40 @@ export interface components {
          * @enum {string}
          */
         ChangedBy: "disk" | "editor" | "run";
+        /** @description A file before the first and after the last of its operations. */
+        ChangedFile: {
+            path: string;
+            kind: components["schemas"]["FileChangeKind"];
+            /** @description The path before; only with `renamed`. */
+            renamed_from?: string | null;
+            before?: components["schemas"]["FileVersionFacts"] | null;
+            after?: components["schemas"]["FileVersionFacts"] | null;
+            /** @description Number of lines; `null` if a version is not text, or if counting all files took too long. */
+            added?: number | null;
+            removed?: number | null;
+            /** @description The works and operations that changed it, oldest first. */
+            works: components["schemas"]["ChangingOperations"][];
+            /** @description Whether the content is no longer what the last operation left. */
+            changed_since: boolean;
+            /** @description Whether the file was deleted since. */
+            deleted_since: boolean;
+            undo: components["schemas"]["FileUndoState"];
+        };
+        /** @description The net change of each file, by the operations that are done and not undone. */
+        Changes: {
+            /** @description The works that changed files, oldest first. */
+            works: components["schemas"]["WorkWithChanges"][];
+            /** @description By path. A file that is again what it was is left out. */
+            files: components["schemas"]["ChangedFile"][];
+            /** @description Operations whose changes are not part of `files`, because their record cannot be used. */
+            problems: components["schemas"]["UnusableRecord"][];
+        };
+        /** @description The operations of one work that changed a file. */
+        ChangingOperations: {
+            work_id: string;
+            /** @description Oldest first. */
+            calls: string[];
+        };
         /** @description The response to a request with `stream: false`. */
         ChatAnswer: {
             content: string;
@@ -1835,7 +1843,7 @@ export interface components {
             session_id: string;
             /** @description Hash of this state of the conversation: a summary is made and accepted for it and for no other. */
             hash: string;
-            /** @description The messages that the summary would replace. Withdrawn ones between them are compacted too, but not summarised. */
+            /** @description The messages that would be compacted. */
             messages: components["schemas"]["Message"][];
             /** @description Number of messages that would stay. */
             remaining_count: number;
@@ -1851,6 +1859,8 @@ export interface components {
             /** @description Number of mentions that are not listed. */
             more_mentions: number;
         };
+        /** @enum {string} */
+        ContentKind: "text" | "picture" | "binary" | "too_large" | "damaged";
         /** @enum {string} */
         CutAt: "before" | "after";
         /** @enum {string} */
@@ -1939,7 +1949,7 @@ export interface components {
             etag?: string | null;
             /**
              * @description Values that `message` contains, by name, so that a page can show the error in another language. Present for
-             *     errors of a model's provider, and of works that cannot be withdrawn.
+             *     errors of a model's provider only.
              */
             about?: {
                 [key: string]: string;
@@ -1955,6 +1965,8 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @enum {string} */
+        FileChangeKind: "created" | "changed" | "deleted" | "renamed";
         FileChunk: {
             /** @description Stable id: the same for the same text under the same heading of the same file. */
             id: string;
@@ -1992,11 +2004,6 @@ export interface components {
             size: number;
             tokens: number;
         };
-        /**
-         * @description What becomes of a file.
-         * @enum {string}
-         */
-        FileEffect: "deleted" | "created" | "changed" | "unchanged" | "kept";
         FileEntry: {
             path: string;
             /**
@@ -2038,26 +2045,39 @@ export interface components {
         };
         FileUndo: {
             path: string;
-            /** @description Ids of the operations that changed it and are done, oldest first. They are undone in reverse order. */
+            /** @description Ids of the operations that changed it, oldest first. They are undone in reverse order. */
             calls: string[];
             /**
              * @description Unified diff from the current content to the restored one; absent if the undo would be refused, because this
              *     file, or another one of the same operations, has changed since.
              */
             diff?: string | null;
-            /** @description What becomes of the file if the whole work is withdrawn. */
-            effect: components["schemas"]["FileEffect"];
-            /** @description Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept. */
-            changed_since: boolean;
-            /**
-             * @description Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
-             *     kept.
-             */
-            later_works?: string[];
             /** @description Number of lines that the undo adds. */
             added: number;
             /** @description Number of lines that the undo removes. */
             removed: number;
+        };
+        /**
+         * @description Whether the changes of one file can be undone without those of others.
+         * @enum {string}
+         */
+        FileUndoState: "possible" | "shared" | "changed" | "compacted";
+        /** @description What is known of a version of a file. */
+        FileVersionFacts: {
+            content: components["schemas"]["ContentKind"];
+            /**
+             * Format: int64
+             * @description Bytes; `null` if the copy is damaged.
+             */
+            size?: number | null;
+            /** @description SHA-256 of the content, in hexadecimal. */
+            hash: string;
+            executable: boolean;
+            media_type?: components["schemas"]["Media"] | null;
+            /** Format: int32 */
+            width?: number | null;
+            /** Format: int32 */
+            height?: number | null;
         };
         FileWithText: {
             path: string;
@@ -2275,11 +2295,6 @@ export interface components {
             /** @enum {string} */
             type: "undone";
         } | {
-            work_id: string;
-            withdrawn: boolean;
-            /** @enum {string} */
-            type: "withdrawn";
-        } | {
             message_id: string;
             /** @enum {string} */
             type: "branched";
@@ -2349,15 +2364,6 @@ export interface components {
             /** @enum {string} */
             type: "chosen";
         } | {
-            project_id?: string | null;
-            /** @enum {string} */
-            type: "bound";
-        } | {
-            call_id: string;
-            text: string;
-            /** @enum {string} */
-            type: "tool_output";
-        } | {
             archived_count: number;
             /** @description Name with which the messages can be restored. */
             archive: string;
@@ -2399,17 +2405,12 @@ export interface components {
             /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
-            /** @description The project that its tools work in; absent if they work in the home. */
-            project_id?: string | null;
-            todo_list?: components["schemas"]["TodoList"] | null;
             /** @description The model choice for the next message; absent if nothing was chosen. */
             chosen?: components["schemas"]["Chosen"];
             /** @description The model of each work of these messages. */
             works?: components["schemas"]["WorkModel"][];
             /** @description The errors of failed works of these messages; their sentences are in the last messages of the works. */
             failures?: components["schemas"]["Failure"][];
-            /** @description Works of these messages that are withdrawn: no request contains their messages. */
-            withdrawn?: string[];
             /** @description The branches of the conversation: messages that an edit or a retry replaced. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works of these messages for which memory was searched; the results are at `works/{work_id}/retrieved`. */
@@ -2459,11 +2460,6 @@ export interface components {
         };
         Interrupted: {
             interrupted: boolean;
-        };
-        /** @description The body may be empty. */
-        KeptFiles: {
-            /** @description Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them. */
-            keep?: string[];
         };
         KeyInfo: {
             set: boolean;
@@ -2718,8 +2714,6 @@ export interface components {
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         NewSession: {
             title?: string;
-            /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
-            project_id?: string | null;
         };
         /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
@@ -2781,7 +2775,7 @@ export interface components {
             operation_index: number;
             /**
              * Format: int32
-             * @description 0: in effect; 1: its change of files is undone, or its work is withdrawn.
+             * @description 0: in effect; 1: its change of files is undone.
              */
             operation_status: number;
             /**
@@ -2854,8 +2848,6 @@ export interface components {
             content: string;
             /** @description Whether a summary has replaced the message. */
             compacted?: boolean;
-            /** @description Whether the message was withdrawn when a summary replaced it. */
-            withdrawn?: boolean;
         };
         PinnedMessages: {
             pinned: components["schemas"]["PinnedMessage"][];
@@ -2892,10 +2884,6 @@ export interface components {
             code: string;
             /** @description The parser's error for a line that is `not_a_test`. */
             reason?: string | null;
-        };
-        ProjectBinding: {
-            /** @description `scratch` is the folder of commands; `null` or absent for none. */
-            project_id?: string | null;
         };
         Prompt: {
             system: string;
@@ -3077,6 +3065,8 @@ export interface components {
             /** Format: int32 */
             now?: number | null;
         };
+        /** @enum {string} */
+        RecordState: "missing" | "foreign" | "damaged";
         /** @description An answer as stored with its call. */
         RecordedAnswer: {
             id: string;
@@ -3648,19 +3638,6 @@ export interface components {
             session_id: string;
             title: string;
         };
-        TodoItem: {
-            /** @description `TD_001` for the first item of a list. */
-            id: string;
-            title: string;
-            /** @description When it was completed, as the record of the call says it; `null` while it is pending. */
-            completed?: string | null;
-        };
-        /** @description The list of a session. A new one replaces it. */
-        TodoList: {
-            id: string;
-            name: string;
-            items: components["schemas"]["TodoItem"][];
-        };
         /** @description One tool call with its result. */
         ToolCall: {
             tool: string;
@@ -3753,10 +3730,12 @@ export interface components {
             /** @description Its text; null if it was not kept. */
             text?: string | null;
         };
-        /** @description What undoing the changes of a work would do to files. */
+        /** @description What undoing the changes of works would do to files. */
         UndoPreview: {
             /** @description In the order in which they were first changed, without changes that are already undone. */
             files: components["schemas"]["FileUndo"][];
+            /** @description Ids of all operations that changed these files, oldest first. */
+            calls: string[];
         };
         /** @description A file that is listed but cannot be searched. */
         Unreadable: {
@@ -3773,6 +3752,12 @@ export interface components {
             path: string;
             /** @description Whether another version of the file was trusted before. */
             changed: boolean;
+        };
+        /** @description An operation whose record of changes cannot be used. */
+        UnusableRecord: {
+            work_id: string;
+            call_id: string;
+            problem: components["schemas"]["RecordState"];
         };
         /** @description Tokens as counted by the provider, summed over a work's dialogues. */
         Usage: {
@@ -3858,18 +3843,6 @@ export interface components {
         };
         /** @enum {string} */
         WindowOrigin: "provider" | "known" | "config.yml" | "default";
-        /** @description A work that was withdrawn or reapplied. */
-        Withdrawal: {
-            work_id: string;
-            /** @description `true` if it was withdrawn, `false` if it was reapplied. */
-            withdrawn: boolean;
-            /** @description The files that it changed, in the order in which it first did. */
-            files: components["schemas"]["WithdrawnFile"][];
-        };
-        WithdrawnFile: {
-            path: string;
-            effect: components["schemas"]["FileEffect"];
-        };
         /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
@@ -3899,6 +3872,19 @@ export interface components {
             user_messages: components["schemas"]["UserContent"][];
             /** @description By dialogue, then by `operation_index`. */
             operations: components["schemas"]["Operation"][];
+        };
+        /** @description A work that changed files. */
+        WorkWithChanges: {
+            work_id: string;
+            /** @description The beginning of the message that started it; at most 200 characters. */
+            prompt: string;
+            /**
+             * Format: double
+             * @description Unix seconds; `null` if unknown.
+             */
+            create_time?: number | null;
+            /** @description Whether a summary replaces its messages: it cannot be undone before they are restored. */
+            compacted: boolean;
         };
     };
     responses: never;
@@ -5375,15 +5361,6 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSummary"];
                 };
             };
-            /** @description This home does not have the project */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
         };
     };
     sessions_deleted: {
@@ -5631,6 +5608,84 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_changes: {
+        parameters: {
+            query?: {
+                /** @description Only the changes of this work; otherwise those of the whole session. */
+                work_id?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            /** @description There is no such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_content: {
+        parameters: {
+            query: {
+                /** @description A changed file, as `knowledge/notes.md`; for a renamed one the new path. */
+                path: string;
+                side: "before" | "after";
+                /** @description As in the list of changes. */
+                work_id?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            /** @description The file did not change or did not exist, or its copy is damaged */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too_large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6494,49 +6549,6 @@ export interface operations {
             };
         };
     };
-    sessions_bind: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ProjectBinding"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BoundSession"];
-                };
-            };
-            /** @description No such session, or this home does not have the project */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description busy: the session is at work */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
     chat_edit: {
         parameters: {
             query?: never;
@@ -6862,59 +6874,6 @@ export interface operations {
             };
         };
     };
-    sessions_reapply: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-                work_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["KeptFiles"] | null;
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Withdrawal"];
-                };
-            };
-            /** @description bad_json or bad_path */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description No such session or work */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description earlier_works: earlier works that are withdrawn changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; not_withdrawn: it is in effect; compacted: its messages are compacted; busy: the session is at work */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
     retrieval_retrieved: {
         parameters: {
             query?: never;
@@ -6947,7 +6906,10 @@ export interface operations {
     };
     sessions_preview_undo: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `work`: the changes of this work; `later`: those of all works after it, which leaves the files as this work left them. */
+                scope?: "work" | "later";
+            };
             header?: never;
             path: {
                 id: string;
@@ -6974,59 +6936,6 @@ export interface operations {
                 };
             };
             /** @description busy: the session is at work */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    sessions_withdraw: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-                work_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["KeptFiles"] | null;
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Withdrawal"];
-                };
-            };
-            /** @description bad_json or bad_path */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description No such session or work */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -1,6 +1,7 @@
 //! Sessions: list, search, change, compact, transfer, archive, delete.
 
 pub mod archive;
+pub mod changes;
 pub mod compacted;
 pub mod compress;
 pub mod deleted;

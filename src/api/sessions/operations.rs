@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Message, Role, SessionId, ToolCall};
-use crate::engine::blocking;
 
 /// A work: what a person asked for, and the operations that it led to.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -102,20 +101,9 @@ pub async fn session_operations(
 
 async fn of_session(caller: &Caller, id: &str, withdrawn: Withdrawn) -> Result<Vec<WorkOperations>, ApiError> {
     let id = SessionId::parse(id)?;
-    let session = caller.engine.view(&id).await?.session;
-    let files = caller.tenant().home.session_files(&id);
-    let works = blocking(move || {
-        let mut messages = Vec::new();
-        let restored = |name: &str| session.compacted.iter().any(|p| p.archive == name && p.restored_at.is_some());
-        for file in files.compacted_files().into_iter().filter(|file| !restored(&file.name)) {
-            let compacted = files.compacted(&file.name)?.into_iter();
-            messages.extend(compacted.filter_map(|message| serde_json::from_value(message).ok()).map(Arc::new));
-        }
-        messages.extend(session.messages.iter().cloned());
-        let taken_back = session.withdrawn.iter().map(|withdrawn| withdrawn.work_id.as_str()).collect();
-        Ok(works_of(&messages, &taken_back, withdrawn))
-    });
-    Ok(works.await?)
+    let transcript = caller.engine.transcript(&id).await?;
+    let taken_back = transcript.session.withdrawn.iter().map(|withdrawn| withdrawn.work_id.as_str()).collect();
+    Ok(works_of(&transcript.all_messages(), &taken_back, withdrawn))
 }
 
 /// Returns the works of messages with their operations; those with an id in `taken_back` are withdrawn.

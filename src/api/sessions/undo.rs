@@ -8,9 +8,10 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, SessionId, WorkId};
 use crate::engine::Direction;
+use crate::engine::changes::LaterUndo;
 use crate::engine::documents::{FileConflict, FileEffect, WorkFile};
 use crate::engine::withdrawal::PreviewedFile;
-use crate::tools::files::UndoEffect;
+use crate::tools::files::{PlannedUndo, UndoEffect};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct OperationUndone {
@@ -33,11 +34,35 @@ pub async fn undo(
     Ok(Json(OperationUndone { call_id, path: done.path.to_string(), undone: done.direction == Direction::Undo }))
 }
 
-/// What undoing the changes of a work would do to files.
+/// What undoing or withdrawing a work would do to files.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct UndoPreview {
     /// In the order in which they were first changed, without changes that are already undone.
     files: Vec<FileUndo>,
+}
+
+/// What undoing the changes of all works after one would do to files, which leaves them as that work left them.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct LaterUndoPreview {
+    /// In the order in which they were first changed, without changes that are already undone.
+    files: Vec<LaterFileUndo>,
+    /// Ids of all operations that changed these files, oldest first. They are undone in reverse order.
+    calls: Vec<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct LaterFileUndo {
+    path: String,
+    /// Ids of the operations that changed it, oldest first.
+    calls: Vec<String>,
+    /// Unified diff from the current content to the restored one; absent if the undo would be refused, because this
+    /// file, or another one of the same operations, has changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// Number of lines that the undo adds.
+    added: usize,
+    /// Number of lines that the undo removes.
+    removed: usize,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -74,6 +99,21 @@ pub async fn preview_undo(
 ) -> Result<Json<UndoPreview>, ApiError> {
     let files = caller.engine.preview_undo(&SessionId::parse(&id)?, &WorkId::new(work_id)).await?;
     Ok(Json(UndoPreview { files: files.into_iter().map(file_undo).collect() }))
+}
+
+/// Previews undoing all changes of the works after this one. Changes nothing.
+#[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/undo/later", tag = "sessions",
+    params(("id" = String, Path), ("work_id" = String, Path)),
+    responses((status = 200, body = LaterUndoPreview),
+              (status = 404, description = "No such session or work", body = ErrorBody),
+              (status = 409, description = "busy: the session is at work", body = ErrorBody)))]
+pub async fn preview_later_undo(
+    caller: Caller,
+    Path((id, work_id)): Path<(String, String)>,
+) -> Result<Json<LaterUndoPreview>, ApiError> {
+    let LaterUndo { files, calls } =
+        caller.engine.preview_later_undo(&SessionId::parse(&id)?, &WorkId::new(work_id)).await?;
+    Ok(Json(LaterUndoPreview { files: files.into_iter().map(later_file_undo).collect(), calls }))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -113,9 +153,19 @@ fn file_undo(PreviewedFile { file: WorkFile { path, effect, conflict, .. }, undo
         Some(FileConflict::ChangedSince) | None => Vec::new(),
     };
     let (calls, undone) = undo.map_or((Vec::new(), UndoEffect::Refuse), |undo| (undo.calls, undo.effect));
-    let (diff, added, removed) = match undone {
+    let (diff, added, removed) = restored(undone);
+    FileUndo { path: path.to_string(), calls, diff, effect, changed_since, later_works, added, removed }
+}
+
+fn later_file_undo(PlannedUndo { path, calls, effect }: PlannedUndo) -> LaterFileUndo {
+    let (diff, added, removed) = restored(effect);
+    LaterFileUndo { path: path.to_string(), calls, diff, added, removed }
+}
+
+/// Returns the diff of a restored file and the numbers of its lines.
+fn restored(effect: UndoEffect) -> (Option<String>, usize, usize) {
+    match effect {
         UndoEffect::Restore { diff, added, removed } => (Some(diff), added, removed),
         UndoEffect::Refuse => (None, 0, 0),
-    };
-    FileUndo { path: path.to_string(), calls, diff, effect, changed_since, later_works, added, removed }
+    }
 }

@@ -9,7 +9,7 @@ use crate::domain::{BadPath, Place, RelPath, Root, Shown, ToolAnswer};
 use crate::store::{FileChange, FileMode, FileState, Home, StoreError, etag};
 
 /// Time limit for computing a diff; after it the diff is correct but may be longer than necessary.
-const DIFF_TIME: Duration = Duration::from_millis(500);
+pub(super) const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// A change of one file; `None` means that the file does not exist. The contents need not be text.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,16 +135,23 @@ impl Change {
     }
 
     pub fn count(&self) -> LineCount {
-        let Some([before, after]) = self.texts() else { return LineCount::default() };
-        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
-        let of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-        LineCount { added: of(similar::ChangeTag::Insert), removed: of(similar::ChangeTag::Delete) }
+        self.texts().map(|texts| LineCount::between(texts, DIFF_TIME)).unwrap_or_default()
     }
 
     /// Returns both contents as texts; `None` if one of them is not text.
     pub fn texts(&self) -> Option<[&str; 2]> {
         let [before, after] = [&self.before, &self.after].map(|content| content.as_deref().unwrap_or_default());
         Some([std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?])
+    }
+}
+
+impl LineCount {
+    /// Counts the lines that differ between the text before and the one after. If that takes longer than `time`, the
+    /// numbers are correct for a longer diff than necessary.
+    pub(super) fn between([before, after]: [&str; 2], time: Duration) -> Self {
+        let diff = TextDiff::configure().timeout(time).diff_lines(before, after);
+        let of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        Self { added: of(similar::ChangeTag::Insert), removed: of(similar::ChangeTag::Delete) }
     }
 }
 

@@ -2,6 +2,7 @@
 //! undone.
 
 mod change;
+mod net_change;
 mod undo_plan;
 
 use std::sync::Arc;
@@ -11,7 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use self::change::Change;
-use self::change::{Edit, LineCount, Replacement};
+pub use self::change::LineCount;
+use self::change::{Edit, Replacement};
+pub use self::net_change::{
+    ContentFacts, FileFacts, FileNow, FileUndoing, NetChange, NetChanges, Problem, RecordProblem, Side, WorkCall,
+    net_changes, net_content,
+};
 pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
 use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
