@@ -1,6 +1,5 @@
-import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
 import { ChevronRight, Ellipsis, FileText, TriangleAlert } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useId, useMemo } from 'react'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
@@ -10,8 +9,9 @@ import { FileRef, foldersOf, isBelow, type Root } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
-import { type FolderOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
+import { type FolderOf, type TreeRow, treeRows } from './tree'
 import { foldId } from './useTree'
+import { useTreeRows } from './useTreeRows'
 
 interface Props {
   folderOf: FolderOf
@@ -29,15 +29,6 @@ interface Props {
   onOpen: (file: FileRef) => void
   actions: FileActions
 }
-
-/** Milliseconds; letters typed within this time form one word. */
-const TYPING_MS = 500
-const PART_OF_NAME = /^[\p{L}\p{N}._-]$/u
-
-/** Height of a row in px, until it is measured; rows on touch screens are taller. */
-const ROW = 28
-/** Rows rendered beyond each edge. */
-const AHEAD = 12
 
 export function FileTree({
   folderOf,
@@ -57,66 +48,23 @@ export function FileTree({
     () => treeRows(folderOf, root, folder => allOpen || byHand[foldId(folder)] === true),
     [folderOf, root, allOpen, byHand],
   )
-  const [active, setActive] = useState<string | null>(null)
-  const tree = useRef<HTMLDivElement>(null)
-  const typed = useRef({ text: '', at: 0 })
   const labels = useId()
   useEffect(() => {
     for (const folder of foldersOf(current ?? '')) setFold(foldId(folder), true)
   }, [current])
 
-  const indexOf = (path: string | null) => (path === null ? -1 : rows.findIndex(row => row.path === path))
-  /**
-   * The one row in the tab order. It stays in the document wherever the list is scrolled, so that it keeps the focus.
-   */
-  const stop = [indexOf(active), indexOf(current), 0].find(at => at >= 0) ?? 0
-  const [above, setAbove] = useState(0)
-  useLayoutEffect(() => {
-    const [box, own] = [scroller, tree.current]
-    if (box && own)
-      setAbove(own.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop)
-  })
-  const list = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller,
-    estimateSize: () => ROW,
-    getItemKey: at => rows[at]?.path ?? at,
-    overscan: AHEAD,
-    scrollMargin: above,
-    rangeExtractor: range => [...new Set([...defaultRangeExtractor(range), stop])].sort((a, b) => a - b),
-  })
-  /** The row that gets the focus as soon as it is in the document. */
-  const wanted = useRef<string | null>(null)
-  useLayoutEffect(() => {
-    if (wanted.current === null) return
-    const at = rows.findIndex(row => row.path === wanted.current)
-    const row = tree.current?.querySelector<HTMLElement>(`[data-index="${at}"]`)
-    if (row) wanted.current = null
-    row?.focus()
-  })
   const act = (row: TreeRow) => {
     const file = fileOf(row)
     if (file) onOpen(file)
     else if (row.kind === 'folder' && !allOpen) setFold(foldId(row.path), !row.open)
   }
-  const onKeyDown = (event: KeyboardEvent, row: TreeRow, at: number) => {
-    if (event.target !== event.currentTarget || event.ctrlKey || event.altKey || event.metaKey) return
-    const move = moveBy(event.key, rows, at)
-    let to: number | null = null
-    if (event.key === 'Enter' || event.key === ' ') act(row)
-    else if (move === 'toggle') act(row)
-    else if (move) to = move.to
-    else if (PART_OF_NAME.test(event.key)) {
-      const goesOn = event.timeStamp - typed.current.at < TYPING_MS
-      typed.current = { text: (goesOn ? typed.current.text : '') + event.key, at: event.timeStamp }
-      to = typedTo(typed.current.text, rows, at)
-    } else return
-    event.preventDefault()
-    event.stopPropagation()
-    if (to === null) return
-    wanted.current = rows[to]?.path ?? null
-    setActive(wanted.current)
-  }
+  const { tree, list, above, stop, setActive, onKeyDown } = useTreeRows({
+    rows,
+    scroller,
+    current,
+    focused: null,
+    act,
+  })
 
   if (rows.length === 0) return null
   return (

@@ -125,8 +125,17 @@ export function openFolders(
 /** The effect of a key on a row: moves to another row, or opens and closes a folder. */
 export type Move = { to: number } | 'toggle' | null
 
+/** A row of any tree, as far as keys concern it. */
+export interface TreeItem {
+  path: string
+  name: string
+  kind: 'folder' | 'file' | 'rest'
+  level: number
+  open: boolean
+}
+
 /** Follows the ARIA Authoring Practices for trees. */
-export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move {
+export function moveBy(key: string, rows: readonly TreeItem[], at: number): Move {
   const row = rows[at]
   if (!row) return null
   const isFolder = row.kind === 'folder'
@@ -154,7 +163,7 @@ export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move 
 }
 
 /** The next row from `at`, wrapping around, whose name starts with the typed text; repeating one letter moves on. */
-export function typedTo(typed: string, rows: readonly TreeRow[], at: number): number {
+export function typedTo(typed: string, rows: readonly TreeItem[], at: number): number {
   const letters = new Set(typed.toLowerCase())
   const [one] = letters
   const word = letters.size === 1 && one ? one : typed.toLowerCase()
