@@ -144,7 +144,7 @@ test('a file change is previewed, undone and redone', async ({ app, open }) => {
   await button(page, 'Allow once').click()
   await answers(page).getByText('Noted.').waitFor()
   assert.match(await memory(app), /likes coffee/)
-  const changes = answers(page).getByRole('region', { name: 'Changed files' })
+  const changes = answers(page).getByRole('group', { name: 'Changed files' })
   await changes.getByText('+1').waitFor()
   await shot(page, 'changed-files')
   for (const [name, words] of [

@@ -59,7 +59,7 @@ async function changeNotes(app, page, words) {
 test('each difference of an answer is kept or taken back', async ({ app, open }) => {
   const page = await open()
   await changeNotes(app, page, 'by mouse')
-  const changed = answers(page).last().getByRole('region', { name: 'Changed files' })
+  const changed = answers(page).last().getByRole('group', { name: 'Changed files' })
   await changed.getByRole('button', { name: `Review ${FILE}` }).click()
   await earlier(page).getByText('- Likes tea.').waitFor()
   await until(
@@ -136,7 +136,7 @@ test('a new file says so, and a deleted or restored one has no review', async ({
   await say(page, 'Tidy up')
   await answers(page).last().getByText('All right.').waitFor()
   await settled(page)
-  const changed = answers(page).last().getByRole('region', { name: 'Changed files' })
+  const changed = answers(page).last().getByRole('group', { name: 'Changed files' })
   const reviews = changed.getByRole('button', { name: /^Review/ })
   assert.deepEqual(await reviews.allTextContents(), ['Review memory/new.md'])
   await reviews.click()

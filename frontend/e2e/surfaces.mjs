@@ -113,6 +113,7 @@ export const SURFACES = {
   settings: opens('Settings', '设置', found => found.getByRole('switch')),
   usage: opens('Token usage', '词元用量', found => found.getByRole('table')),
   xray: opens('Prompt X-ray', '提示词透视', found => found.locator('summary')),
+  changes: opens('Changes', '更改', found => found.getByRole('status')),
   newSkill: opens('New skill', '新建技能', found => found.getByRole('textbox')),
   compact: opens('Compact conversation', '压缩对话', found => found.getByRole('list')),
 }

@@ -7,7 +7,16 @@ import type { Root, SearchFolder } from '@/lib/roots'
 import type { Answer } from './approvals'
 import { api, asPage, dataOf } from './client'
 import type { components, paths } from './schema'
-import type { Approval, Chosen, FileChunks, Report, RetrievalTests, Search, SentDetail } from './types'
+import type {
+  Approval,
+  Chosen,
+  FileChunks,
+  Report,
+  RetrievalTests,
+  Search,
+  SentDetail,
+  VersionSide,
+} from './types'
 
 type Schemas = components['schemas']
 
@@ -194,6 +203,35 @@ export const reapplyWork = (id: string, work_id: string, keep: readonly string[]
       body: { keep: [...keep] },
     }),
   )
+/** Previews what undoing the changes of all works after one would do. */
+export const previewUndoLater = (id: string, work_id: string) =>
+  dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo/later', work(id, work_id)))
+/** What a conversation, or one of its works, changed in files. */
+export const listChanges = (id: string, work_id: string | null) =>
+  dataOf(
+    api.GET('/api/sessions/{id}/changes', {
+      params: { ...of(id), query: work_id === null ? {} : { work_id } },
+    }),
+  )
+/** A version of a changed file. */
+export interface ChangedVersion {
+  path: string
+  side: VersionSide
+  /** The work whose change it is; null for the whole conversation. */
+  work: string | null
+}
+const versionQuery = ({ path, side, work }: ChangedVersion) => ({
+  path,
+  side,
+  ...(work !== null && { work_id: work }),
+})
+export const readChanged = (id: string, version: ChangedVersion): Promise<string> => {
+  const params = { ...of(id), query: versionQuery(version) }
+  return dataOf(api.GET('/api/sessions/{id}/changes/content', { params, parseAs: 'text' }))
+}
+/** The address of that version, for a picture or a download. */
+export const changedUrl = (id: string, version: ChangedVersion): string =>
+  `/api/sessions/${encodeURIComponent(id)}/changes/content?${new URLSearchParams(versionQuery(version))}`
 /** Reads the text of a file before a work changed it; null if it did not exist. */
 export const readBefore = (id: string, work_id: string, path: string) => {
   const { params } = work(id, work_id)

@@ -10,6 +10,7 @@ import {
 import { useCallback } from 'react'
 import { type FileRef, foldersOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
+  type ChangedVersion,
   countTokens,
   type DraftMessage,
   type FileSearch,
@@ -24,6 +25,7 @@ import {
   getUsage,
   listAlways,
   listApprovals,
+  listChanges,
   listCompacted,
   listDeleted,
   listFiles,
@@ -36,6 +38,8 @@ import {
   listSkills,
   listTrash,
   previewUndo,
+  previewUndoLater,
+  readChanged,
   readCompacted,
   readFile,
   readRetrieved,
@@ -90,6 +94,8 @@ export const keys = {
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
   operations: (id: string) => ['operations', id],
+  changes: ['changes'],
+  changesOf: (id: string) => ['changes', id],
   texts: ['text'],
   text: (path: string) => ['text', path],
   retrieval: ['retrieval'],
@@ -205,6 +211,31 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
 
 export const useOperations = (id: string) =>
   useQuery({ queryKey: keys.operations(id), queryFn: () => listOperations(id), staleTime: 0 })
+/** What a conversation changed, or one of its works; the previous list stays until the new one arrives. */
+export const useChanges = (id: string, work: string | null) =>
+  useQuery({
+    queryKey: [...keys.changesOf(id), work],
+    queryFn: () => listChanges(id, work),
+    staleTime: 0,
+    placeholderData: keepPreviousData,
+  })
+/** A text of a changed file by its hash; null gives an empty text. */
+export const useChangedText = (id: string, version: ChangedVersion, hash: string | null) =>
+  useQuery({
+    queryKey: ['changed-text', id, version.path, version.side, hash],
+    queryFn: () => (hash === null ? '' : readChanged(id, version)),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+  })
+/** Never served from the cache: a file may have changed. */
+export const useUndoingLater = (id: string, work: string) =>
+  useQuery({
+    queryKey: ['undoing', id, work, 'later'],
+    queryFn: () => previewUndoLater(id, work),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  })
 /** Never served from the cache: a file may have changed. */
 export const usePrompt = (id: string | null, chosen: Chosen) =>
   useQuery({

@@ -1,4 +1,4 @@
-import type { components } from './schema'
+import type { components, paths } from './schema'
 
 type Schemas = components['schemas']
 
@@ -44,6 +44,12 @@ export type History = Schemas['History']
 export type Failure = Schemas['Failure']
 export type FileUndo = Schemas['FileUndo']
 export type WorkOperations = Schemas['WorkOperations']
+export type Changes = Schemas['Changes']
+export type ChangedFile = Schemas['ChangedFile']
+export type FileVersionFacts = Schemas['FileVersionFacts']
+export type WorkWithChanges = Schemas['WorkWithChanges']
+export type UnusableRecord = Schemas['UnusableRecord']
+export type VersionSide = paths['/api/sessions/{id}/changes/content']['get']['parameters']['query']['side']
 export type Operation = Schemas['Operation']
 
 /** A message by its id, or an answer by that of its work. */

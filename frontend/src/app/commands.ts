@@ -2,6 +2,7 @@
 import { isSignedOut } from '@/api/signedOut'
 import { approvalCommands } from '@/features/approvals/commands'
 import { authCommands } from '@/features/auth/commands'
+import { changesCommands } from '@/features/changes/commands'
 import { chatCommands, messageCommands } from '@/features/chat/commands'
 import { compressCommands } from '@/features/compress/commands'
 import { editorCommands } from '@/features/editor/commands'
@@ -31,6 +32,7 @@ const ALL = [
   ...messageCommands,
   ...modelCommands,
   ...operationsCommands,
+  ...changesCommands,
   ...xrayCommands,
   ...recoveryCommands,
   ...playgroundCommands,

@@ -13,6 +13,7 @@ export interface DialogProps {
   onOpenChange: (open: boolean) => void
 }
 
+const Changes = onDemand(() => import('@/features/changes/Changes'))
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const Labels = onDemand(() => import('@/features/sessions/LabelsDialog'))
@@ -20,6 +21,7 @@ const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Operations = onDemand(() => import('@/features/operations/Operations'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const Settings = onDemand(() => import('@/features/settings/Settings'))
+const UndoLater = onDemand(() => import('@/features/changes/UndoLater'))
 const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
 const WithdrawWork = onDemand(() => import('@/features/withdraw/WithdrawWork'))
 const Xray = onDemand(() => import('@/features/xray/Xray'))
@@ -103,6 +105,20 @@ function OperationsOf(props: DialogProps) {
   return <Operations key={sessionId} {...props} sessionId={sessionId} work={work} />
 }
 
+function ChangesOf(props: DialogProps) {
+  const { sessionId } = useCommandContext()
+  const work = useUi(({ dialog }) => (dialog?.name === 'changes' ? dialog.work : null))
+  if (!sessionId) return null
+  return <Changes key={`${sessionId} ${work}`} {...props} sessionId={sessionId} work={work} />
+}
+
+function UndoLaterOf(props: DialogProps) {
+  const { sessionId } = useCommandContext()
+  const work = useUi(({ dialog }) => (dialog?.name === 'undoLater' ? dialog.work : null))
+  if (!sessionId || !work) return null
+  return <UndoLater key={work} {...props} sessionId={sessionId} work={work} />
+}
+
 function LabelsOf(props: DialogProps) {
   const session = useUi(({ dialog }) => (dialog?.name === 'labels' ? dialog.session : null))
   if (session === null) return null
@@ -131,6 +147,8 @@ export const DIALOGS = {
   undo: Undo,
   withdraw: Withdraw,
   operations: OperationsOf,
+  changes: ChangesOf,
+  undoLater: UndoLaterOf,
   labels: LabelsOf,
   recovery: Recovery,
   compress: Compress,

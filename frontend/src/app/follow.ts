@@ -69,6 +69,19 @@ function reloadEverything(): void {
   for (const key of all) refresh(key)
 }
 
+/** Milliseconds. A run may write many files at once, and the list of changes compares all of them. */
+const CHANGES_MS = 500
+let changesAreDue = false
+
+function refreshChangesSoon(): void {
+  if (changesAreDue) return
+  changesAreDue = true
+  setTimeout(() => {
+    changesAreDue = false
+    refresh(keys.changes)
+  }, CHANGES_MS)
+}
+
 /** Milliseconds. The server looks for the model after the index is ready, and sends no notice if there is none. */
 const MODEL_MS = 2000
 
@@ -125,6 +138,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.sessions)
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))
+      refresh(keys.changesOf(sessionId))
       if (frame.type === 'error') announce(t('statusError'), true)
       else announce(replyToAnnounce(sessionId, frame.content) ?? t('statusComplete'))
       break
@@ -147,7 +161,10 @@ function sideEffects(sessionId: string, frame: Frame): void {
     case 'withdrawn':
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))
+      refresh(keys.changesOf(sessionId))
       announce(t(frame.withdrawn ? 'withdrawn' : 'reapplied'))
+    case 'undone':
+      refresh(keys.changesOf(sessionId))
       break
     case 'chosen':
       // Another model has a different context window.
@@ -184,10 +201,12 @@ function handle(notice: Notice, id: string | null): void {
       break
     case 'file_changed':
       onFileChanged(notice.path)
+      refreshChangesSoon()
       onDisk(notice)
       break
     case 'folder_changed':
       onFolderChanged()
+      refreshChangesSoon()
       void folderChanged(notice.path)
       break
     case 'skills_changed':

@@ -370,9 +370,10 @@ export async function undo(session: string, call: string): Promise<void> {
 }
 
 /**
- * Undoes the changes of a work, newest first. Stops at the first that cannot be undone, so that later edits are kept.
+ * Undoes these changes, newest first. Stops at the first that cannot be undone, so that later edits are kept, and returns
+ * its call; null if all are undone.
  */
-export async function undoAll(session: string, calls: readonly string[]): Promise<void> {
+export async function undoAll(session: string, calls: readonly string[]): Promise<string | null> {
   const done: string[] = []
   await attempt(async () => {
     for (const call of calls.toReversed()) {
@@ -386,6 +387,7 @@ export async function undoAll(session: string, calls: readonly string[]): Promis
     })
   if (done.length > 0)
     toast(t('workUndone', { n: done.length }), { action: { label: t('redo'), run: () => void redo() } })
+  return calls[calls.length - done.length - 1] ?? null
 }
 
 /** Returns null on success, else the reason. */

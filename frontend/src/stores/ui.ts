@@ -36,6 +36,10 @@ interface DialogArguments {
   xray: { work: string | null }
   /** The work that is unfolded at first; null for the newest. */
   operations: { work: string | null }
+  /** The work whose changes are shown at first; null for the whole conversation. */
+  changes: { work: string | null }
+  /** The work after which everything is undone. */
+  undoLater: { work: string }
   /** The work whose undo is previewed. */
   undo: { work: string }
   /** The work that is to be withdrawn. */

@@ -17,7 +17,15 @@ const change = (path: string, more: Partial<Change> = {}): Change => ({
 })
 function show(...changes: Change[]) {
   const onReview = vi.fn()
-  render(<ChangedFiles changes={changes} onReview={onReview} onUndo={() => {}} onUndoAll={null} />)
+  render(
+    <ChangedFiles
+      changes={changes}
+      onShow={() => {}}
+      onReview={onReview}
+      onUndo={() => {}}
+      onUndoAll={null}
+    />,
+  )
   return onReview
 }
 const buttons = () => screen.getAllByRole('listitem').map(row => row.textContent?.match(/Review|Undo|Redo/g))

@@ -10,13 +10,15 @@ const commands = files.filter(name => /[cC]ommands\.ts$/.test(name)).map(read)
 /** The dialogs that a command opens, by their names. */
 const withCommand = new Set([...commands.flatMap(text => [...text.matchAll(opened)].map(([, name]) => name))])
 
-/** What a component says to open a dialog without its command. The X-ray and the operations of an answer are no commands. */
+/** What a component says to open a dialog without its command. The X-ray, the operations and the changes of an answer are no commands. */
 const bypasses = (text: string): string[] => [
   ...[...text.matchAll(opened)]
-    .filter(([, name]) => withCommand.has(name) && name !== 'xray' && name !== 'operations')
+    .filter(([, name]) => withCommand.has(name) && !['xray', 'operations', 'changes'].includes(name ?? ''))
     .map(([found]) => found),
   ...[
-    ...text.matchAll(/name: '(?:xray|operations)', work: null|\b(setTheme|nextLang|switchRag|signOut)\(/g),
+    ...text.matchAll(
+      /name: '(?:xray|operations|changes)', work: null|\b(setTheme|nextLang|switchRag|signOut)\(/g,
+    ),
   ].map(([found]) => found),
 ]
 
@@ -35,6 +37,7 @@ it('a component that bypasses a command is detected, and others are not', () => 
   expect(bypasses("toggleDialog('settings')")).toEqual(["toggleDialog('settings'"])
   expect(bypasses("openDialog({ name: 'xray', work: null })")).toEqual(["name: 'xray', work: null"])
   expect(bypasses("openDialog({ name: 'operations', work: null })")).toHaveLength(1)
+  expect(bypasses("openDialog({ name: 'changes', work: null })")).toHaveLength(1)
   expect(bypasses('void signOut()')).toEqual(['signOut('])
   expect(bypasses("openDialog({ name: 'xray', work: id }); openDialog({ name: 'undo', work })")).toEqual([])
   expect(bypasses("run('usage'); useCommand('signOut'); set({ dialog: null })")).toEqual([])

@@ -22,6 +22,7 @@ const WIDTH = {
   narrow: 'w-[min(440px,94vw)]',
   wide: 'w-[min(640px,94vw)]',
   widest: 'w-[min(1040px,96vw)]',
+  full: 'w-[min(1400px,96vw)]',
 }
 
 /** Moves the focus to the first text field. On a touch screen that would open the keyboard over the dialog. */

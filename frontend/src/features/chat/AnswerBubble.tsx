@@ -95,6 +95,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         {!withdrawn && (
           <ChangedFiles
             changes={changesOf(entry)}
+            onShow={() => openDialog({ name: 'changes', work: entry.workId })}
             onReview={path => onReview(entry.workId, path)}
             onUndo={onUndo}
             onUndoAll={running ? null : onUndoAll}

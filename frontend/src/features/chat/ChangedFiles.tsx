@@ -1,4 +1,4 @@
-import { FileDiff, GitCompare, Redo2, Undo2 } from 'lucide-react'
+import { FileDiff, Files as FilesIcon, GitCompare, Redo2, Undo2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { openPath } from '@/stores/ui'
@@ -6,6 +6,8 @@ import { type Change, reviewableIn } from './changes'
 
 interface Props {
   changes: Change[]
+  /** Shows all changes of the answer. */
+  onShow: () => void
   /** Compares a file with its text before the answer. */
   onReview: (path: string) => void
   onUndo: (change: Change) => void
@@ -14,26 +16,33 @@ interface Props {
 }
 
 /** The files that the agent changed, with review and undo. */
-export function ChangedFiles({ changes, onReview, onUndo, onUndoAll }: Props) {
+export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: Props) {
   const t = useT()
   if (changes.length === 0) return null
   const reviewable = reviewableIn(changes)
   const standing = changes.filter(change => !change.undone)
   return (
-    <section aria-label={t('changedFiles')} className="rounded-lg border bg-pane-2 px-3 py-1.5 text-[13px]">
-      {changes.length > 1 && (
-        <div className="flex flex-wrap items-center gap-x-2 border-b pb-1">
-          <h3 className="font-medium">
-            {t('filesChanged', { n: new Set(changes.map(({ path }) => path)).size })}
-          </h3>
-          {standing.length > 1 && onUndoAll && (
-            <Button size="small" look="ghost" className="ms-auto" onClick={onUndoAll}>
-              <Undo2 size={13} aria-hidden />
-              {t('undoWork')}
-            </Button>
-          )}
-        </div>
-      )}
+    // Not a landmark: each of many answers has such a part.
+    <div
+      role="group"
+      aria-label={t('changedFiles')}
+      className="rounded-lg border bg-pane-2 px-3 py-1.5 text-[13px]"
+    >
+      <div className="flex flex-wrap items-center gap-x-1 border-b pb-1">
+        <h3 className="me-auto font-medium">
+          {t('filesChanged', { n: new Set(changes.map(({ path }) => path)).size })}
+        </h3>
+        <Button size="small" look="ghost" onClick={onShow}>
+          <FilesIcon size={13} aria-hidden className="max-md:hidden" />
+          {t('viewChanges')}
+        </Button>
+        {standing.length > 1 && onUndoAll && (
+          <Button size="small" look="ghost" onClick={onUndoAll}>
+            <Undo2 size={13} aria-hidden className="max-md:hidden" />
+            {t('undoWork')}
+          </Button>
+        )}
+      </div>
       <ul>
         {changes.map(change => {
           const { callId, path, added, removed, undone } = change
@@ -71,6 +80,6 @@ export function ChangedFiles({ changes, onReview, onUndo, onUndoAll }: Props) {
           )
         })}
       </ul>
-    </section>
+    </div>
   )
 }

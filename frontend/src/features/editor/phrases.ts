@@ -14,6 +14,7 @@ export const PHRASES: Readonly<Record<string, Key>> = {
   'by word': 'phraseWord',
   replace: 'phraseReplaceOne',
   'replace all': 'phraseReplaceAll',
+  '$ unchanged lines': 'phraseUnchangedLines',
   close: 'phraseClose',
   'current match': 'phraseMatch',
   'on line': 'phraseOnLine',

@@ -1,4 +1,4 @@
-import { MessageSquare, MessageSquareOff, Redo2, Undo2 } from 'lucide-react'
+import { Files, MessageSquare, MessageSquareOff, Redo2, Undo2 } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { WorkOperations } from '@/api/types'
@@ -88,6 +88,12 @@ export function WorkRow({ sessionId, work, first }: Props) {
               <Button size="small" onClick={() => openDialog({ name: 'withdraw', work: work_id })}>
                 <MessageSquareOff size={13} aria-hidden />
                 {t('withdraw')}
+              </Button>
+            )}
+            {operations.some(isStanding) && (
+              <Button size="small" onClick={() => openDialog({ name: 'changes', work: work_id })}>
+                <Files size={13} aria-hidden />
+                {t('viewChanges')}
               </Button>
             )}
             {operations.some(isStanding) && (

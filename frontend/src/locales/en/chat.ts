@@ -90,6 +90,7 @@ export const chat = {
   wayOf: 'Version {n} of {of}',
   changedFiles: 'Changed files',
   filesChanged: '{n} {n|file|files} changed',
+  viewChanges: 'View changes',
   reviewFile: 'Review',
   undoWork: 'Undo all changes',
   workUndone: '{n} {n|change|changes} undone',

@@ -35,6 +35,7 @@ export const context = {
   reload: 'Reload',
   xray: 'Prompt X-ray',
   operations: 'Operations',
+  changes: 'Changes',
   xrayShort: 'X-ray',
   xrayHint: 'The next request as it would be sent now, with the source and size of each part',
   xrayOfAnswer: 'X-ray of this response',

@@ -15,6 +15,7 @@ export const editor = {
   phraseReplaceOne: 'Replace',
   phraseReplaceAll: 'Replace all',
   phraseClose: 'Close',
+  phraseUnchangedLines: '$ unchanged lines',
   phraseMatch: 'current match',
   phraseOnLine: 'on line',
   phraseReplacedOn: 'Replaced match on line $',

@@ -1,4 +1,5 @@
 import { calls } from './calls'
+import { changes } from './changes'
 import { choose } from './choose'
 import { compress } from './compress'
 import { config } from './config'
@@ -20,6 +21,7 @@ import { xray } from './xray'
 export const later = {
   ...calls,
   ...recovery,
+  ...changes,
   ...choose,
   ...compress,
   ...config,

@@ -91,6 +91,7 @@ export const chat: Record<keyof typeof en, string> = {
   wayOf: '版本 {n} / {of}',
   changedFiles: '已更改的文件',
   filesChanged: '已更改 {n} 个文件',
+  viewChanges: '更改详情',
   reviewFile: '查看更改',
   undoWork: '撤销全部改动',
   workUndone: '已撤销 {n} 项改动',

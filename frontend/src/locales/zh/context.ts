@@ -36,6 +36,7 @@ export const context: Record<keyof typeof en, string> = {
   reload: '重新加载',
   xray: '提示词透视',
   operations: '操作记录',
+  changes: '更改',
   xrayShort: '透视',
   xrayHint: '即将发送的下次请求，以及每个部分的来源和大小',
   xrayOfAnswer: '透视此回复',

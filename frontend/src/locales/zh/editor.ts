@@ -16,6 +16,7 @@ export const editor: Record<keyof typeof en, string> = {
   phraseReplaceOne: '替换',
   phraseReplaceAll: '全部替换',
   phraseClose: '关闭',
+  phraseUnchangedLines: '$ 行未更改',
   phraseMatch: '当前匹配项',
   phraseOnLine: '所在行',
   phraseReplacedOn: '已替换第 $ 行的匹配项',

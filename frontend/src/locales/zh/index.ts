@@ -3,6 +3,7 @@ import { approvals } from './approvals'
 import { attach } from './attach'
 import { calls } from './calls'
 import { causes } from './causes'
+import { changes } from './changes'
 import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
@@ -44,6 +45,7 @@ export const zh: Record<keyof Words, string> = {
   ...connect,
   ...context,
   ...model,
+  ...changes,
   ...chat,
   ...attach,
   ...approvals,

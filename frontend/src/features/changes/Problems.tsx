@@ -1,0 +1,25 @@
+import type { UnusableRecord } from '@/api/types'
+import { Banner } from '@/components/ui/Banner'
+import { type Key, useT } from '@/lib/i18n'
+
+const WORDS: readonly [UnusableRecord['problem'], Key][] = [
+  ['missing', 'changesProblemMissing'],
+  ['foreign', 'changesProblemForeign'],
+  ['damaged', 'changesProblemDamaged'],
+]
+
+/** Says how many changes are not shown, and why. */
+export function Problems({ problems }: { problems: readonly UnusableRecord[] }) {
+  const t = useT()
+  if (problems.length === 0) return null
+  const reasons = WORDS.flatMap(([problem, key]) => {
+    const n = problems.filter(other => other.problem === problem).length
+    return n > 0 ? [t(key, { n })] : []
+  })
+  return (
+    <Banner tone="warn">
+      {t('changesProblems', { n: problems.length })}
+      {reasons.join(t('listSeparator'))}
+    </Banner>
+  )
+}
