@@ -1151,6 +1151,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Binds a session to a project, whose folder its tools work in from the next message on, or to none. Each file that they
+         *     change and each command still needs the approval that it needed before.
+         */
+        put: operations["sessions_bind"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/queue/{message_id}": {
         parameters: {
             query?: never;
@@ -1294,6 +1314,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/works/{work_id}/reapply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reapplies a withdrawn work.
+         * @description The files become what they were after it, except those that were kept, and requests contain its messages again. If one of
+         *     the files cannot be changed and is not in `keep`, nothing is changed.
+         */
+        post: operations["sessions_reapply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/works/{work_id}/retrieved": {
         parameters: {
             query?: never;
@@ -1318,10 +1359,48 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Previews undoing all changes of a work, or of all works after it. Changes nothing. */
+        /** Previews undoing all changes of a work, and withdrawing it. Changes nothing. */
         get: operations["sessions_preview_undo"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/works/{work_id}/undo/later": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Previews undoing all changes of the works after this one. Changes nothing. */
+        get: operations["sessions_preview_later_undo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/works/{work_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraws a work.
+         * @description The files that it changed become what they were before it, and requests no longer contain its messages; the record keeps
+         *     them. If one of the files cannot be restored and is not in `keep`, nothing is changed.
+         */
+        post: operations["sessions_withdraw"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1675,6 +1754,10 @@ export interface components {
         BTreeMap: {
             [key: string]: string;
         };
+        BoundSession: {
+            session_id: string;
+            project_id?: string | null;
+        };
         BranchOff: {
             message_id: string;
             cut: components["schemas"]["CutAt"];
@@ -1843,7 +1926,7 @@ export interface components {
             session_id: string;
             /** @description Hash of this state of the conversation: a summary is made and accepted for it and for no other. */
             hash: string;
-            /** @description The messages that would be compacted. */
+            /** @description The messages that the summary would replace. Withdrawn ones between them are compacted too, but not summarised. */
             messages: components["schemas"]["Message"][];
             /** @description Number of messages that would stay. */
             remaining_count: number;
@@ -1949,7 +2032,7 @@ export interface components {
             etag?: string | null;
             /**
              * @description Values that `message` contains, by name, so that a page can show the error in another language. Present for
-             *     errors of a model's provider only.
+             *     errors of a model's provider, and of works that cannot be withdrawn.
              */
             about?: {
                 [key: string]: string;
@@ -2004,6 +2087,11 @@ export interface components {
             size: number;
             tokens: number;
         };
+        /**
+         * @description What becomes of a file.
+         * @enum {string}
+         */
+        FileEffect: "deleted" | "created" | "changed" | "unchanged" | "kept";
         FileEntry: {
             path: string;
             /**
@@ -2045,13 +2133,22 @@ export interface components {
         };
         FileUndo: {
             path: string;
-            /** @description Ids of the operations that changed it, oldest first. They are undone in reverse order. */
+            /** @description Ids of the operations that changed it and are done, oldest first. They are undone in reverse order. */
             calls: string[];
             /**
              * @description Unified diff from the current content to the restored one; absent if the undo would be refused, because this
              *     file, or another one of the same operations, has changed since.
              */
             diff?: string | null;
+            /** @description What becomes of the file if the whole work is withdrawn. */
+            effect: components["schemas"]["FileEffect"];
+            /** @description Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept. */
+            changed_since: boolean;
+            /**
+             * @description Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
+             *     kept.
+             */
+            later_works?: string[];
             /** @description Number of lines that the undo adds. */
             added: number;
             /** @description Number of lines that the undo removes. */
@@ -2295,6 +2392,11 @@ export interface components {
             /** @enum {string} */
             type: "undone";
         } | {
+            work_id: string;
+            withdrawn: boolean;
+            /** @enum {string} */
+            type: "withdrawn";
+        } | {
             message_id: string;
             /** @enum {string} */
             type: "branched";
@@ -2364,6 +2466,15 @@ export interface components {
             /** @enum {string} */
             type: "chosen";
         } | {
+            project_id?: string | null;
+            /** @enum {string} */
+            type: "bound";
+        } | {
+            call_id: string;
+            text: string;
+            /** @enum {string} */
+            type: "tool_output";
+        } | {
             archived_count: number;
             /** @description Name with which the messages can be restored. */
             archive: string;
@@ -2405,12 +2516,17 @@ export interface components {
             /** @description Id of the last event contained in this response: follow the events after it. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
+            /** @description The project that its tools work in; absent if they work in the home. */
+            project_id?: string | null;
+            todo_list?: components["schemas"]["TodoList"] | null;
             /** @description The model choice for the next message; absent if nothing was chosen. */
             chosen?: components["schemas"]["Chosen"];
             /** @description The model of each work of these messages. */
             works?: components["schemas"]["WorkModel"][];
             /** @description The errors of failed works of these messages; their sentences are in the last messages of the works. */
             failures?: components["schemas"]["Failure"][];
+            /** @description Works of these messages that are withdrawn: no request contains their messages. */
+            withdrawn?: string[];
             /** @description The branches of the conversation: messages that an edit or a retry replaced. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works of these messages for which memory was searched; the results are at `works/{work_id}/retrieved`. */
@@ -2461,6 +2577,11 @@ export interface components {
         Interrupted: {
             interrupted: boolean;
         };
+        /** @description The body may be empty. */
+        KeptFiles: {
+            /** @description Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them. */
+            keep?: string[];
+        };
         KeyInfo: {
             set: boolean;
             /** @description `environment`, `.env` or `config.yml`; null without a key. */
@@ -2500,6 +2621,27 @@ export interface components {
             p50: number;
             /** Format: double */
             p95: number;
+        };
+        LaterFileUndo: {
+            path: string;
+            /** @description Ids of the operations that changed it, oldest first. */
+            calls: string[];
+            /**
+             * @description Unified diff from the current content to the restored one; absent if the undo would be refused, because this
+             *     file, or another one of the same operations, has changed since.
+             */
+            diff?: string | null;
+            /** @description Number of lines that the undo adds. */
+            added: number;
+            /** @description Number of lines that the undo removes. */
+            removed: number;
+        };
+        /** @description What undoing the changes of all works after one would do to files, which leaves them as that work left them. */
+        LaterUndoPreview: {
+            /** @description In the order in which they were first changed, without changes that are already undone. */
+            files: components["schemas"]["LaterFileUndo"][];
+            /** @description Ids of all operations that changed these files, oldest first. They are undone in reverse order. */
+            calls: string[];
         };
         LexicalScore: {
             /**
@@ -2714,6 +2856,8 @@ export interface components {
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         NewSession: {
             title?: string;
+            /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
+            project_id?: string | null;
         };
         /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
@@ -2775,7 +2919,7 @@ export interface components {
             operation_index: number;
             /**
              * Format: int32
-             * @description 0: in effect; 1: its change of files is undone.
+             * @description 0: in effect; 1: its change of files is undone, or its work is withdrawn.
              */
             operation_status: number;
             /**
@@ -2848,6 +2992,8 @@ export interface components {
             content: string;
             /** @description Whether a summary has replaced the message. */
             compacted?: boolean;
+            /** @description Whether the message was withdrawn when a summary replaced it. */
+            withdrawn?: boolean;
         };
         PinnedMessages: {
             pinned: components["schemas"]["PinnedMessage"][];
@@ -2884,6 +3030,10 @@ export interface components {
             code: string;
             /** @description The parser's error for a line that is `not_a_test`. */
             reason?: string | null;
+        };
+        ProjectBinding: {
+            /** @description `scratch` is the folder of commands; `null` or absent for none. */
+            project_id?: string | null;
         };
         Prompt: {
             system: string;
@@ -3638,6 +3788,19 @@ export interface components {
             session_id: string;
             title: string;
         };
+        TodoItem: {
+            /** @description `TD_001` for the first item of a list. */
+            id: string;
+            title: string;
+            /** @description When it was completed, as the record of the call says it; `null` while it is pending. */
+            completed?: string | null;
+        };
+        /** @description The list of a session. A new one replaces it. */
+        TodoList: {
+            id: string;
+            name: string;
+            items: components["schemas"]["TodoItem"][];
+        };
         /** @description One tool call with its result. */
         ToolCall: {
             tool: string;
@@ -3730,12 +3893,10 @@ export interface components {
             /** @description Its text; null if it was not kept. */
             text?: string | null;
         };
-        /** @description What undoing the changes of works would do to files. */
+        /** @description What undoing or withdrawing a work would do to files. */
         UndoPreview: {
             /** @description In the order in which they were first changed, without changes that are already undone. */
             files: components["schemas"]["FileUndo"][];
-            /** @description Ids of all operations that changed these files, oldest first. */
-            calls: string[];
         };
         /** @description A file that is listed but cannot be searched. */
         Unreadable: {
@@ -3843,6 +4004,18 @@ export interface components {
         };
         /** @enum {string} */
         WindowOrigin: "provider" | "known" | "config.yml" | "default";
+        /** @description A work that was withdrawn or reapplied. */
+        Withdrawal: {
+            work_id: string;
+            /** @description `true` if it was withdrawn, `false` if it was reapplied. */
+            withdrawn: boolean;
+            /** @description The files that it changed, in the order in which it first did. */
+            files: components["schemas"]["WithdrawnFile"][];
+        };
+        WithdrawnFile: {
+            path: string;
+            effect: components["schemas"]["FileEffect"];
+        };
         /** @description The model that a work was given to. */
         WorkModel: {
             work_id: string;
@@ -5361,6 +5534,15 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSummary"];
                 };
             };
+            /** @description This home does not have the project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     sessions_deleted: {
@@ -6549,6 +6731,49 @@ export interface operations {
             };
         };
     };
+    sessions_bind: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectBinding"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundSession"];
+                };
+            };
+            /** @description No such session, or this home does not have the project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     chat_edit: {
         parameters: {
             query?: never;
@@ -6874,6 +7099,59 @@ export interface operations {
             };
         };
     };
+    sessions_reapply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["KeptFiles"] | null;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Withdrawal"];
+                };
+            };
+            /** @description bad_json or bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description earlier_works: earlier works that are withdrawn changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; not_withdrawn: it is in effect; compacted: its messages are compacted; busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     retrieval_retrieved: {
         parameters: {
             query?: never;
@@ -6906,10 +7184,7 @@ export interface operations {
     };
     sessions_preview_undo: {
         parameters: {
-            query?: {
-                /** @description `work`: the changes of this work; `later`: those of all works after it, which leaves the files as this work left them. */
-                scope?: "work" | "later";
-            };
+            query?: never;
             header?: never;
             path: {
                 id: string;
@@ -6936,6 +7211,99 @@ export interface operations {
                 };
             };
             /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_preview_later_undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LaterUndoPreview"];
+                };
+            };
+            /** @description No such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_withdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["KeptFiles"] | null;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Withdrawal"];
+                };
+            };
+            /** @description bad_json or bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No such session or work */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

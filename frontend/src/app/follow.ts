@@ -163,6 +163,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.raw(sessionId))
       refresh(keys.changesOf(sessionId))
       announce(t(frame.withdrawn ? 'withdrawn' : 'reapplied'))
+      break
     case 'undone':
       refresh(keys.changesOf(sessionId))
       break

@@ -209,6 +209,16 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
   return { ...entry, segments: putStep(entry.segments, step) }
 }
 
+/** Characters of a running call's output that are kept until its end. */
+const LIVE_OUTPUT = 16_384
+
+function addOutput(entry: AssistantEntry, { call_id, text }: FrameOf<'tool_output'>): AssistantEntry {
+  const step = findStep(entry, call_id)
+  if (!step) return entry
+  const output = (step.output + text).slice(-LIVE_OUTPUT)
+  return { ...entry, segments: putStep(entry.segments, { ...step, output }) }
+}
+
 function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): AssistantEntry {
   const { call_id: id, tool, shown } = frame
   const step: Step = {
@@ -320,6 +330,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
         editLast(thread, e => endStep(e, frame)),
         frame.taint ?? [],
       )
+    case 'tool_output':
+      return editLast(thread, e => addOutput(e, frame))
     case 'pinned':
       return pin(thread, frame)
     case 'taint_cleared':
@@ -365,6 +377,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
       }))
     case 'chosen':
       return { ...thread, chosen: frame.chosen }
+    case 'bound':
+      return { ...thread, projectId: frame.project_id ?? null }
     // Each of these means that the history was replaced; the code that follows the stream reads it again.
     case 'compressed':
     case 'restored':
@@ -391,6 +405,7 @@ const KNOWN: Record<Frame['type'], true> = {
   approval_result: true,
   undone: true,
   withdrawn: true,
+  tool_output: true,
   tool_end: true,
   new_response: true,
   status: true,
@@ -400,6 +415,7 @@ const KNOWN: Record<Frame['type'], true> = {
   title: true,
   model: true,
   chosen: true,
+  bound: true,
   compressed: true,
   restored: true,
   branched: true,

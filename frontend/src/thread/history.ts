@@ -135,6 +135,7 @@ export function fromHistory(history: History): Thread {
       createdAt: branch.created_at ?? null,
     })),
     chosen: history.chosen ?? {},
+    projectId: history.project_id ?? null,
     taint: history.taint ?? [],
     pinned: history.pinned ?? [],
     withdrawn: history.withdrawn ?? [],

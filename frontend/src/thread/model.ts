@@ -168,6 +168,8 @@ export interface Thread {
   branches: readonly Branch[]
   /** The choice of model for the next messages. */
   chosen: Chosen
+  /** The project that the tools work in; null if they work in the home. */
+  projectId: string | null
   /** The sources of its text that strangers may have written. */
   taint: readonly Taint[]
   /** In the order in which they are sent. */
@@ -204,6 +206,7 @@ export const emptyThread = (sessionId: string): Thread => ({
   usage: null,
   branches: [],
   chosen: {},
+  projectId: null,
   taint: [],
   queue: [],
   pinned: [],

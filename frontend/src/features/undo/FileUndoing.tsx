@@ -1,11 +1,11 @@
 import { FileDiff } from 'lucide-react'
-import type { FileUndo } from '@/api/types'
+import type { LaterFileUndo } from '@/api/types'
 import { DiffView } from '@/components/DiffView'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
 
 /** The effect of an undo on one file. */
-export function FileUndoing({ file }: { file: FileUndo }) {
+export function FileUndoing({ file }: { file: LaterFileUndo }) {
   const t = useT()
   const { path, diff, added, removed } = file
   return (
