@@ -8,6 +8,7 @@ mod aside;
 mod atomic;
 mod beginning;
 mod cache;
+mod capture;
 mod changes;
 mod error;
 mod fence;
@@ -43,6 +44,10 @@ mod weights;
 
 pub use beginning::beginning;
 pub use cache::Caches;
+pub use capture::{
+    Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, LeftReason, Node, NodeKind, Promoted, Refusal, Refused,
+    ResumedPromotion,
+};
 pub use changes::{
     ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges, RecordedContent, RecordedState,
 };
