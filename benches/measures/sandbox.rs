@@ -61,6 +61,7 @@ async fn ran(sandbox: &Sandbox, cwd: &Path) -> io::Result<Duration> {
         output_cap: 1_000,
         memory: COMMAND_MEMORY,
         network: false,
+        capture: None,
     };
     let done = sandbox.run(job, CancellationToken::new()).await.map_err(io::Error::other)?;
     if done.exit == Exit::Code(0) { Ok(done.took) } else { Err(io::Error::other(format!("{done:?}"))) }

@@ -70,6 +70,7 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
         output_cap: 1_000,
         memory: COMMAND_MEMORY,
         network: false,
+        capture: None,
     };
     Ok(match sandbox.run(job, CancellationToken::new()).await {
         Ok(done) if done.exit == Exit::Code(0) => format!("a trial command ran, in {} ms", done.took.as_millis()),

@@ -274,6 +274,7 @@ impl Kit {
             output_cap: 1 << 20,
             memory: COMMAND_MEMORY,
             network: false,
+            capture: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let sandbox = Sandbox::new(SandboxConfig::new(Level::Standard));

@@ -105,6 +105,7 @@ mod tests {
             output_cap: 1,
             memory: COMMAND_MEMORY,
             network,
+            capture: None,
         };
         arguments(&job).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

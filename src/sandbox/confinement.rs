@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::namespace::{MountNamespace, RunAsNobody};
 use super::user::{JobUser, NOBODY, job_user, nobody_user_can_run};
-use super::wire::JobRequest;
-use super::{calls, paths, scratch_owner, seccomp_notify, sys};
+use super::wire::{JobRequest, NotStarted};
+use super::{calls, overlay, paths, scratch_owner, seccomp_notify, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,26 +53,49 @@ impl ConfinementTemplate {
         Self { namespace, rules, filters: filters(calls::NetworkAccess::Nothing), user }
     }
 
-    pub fn confinement(self, request: &JobRequest) -> Result<PreparedConfinement, String> {
-        let rules = self.rules?;
+    /// Sets up what must exist before the fork.
+    ///
+    /// # Errors
+    /// Returns what could not be set up, and why.
+    pub fn confinement(self, request: &JobRequest) -> Result<PreparedConfinement, (NotStarted, String)> {
+        let unconfined = |why: String| (NotStarted::Confinement, why);
+        let rules = self.rules.map_err(unconfined)?;
         let user = match (self.user, &self.namespace) {
             (JobUser::Own, _) => None,
             (JobUser::Nobody, Err(Some(why))) if !nobody_user_can_run(request) => {
-                return Err(unreachable_home_error(why));
+                return Err(unconfined(unreachable_home_error(why)));
             }
             (JobUser::Nobody, _) => Some(NOBODY),
-            (JobUser::Unavailable, _) => return Err(ONLY_ROOT.to_owned()),
+            (JobUser::Unavailable, _) => return Err(unconfined(ONLY_ROOT.to_owned())),
         };
-        let mut has_user_namespace = false;
-        if let Ok(namespace) = &self.namespace {
-            let by_nobody = if user.is_some() { RunAsNobody::Yes } else { RunAsNobody::No };
-            namespace.open_for(request, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
-            has_user_namespace = namespace.has_user_namespace;
-        }
+        // Before the overlay is mounted: in it, every file that is given to a user would be a change.
         let owner = user.unwrap_or_else(sys::user_id);
-        scratch_owner::transfer_ownership(&request.cwd, owner).map_err(|error| error.to_string())?;
-        let rules = rules.for_job(request).map_err(|error| error.to_string())?;
-        let filters = if request.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
+        let own_folders = [&request.cwd].into_iter().chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
+        for folder in own_folders {
+            scratch_owner::transfer_ownership(folder, owner).map_err(|error| unconfined(error.to_string()))?;
+        }
+        let mut has_user_namespace = false;
+        match (&self.namespace, &request.overlay) {
+            (Ok(namespace), wanted) => {
+                let overlay = wanted.as_ref().map(|overlay| overlay::mount(overlay, request)).transpose();
+                let overlay = overlay.map_err(|why| (NotStarted::Capture, why))?;
+                let by_nobody = if user.is_some() { RunAsNobody::Yes } else { RunAsNobody::No };
+                let opened = namespace.open_for(request, by_nobody, overlay);
+                opened.map_err(|error| unconfined(format!("the job's folders: {error}")))?;
+                has_user_namespace = namespace.has_user_namespace;
+            }
+            (Err(why), Some(_)) => {
+                let why = why.clone().unwrap_or_else(|| "this process makes no mounts".to_owned());
+                return Err((NotStarted::Capture, why));
+            }
+            (Err(_), None) => {}
+        }
+        let rules = rules.for_job(request).map_err(|error| unconfined(error.to_string()))?;
+        let filters = match request.proxy_port {
+            Some(_) => filters(calls::NetworkAccess::Tcp),
+            None => self.filters,
+        };
+        let filters = filters.map_err(unconfined)?;
         Ok(PreparedConfinement { rules: Some(rules), filters, user, has_user_namespace })
     }
 }

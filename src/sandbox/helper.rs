@@ -50,6 +50,7 @@ impl Sandbox {
                 output_cap: 0,
                 memory,
                 network: false,
+                capture: None,
             };
             match self.at(level).open(job).await {
                 Err(error @ (SandboxError::Confinement(_) | SandboxError::Program { .. })) => {

@@ -17,6 +17,7 @@ mod frame;
 mod helper;
 mod interpreter;
 mod namespace;
+mod overlay;
 mod paths;
 mod process;
 mod reaping;
@@ -44,6 +45,7 @@ pub use captured::{Captured, ClippedText, OutputSink, grouped};
 pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
+pub use overlay::Overlay;
 pub use process::{LineOutcome, Process};
 pub use service::{Service, ServiceProcess};
 pub use status::SandboxStatus;
@@ -107,6 +109,8 @@ pub struct Job {
     pub memory: u64,
     /// Whether the job may reach public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
     pub network: bool,
+    /// Where its changes are captured; without it they are made in the working directory itself.
+    pub capture: Option<Overlay>,
 }
 
 /// [`Job::memory`] of a command that a model asked for.
@@ -154,6 +158,9 @@ pub enum SandboxError {
     Supervisor(#[source] std::io::Error),
     #[error("a command cannot be given the network here: {0}")]
     NoNetwork(String),
+    /// Nothing ran; without a capture the command may run.
+    #[error("what the command changes cannot be captured, so nothing was run: {0}")]
+    Capture(String),
 }
 
 /// Starts processes. Cheap to clone.

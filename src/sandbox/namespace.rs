@@ -68,12 +68,13 @@ impl MountNamespace {
         Ok(Self { has_user_namespace })
     }
 
-    /// Makes all mounts read-only except the working directory and shared memory. With `by_nobody`, also makes all paths of
-    /// the job request reachable for that user.
+    /// Makes all mounts read-only except the working directory, which `overlay` replaces if there is one, the overlay's
+    /// folder for temporary files, and shared memory. With `by_nobody`, also makes all paths of the job request reachable for
+    /// that user.
     ///
     /// # Errors
     /// Returns an error if a mount fails; the job must not start then.
-    pub fn open_for(&self, request: &JobRequest, by_nobody: RunAsNobody) -> io::Result<()> {
+    pub fn open_for(&self, request: &JobRequest, by_nobody: RunAsNobody, overlay: Option<OwnedFd>) -> io::Result<()> {
         let closed = match by_nobody {
             RunAsNobody::Yes => closed_folders(request),
             RunAsNobody::No => BTreeSet::new(),
@@ -85,9 +86,13 @@ impl MountNamespace {
             set_attributes_of(tree.as_fd(), READ_ONLY)?;
             trees.push((path.as_path(), tree));
         }
-        let writable = open_tree(&request.cwd)?;
-        set_attributes_of(writable.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
-        trees.push((request.cwd.as_path(), writable));
+        let writable = [Some(&request.cwd).filter(|_| overlay.is_none()), temporary(request)];
+        for path in writable.into_iter().flatten() {
+            let tree = open_tree(path)?;
+            set_attributes_of(tree.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
+            trees.push((path.as_path(), tree));
+        }
+        trees.extend(overlay.map(|tree| (request.cwd.as_path(), tree)));
         // Not done in advance: the host may have added mounts in the meantime.
         set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, Attributes { set: READ_ONLY, clear: 0 })?;
         let memory = Path::new(SHARED_MEMORY);
@@ -109,6 +114,11 @@ impl MountNamespace {
     }
 }
 
+/// Returns the folder for temporary files, if it is not in the working directory.
+fn temporary(request: &JobRequest) -> Option<&PathBuf> {
+    request.overlay.as_ref().map(|overlay| &overlay.temporary)
+}
+
 /// Whether the job runs as user 65534.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RunAsNobody {
@@ -118,7 +128,8 @@ pub enum RunAsNobody {
 
 /// Returns, for each path of the job request, the outermost folder on the way that other users cannot traverse.
 fn closed_folders(request: &JobRequest) -> BTreeSet<PathBuf> {
-    let ways = request.readable.iter().map(PathBuf::as_path).chain(request.cwd.parent());
+    let writable = [Some(&request.cwd), temporary(request)].into_iter().flatten();
+    let ways = request.readable.iter().map(PathBuf::as_path).chain(writable.filter_map(|path| path.parent()));
     ways.filter_map(|path| {
         let closed = path.ancestors().filter(|folder| {
             fs::metadata(folder).is_ok_and(|meta| meta.is_dir() && meta.permissions().mode() & 0o001 == 0)
@@ -226,6 +237,6 @@ fn move_mount(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     check(moved as i32)
 }
 
-fn c_path(path: &Path) -> io::Result<CString> {
+pub fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }

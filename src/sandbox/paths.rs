@@ -172,6 +172,9 @@ impl SystemRules {
         for path in &request.readable {
             rules = allow(rules, path, AccessFs::from_read(abi))?;
         }
+        if let Some(overlay) = &request.overlay {
+            rules = allow(rules, &overlay.temporary, writing(abi))?;
+        }
         allow(rules, &request.cwd, writing(abi))
     }
 }

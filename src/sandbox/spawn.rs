@@ -103,16 +103,22 @@ impl Sandbox {
     /// Returns the supervisor's job request, and the egress grant if the job may use the network. The grant must live as
     /// long as the job.
     pub(super) fn job_request(&self, job: &Job) -> Result<(JobRequest, Option<Box<dyn EgressGrant>>), SandboxError> {
+        if let Some(why) = job.capture.as_ref().and_then(|_| self.capture_obstacle()) {
+            return Err(SandboxError::Capture(why));
+        }
         let grant = match self.config.level {
             Level::Off => None,
             Level::Standard | Level::Strict => job.network.then(|| self.grant()).transpose()?,
         };
         let cwd = job.cwd.to_string_lossy().into_owned();
-        let temporary = job.cwd.join(TEMPORARY).to_string_lossy().into_owned();
+        let temporary = match &job.capture {
+            Some(overlay) => overlay.temporary.clone(),
+            None => job.cwd.join(TEMPORARY),
+        };
         let fixed = [
             ("PATH", SEARCH_PATH.to_owned()),
             ("HOME", cwd),
-            ("TMPDIR", temporary),
+            ("TMPDIR", temporary.to_string_lossy().into_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "dumb".to_owned()),
         ];
@@ -133,6 +139,7 @@ impl Sandbox {
             memory: job.memory,
             cpu_seconds: None,
             proxy_port: grant.as_ref().map(|grant| grant.port()),
+            overlay: job.capture.clone(),
         };
         Ok((request, grant))
     }
@@ -186,6 +193,7 @@ impl Control {
                 Ok(())
             }
             Some(JobReport::NotStarted { reason: NotStarted::Confinement, why }) => Err(SandboxError::Confinement(why)),
+            Some(JobReport::NotStarted { reason: NotStarted::Capture, why }) => Err(SandboxError::Capture(why)),
             Some(JobReport::NotStarted { reason: NotStarted::Program, why }) => {
                 Err(SandboxError::Program { program: program(request), why })
             }

@@ -19,7 +19,7 @@ use super::wire::{
     ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ProcessEnd, REQUEST_LIMIT,
     SOCKET,
 };
-use super::{calls, seccomp_notify};
+use super::{calls, overlay, seccomp_notify};
 
 /// If this process was started as a supervisor, does that work and never returns. Must be called first in `main`, before any
 /// thread exists.
@@ -64,6 +64,10 @@ fn supervise(mut server: UnixStream, mounts: MountView) -> io::Result<()> {
     let status = watch(&mut server, &signals, main, &mut refusals);
     // If processes survive, the supervisor must not report an end: the missing report tells the server.
     let last = reap_descendants(main, &children)?;
+    if request.overlay.is_some() {
+        // As with surviving processes: without this, what was captured is not complete.
+        overlay::unmount(&request.cwd)?;
+    }
     let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
     let end = match (status.code(), status.signal()) {
         (Some(code), _) => ProcessEnd::Code(code),
@@ -182,7 +186,7 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
 
     let mut confinement = match request.confinement {
         Confinement::None => None,
-        Confinement::Standard => Some(in_advance.confinement(request).map_err(|why| (NotStarted::Confinement, why))?),
+        Confinement::Standard => Some(in_advance.confinement(request)?),
     };
     let counted = match &confinement {
         // The kernel counts the processes of its user namespace separately.
@@ -194,7 +198,7 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
     let processes = process_limit(counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
     let (listener_receiver, listener_sender) =
         UnixStream::pair().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
-    let temporary = request.cwd.join(super::TEMPORARY);
+    let temporary = request.temporary();
     // SAFETY: this process has one thread, so the child may allocate and use std.
     unsafe {
         command.pre_exec(move || {

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Overlay;
+
 /// The argument that makes this program a supervisor.
 pub const ARGUMENT: &str = "__supervise";
 /// The argument after it that makes the supervisor create a mount namespace while it waits for its job request.
@@ -32,6 +34,15 @@ pub struct JobRequest {
     pub cpu_seconds: Option<u64>,
     /// The only TCP port it may connect to; without one it has no network at all.
     pub proxy_port: Option<u16>,
+    /// Where its changes are captured.
+    pub overlay: Option<Overlay>,
+}
+
+impl JobRequest {
+    /// Returns the folder for temporary files.
+    pub fn temporary(&self) -> PathBuf {
+        self.overlay.as_ref().map_or_else(|| self.cwd.join(super::TEMPORARY), |overlay| overlay.temporary.clone())
+    }
 }
 
 /// How strictly the process is confined.
@@ -61,6 +72,8 @@ pub enum JobReport {
 pub enum NotStarted {
     /// The confinement could not be set up.
     Confinement,
+    /// The overlay that captures its changes could not be set up.
+    Capture,
     /// The program could not be started.
     Program,
 }

@@ -70,6 +70,7 @@ impl Home {
             output_cap: 20_000,
             memory: COMMAND_MEMORY,
             network: false,
+            capture: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The sandbox on the real system: jobs cannot do what is forbidden, leave nothing behind, and everyday work still works.
 //! Every refusal has a negative control: the same command with the sandbox off.
 
+mod captured;
 mod escapes;
 mod everyday;
 mod files;

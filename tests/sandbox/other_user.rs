@@ -26,6 +26,16 @@ async fn as_another_user() {
 
 #[tokio::test]
 async fn unprivileged_server_confines_commands_equally() {
+    run_again(&["--ignored", "--exact", "other_user::as_another_user"], "1 passed").await;
+}
+
+#[tokio::test]
+async fn unprivileged_server_captures_changes_equally() {
+    run_again(&["captured::"], "; 0 failed").await;
+}
+
+/// Runs tests of this program as a user who owns nothing; `expected` is in the output if they pass.
+async fn run_again(tests_to_run: &[&str], expected: &str) {
     if !is_root() {
         skipped("the batteries as user 4242", "only root can become another user; they ran as this user");
         return;
@@ -37,11 +47,11 @@ async fn unprivileged_server_confines_commands_equally() {
     place(&std::env::current_exe().unwrap(), &tests);
     place(&program(), &server);
     let mut again = Command::new(tests);
-    again.args(["--ignored", "--exact", "other_user::as_another_user", "--nocapture"]).uid(USER).gid(USER);
+    again.args(tests_to_run).arg("--nocapture").uid(USER).gid(USER);
     again.env_clear().env("MINICLAW_UNDER_TEST", server).env("TMPDIR", folder.path()).env("PATH", "/usr/bin:/bin");
     let output = tokio::task::spawn_blocking(move || again.output()).await.unwrap().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert!(output.status.success() && said.contains(expected), "{said}");
     said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| skipped("as user 4242", line));
 }
 

@@ -188,6 +188,7 @@ impl Shell {
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
             network: permissions.network,
+            capture: None,
         };
         let push = |bytes: &[u8]| live.push(bytes);
         let running = self.environment.sandbox.run_with_output(job, options.cancel.clone(), &push);

@@ -222,6 +222,7 @@ impl PythonHost {
             output_cap: 0,
             memory: COMMAND_MEMORY,
             network: permissions.network,
+            capture: None,
         };
         self.environment.sandbox.open(job).await
     }

@@ -92,6 +92,7 @@ impl Command {
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
             network: permissions.network,
+            capture: None,
         };
         match shell.environment.sandbox.run(job, options.cancel).await {
             Ok(done) => match done.exit {
