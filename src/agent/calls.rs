@@ -174,7 +174,9 @@ struct CallEnd {
 impl CallEnd {
     /// Returns the end of a call that was not run.
     fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
-        Self { status, answer, took: Duration::ZERO, taint: Vec::new(), fatal: None }
+        // An answer may quote a file even if nothing was run.
+        let taint = answer.sources.clone();
+        Self { status, answer, took: Duration::ZERO, taint, fatal: None }
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, MAIN_DB};
 use serde_json::{Value, json};
 
-use super::{Access, DONE, FAILED, MAX_RESULT, MAX_ROWS, Request, SqlResult};
+use super::{Access, DONE, FAILED, MAX_DATABASE, MAX_RESULT, MAX_ROWS, Request, SqlResult};
 use crate::sandbox::{Frame, helper_output};
 
 /// Maximum time for all statements.
@@ -19,6 +19,8 @@ const TIME: Duration = Duration::from_secs(30);
 const STEPS: i32 = 10_000;
 pub const INTERRUPTED: &str = "interrupted";
 pub const OUT_OF_MEMORY: &str = "out of memory";
+/// Begins the message about a database that has become too large; its size follows.
+pub const TOO_LARGE: &str = "too large: ";
 /// Pragmas that only describe the database or change this connection alone.
 const PRAGMAS: [&str; 18] = [
     "application_id",
@@ -59,6 +61,7 @@ fn reply(frame: &Frame) -> Frame {
         Err(error) => return failed(error.to_string()),
     };
     match run(&request, &frame.second) {
+        Ok((_, database)) if database.len() > MAX_DATABASE => failed(format!("{TOO_LARGE}{}", database.len())),
         Ok((result, database)) => {
             let first = serde_json::to_vec(&result).expect("rows are JSON");
             Frame { tag: DONE, first, second: database }

@@ -129,9 +129,6 @@ pub async fn run(sandbox: &Sandbox, (sql, access): (&str, Access), database: &[u
             if is_logged && after.len() >= 20 {
                 after[18..20].copy_from_slice(&LOGGED);
             }
-            if after.len() > MAX_DATABASE {
-                return Err(SqlError::TooLarge(after.len()));
-            }
             let is_changed = access == Access::Write && after != database;
             Ok(Ran { result, database: is_changed.then_some(after) })
         }
@@ -153,6 +150,9 @@ fn failed(message: &str) -> SqlError {
     match message {
         child::INTERRUPTED => SqlError::Timeout,
         child::OUT_OF_MEMORY => SqlError::Memory,
+        message if message.starts_with(child::TOO_LARGE) => {
+            SqlError::TooLarge(message[child::TOO_LARGE.len()..].parse().unwrap_or(usize::MAX))
+        }
         message if message.contains("readonly database") || message.contains("query_only") => SqlError::ReadOnly,
         message => SqlError::Statement(message.to_owned()),
     }

@@ -55,6 +55,10 @@ impl Failure {
         Self::new("bad_path", "路径无效", advice)
     }
 
+    pub fn too_large(advice: impl Into<String>) -> Self {
+        Self::new("too_large", "文件过大", advice)
+    }
+
     pub fn unchanged() -> Self {
         Self::new("unchanged", "内容没有变化", "it is like that already")
     }
@@ -99,7 +103,8 @@ impl From<StoreError> for Failure {
             StoreError::Exists { .. } => Self::exists(),
             StoreError::Conflict { .. } => Self::conflict(),
             StoreError::NotText { .. } => Self::not_text(),
-            StoreError::TooLarge { .. } => Self::new("too_large", "文件过大", error.to_string()),
+            StoreError::TooLarge { .. } => Self::too_large(error.to_string()),
+            StoreError::DiskFull => Self::new("disk_full", "磁盘空间不足", error.to_string()),
             StoreError::NotAllowed { why: "it is a folder", .. } => Self::is_folder(),
             StoreError::NotAllowed { .. } => Self::new("denied", "权限不足", error.to_string()),
             _ if error.is_missing_folder() => Self::no_parent(),

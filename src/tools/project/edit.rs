@@ -8,7 +8,8 @@ use super::arguments::EditOperation;
 
 /// Maximum number of lines of a text that are compared with a search text that does not occur.
 const MAX_COMPARED: usize = 5_000;
-/// Maximum length in bytes of a line that is shown, and number of lines that are named.
+/// Maximum length in bytes of a line that is compared, and of one that is shown; number of lines that are named.
+const COMPARED: usize = 400;
 const SHOWN: usize = 160;
 const NAMED: usize = 3;
 /// Minimum similarity of a line that is shown, from 0 to 1.
@@ -157,7 +158,11 @@ impl<'a> Text<'a> {
     fn nearest(&self, search: &str) -> String {
         let wanted = search.lines().find(|line| !line.trim().is_empty()).unwrap_or(search).trim();
         let lines: Vec<&str> = self.lf.lines().take(MAX_COMPARED).map(str::trim).collect();
-        let near = similar::get_close_matches(wanted, &lines, NAMED, SIMILARITY);
+        let short: Vec<&str> = lines.iter().copied().filter(|line| line.len() <= COMPARED).collect();
+        let near = match wanted.len() <= COMPARED {
+            true => similar::get_close_matches(wanted, &short, NAMED, SIMILARITY),
+            false => Vec::new(),
+        };
         let shown: Vec<String> = near
             .iter()
             .filter_map(|line| {

@@ -1,6 +1,8 @@
 //! `search_files`: lines of a project that match a pattern, found with the engine of ripgrep.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
@@ -8,6 +10,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::list::matcher;
 use super::{ProjectFiles, spec};
@@ -23,6 +26,8 @@ const MATCHES: usize = 200;
 const MAX_CONTEXT: usize = 10;
 /// Maximum characters of a line that is shown.
 const LONGEST_LINE: usize = 300;
+/// Maximum time of a search.
+const TIME: Duration = Duration::from_secs(20);
 /// Maximum bytes of a compiled pattern.
 const PATTERN_SIZE: usize = 4 << 20;
 
@@ -92,10 +97,11 @@ impl FileSearch {
         Ok(walk.entries.into_iter().filter(|entry| wanted(entry)).map(|entry| entry.place).collect())
     }
 
-    fn found(&self) -> Result<Found, super::answer::Failure> {
+    fn found(&self, cancel: &CancellationToken) -> Result<Found, super::answer::Failure> {
         let candidates = self.candidates()?;
         let context = self.arguments.context.unwrap_or_default().min(MAX_CONTEXT);
         let found = Mutex::new(Vec::new());
+        let (started, is_cut) = (Instant::now(), AtomicBool::new(false));
         self.files.access.home.read_each(&candidates, &|at, bytes| {
             let mut lines = FileLines::default();
             let searched = searcher(context).search_slice(&self.pattern, bytes, &mut lines);
@@ -103,16 +109,20 @@ impl FileSearch {
             if searched.is_ok() && lines.matches > 0 {
                 found.push((at, lines));
             }
-            true
+            let goes_on = started.elapsed() < TIME && !cancel.is_cancelled();
+            if !goes_on {
+                is_cut.store(true, Ordering::Relaxed);
+            }
+            goes_on
         });
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_by_key(|(at, _)| *at);
         let files = found.into_iter().map(|(at, lines)| (candidates[at].clone(), lines)).collect();
-        Ok(Found { files, searched: candidates.len() })
+        Ok(Found { files, searched: candidates.len(), is_cut: is_cut.into_inner() })
     }
 
-    fn answer(&self) -> ToolAnswer {
-        let Found { files, searched } = match self.found() {
+    fn answer(&self, cancel: &CancellationToken) -> ToolAnswer {
+        let Found { files, searched, is_cut } = match self.found(cancel) {
             Ok(found) => found,
             Err(failure) => {
                 let path = &self.arguments.path;
@@ -140,9 +150,12 @@ impl FileSearch {
         if files.is_empty() {
             texts.push(format!("[no match in {searched} files]"));
         }
+        if is_cut {
+            texts.push("[stopped after 20 s; narrow the path or the glob]".to_owned());
+        }
         rows.truncate(MATCHES);
         let data = json!({"pattern": self.arguments.pattern, "matches": matches, "files_matched": files.len(),
-            "files_searched": searched, "files": rows});
+            "files_searched": searched, "files": rows, "complete": !is_cut});
         let message = format!("{matches} matches in {} files", files.len());
         ToolAnswer::done(message, texts.join("\n\n")).with_data(data).with_code(&self.arguments.pattern)
     }
@@ -152,6 +165,8 @@ impl FileSearch {
 struct Found {
     files: Vec<(Place, FileLines)>,
     searched: usize,
+    /// Whether it was stopped before it had read all files.
+    is_cut: bool,
 }
 
 fn searcher(context: usize) -> Searcher {
@@ -233,10 +248,10 @@ impl PreparedCall for std::sync::Arc<FileSearch> {
         OutsideText::from_source(folder.and_then(|folder| self.files.taint(&folder)))
     }
 
-    fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let search = self.clone();
         Box::pin(async move {
-            let found = tokio::task::spawn_blocking(move || search.answer()).await;
+            let found = tokio::task::spawn_blocking(move || search.answer(&options.cancel)).await;
             found.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))
         })
     }
@@ -249,7 +264,7 @@ mod tests {
 
     fn answer(files: &ProjectFiles, arguments: Value) -> ToolAnswer {
         match FileSearch::new(files.clone(), serde_json::from_value(arguments).unwrap()) {
-            Ok(search) => search.answer(),
+            Ok(search) => search.answer(&CancellationToken::new()),
             Err(answer) => *answer,
         }
     }
