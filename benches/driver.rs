@@ -15,10 +15,11 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, soak, start, streams, turn, ui,
+    Bench, journal, knowledge, meaning, memory, project, prompt, sandbox, search, sessions, soak, start, streams, turn,
+    ui,
 };
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "start",
     "memory",
     "prompt",
@@ -30,6 +31,7 @@ const NAMES: [&str; 12] = [
     "search",
     "knowledge",
     "meaning",
+    "project",
     "ui",
 ];
 
@@ -67,6 +69,7 @@ fn main() -> io::Result<ExitCode> {
                 "search" => search::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
                 "meaning" => meaning::measure(&bench, &mut report).await?,
+                "project" => project::measure(&bench, &mut report).await?,
                 _ => ui::measure(&bench, &mut report).await?,
             }
         }

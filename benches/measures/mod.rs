@@ -4,6 +4,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod meaning;
 pub mod memory;
+pub mod project;
 pub mod prompt;
 pub mod sandbox;
 pub mod search;
