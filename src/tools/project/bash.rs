@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, FailedDetails, Verb};
-use super::command::{Command, CommandEnd, Reason, Shell, WALL};
-use super::jobs::{Job, Jobs};
+use super::command::{Command, CommandEnd, CommandLimits, Reason, Running, Shell, WALL};
+use super::jobs::{Job, Jobs, LiveText};
 use super::spec;
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
@@ -122,8 +122,9 @@ impl Bash {
 }
 
 impl BashCall {
-    fn wall(&self) -> Duration {
-        self.arguments.timeout.map_or(WALL, |seconds| Duration::from_secs(seconds as u64))
+    fn limits(&self) -> CommandLimits {
+        let wall = self.arguments.timeout.map_or(WALL, |seconds| Duration::from_secs(seconds as u64));
+        CommandLimits { permissions: self.arguments.permissions, wall }
     }
 
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
@@ -132,7 +133,8 @@ impl BashCall {
         }
         let mut ends = Vec::new();
         for command in &self.arguments.commands {
-            let end = self.shell.run(command, (self.arguments.permissions, self.wall()), &options).await;
+            let running = Running { cancel: &options.cancel, live: &options.live, output: &LiveText::default() };
+            let end = self.shell.run(command, self.limits(), running).await;
             let stops = end.reason.is_some() && self.arguments.stop_on_error;
             if end.is_cancelled {
                 ends.push(end);
@@ -158,12 +160,12 @@ impl BashCall {
         let Some(id) = self.jobs.add(&self.session, job.clone()) else {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };
-        let (shell, arguments, wall) = (self.shell.clone(), self.arguments.clone(), self.wall());
+        let (shell, arguments, limits) = (self.shell.clone(), self.arguments.clone(), self.limits());
         tokio::spawn(async move {
             let mut outcome = String::new();
             for command in &arguments.commands {
-                let options = RunOptions { approved: None, cancel: cancel.clone(), live: LiveOutput::default() };
-                let end = shell.run_into(command, (arguments.permissions, wall), (&options, &job.live)).await;
+                let running = Running { cancel: &cancel, live: &LiveOutput::default(), output: &job.live };
+                let end = shell.run(command, limits, running).await;
                 outcome = end.message.clone();
                 if end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error) {
                     break;

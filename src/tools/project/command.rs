@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
 use super::answer::Failure;
 use super::jobs::LiveText;
 use crate::domain::{EgressAttempts, Language};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, SandboxError};
 use crate::tools::terminal::{KEPT, output, refused, signal_name};
-use crate::tools::{CommandEnvironment, OUTPUT_LIMIT, Permissions, RunOptions};
+use crate::tools::{CommandEnvironment, LiveOutput, OUTPUT_LIMIT, Permissions};
 
 /// Time of a command if the call does not say it.
 pub const WALL: Duration = Duration::from_secs(30);
@@ -140,6 +141,24 @@ impl CommandEnd {
     }
 }
 
+/// What a command may use.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLimits {
+    pub permissions: Permissions,
+    /// Its time limit.
+    pub wall: Duration,
+}
+
+/// What stops a command, and where its output goes while it runs.
+#[derive(Clone, Copy)]
+pub struct Running<'a> {
+    pub cancel: &'a CancellationToken,
+    /// Shows the output to the person.
+    pub live: &'a LiveOutput,
+    /// Keeps the end of it.
+    pub output: &'a LiveText,
+}
+
 /// Runs the commands of a project.
 pub struct Shell {
     pub environment: CommandEnvironment,
@@ -150,23 +169,9 @@ impl Shell {
         Self { environment }
     }
 
-    /// Runs a command to its end, and shows its output meanwhile.
-    pub async fn run(
-        &self,
-        command: &Command,
-        limits: (Permissions, Duration),
-        options: &RunOptions<'_>,
-    ) -> CommandEnd {
-        self.run_into(command, limits, (options, &LiveText::default())).await
-    }
-
-    /// Like [`Shell::run`]; `live` has its output meanwhile.
-    pub async fn run_into(
-        &self,
-        command: &Command,
-        (permissions, wall): (Permissions, Duration),
-        (options, live): (&RunOptions<'_>, &LiveText),
-    ) -> CommandEnd {
+    /// Runs a command to its end.
+    pub async fn run(&self, command: &Command, limits: CommandLimits, running: Running<'_>) -> CommandEnd {
+        let CommandLimits { permissions, wall } = limits;
         if let Some(why) = refused(&command.instruction) {
             let words = format!("not run: this command would {why}. Do it another way, or ask the user to.");
             return CommandEnd::not_run(Reason::Blocked, words);
@@ -190,23 +195,24 @@ impl Shell {
             network: permissions.network,
             capture: None,
         };
-        let push = |bytes: &[u8]| live.push(bytes);
-        let running = self.environment.sandbox.run_with_output(job, options.cancel.clone(), &push);
-        tokio::pin!(running);
+        let Running { cancel, live, output } = running;
+        let push = |bytes: &[u8]| output.push(bytes);
+        let ended = self.environment.sandbox.run_with_output(job, cancel.clone(), &push);
+        tokio::pin!(ended);
         let mut tick = tokio::time::interval(SHOWN_EVERY);
         let done = loop {
             tokio::select! {
-                done = &mut running => break done,
-                _ = tick.tick() => if let Some(text) = live.take() { options.live.show(text) },
+                done = &mut ended => break done,
+                _ = tick.tick() => if let Some(text) = output.take() { live.show(text) },
             }
         };
         match done {
-            Ok(done) => self.end(&done, permissions, wall),
+            Ok(done) => self.end(&done, limits),
             Err(error) => not_started(&error),
         }
     }
 
-    fn end(&self, done: &Finished, permissions: Permissions, wall: Duration) -> CommandEnd {
+    fn end(&self, done: &Finished, CommandLimits { permissions, wall }: CommandLimits) -> CommandEnd {
         let clipped = output(done);
         let mut text = clipped.text.clone();
         if clipped.is_clipped {

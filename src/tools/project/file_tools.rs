@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::answer::{Failure, Verb};
 use super::arguments::{Items, Request, schemas};
-use super::change::{CREATE, DELETE, EDIT, MOVE, Plan};
+use super::change::Plan;
+use super::change_answer::{CREATE, DELETE, EDIT, MOVE};
 use super::{ProjectFiles, spec};
 use crate::domain::{Effect, Language, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::StoreError;

@@ -5,6 +5,7 @@ mod answer;
 mod arguments;
 mod bash;
 mod change;
+mod change_answer;
 mod command;
 mod edit;
 mod file_tools;
