@@ -7,10 +7,17 @@ const LOOK: Record<DiffLine['kind'], { className: string; sign: string; word: Ke
   added: { className: 'bg-ok/10 text-ok', sign: '+', word: 'diffAdded' },
   removed: { className: 'bg-bad/10 text-bad', sign: '−', word: 'diffRemoved' },
   same: { className: '', sign: ' ', word: null },
+  file: {
+    className: 'mt-1 border-y bg-hover py-0.5 font-sans font-medium text-[13px] first:mt-0',
+    sign: '',
+    word: null,
+  },
   place: { className: 'text-fg-3', sign: ' ', word: null },
 }
 
-/** The diff of a file. A sign marks each change, not colour alone. */
+const FILE = { created: 'approvalCreate', deleted: 'approvalDelete', changed: 'approvalWrite' } as const
+
+/** The diff of one or several files. A sign marks each change, not colour alone. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {
   const t = useT()
   return (
@@ -20,8 +27,9 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
       aria-label={label}
       className="scroll max-h-96 rounded-md border bg-code py-1 font-mono text-[12px] leading-[1.55]"
     >
-      {diffLines(diff).map(({ kind, text }, i) => {
-        const { className, sign, word } = LOOK[kind]
+      {diffLines(diff).map((line, i) => {
+        const { className, sign, word } = LOOK[line.kind]
+        const text = line.kind === 'file' ? t(FILE[line.change], { path: line.text }) : line.text
         return (
           <div key={i} className={cn('flex px-2', className)}>
             <span aria-hidden className="w-4 shrink-0 select-none">

@@ -20,3 +20,29 @@ it('a removed line that begins with two dashes is not a file name', () => {
     text: '-- rule',
   })
 })
+
+const SEVERAL = `--- a.txt
++++ /dev/null
+@@ -1 +0,0 @@
+--- x
+--- /dev/null
++++ b.txt
+@@ -0,0 +1 @@
++++ y
+--- c.bin
++++ c.bin
+binary file, 4 bytes
+`
+
+it('a diff of several files names each, and no changed line is taken for a name', () => {
+  expect(diffLines(SEVERAL)).toEqual([
+    { kind: 'file', text: 'a.txt', change: 'deleted' },
+    { kind: 'place', text: '@@ -1 +0,0 @@' },
+    { kind: 'removed', text: '-- x' },
+    { kind: 'file', text: 'b.txt', change: 'created' },
+    { kind: 'place', text: '@@ -0,0 +1 @@' },
+    { kind: 'added', text: '++ y' },
+    { kind: 'file', text: 'c.bin', change: 'changed' },
+    { kind: 'same', text: 'binary file, 4 bytes' },
+  ])
+})
