@@ -21,7 +21,8 @@ import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
-import { type Envelope, isDelta, isKnown } from '@/thread/advance'
+import { type Envelope, isKnown } from '@/thread/advance'
+import { isDelta } from '@/thread/deltas'
 import { onFileChanged, onFolderChanged } from './diskChanges'
 import { paced } from './pace'
 import { bringBack, changed, loadThread, sendHeld } from './threads'
@@ -166,6 +167,10 @@ function sideEffects(sessionId: string, frame: Frame): void {
       break
     case 'undone':
       refresh(keys.changesOf(sessionId))
+      break
+    case 'bound':
+      // Other tools and another system prompt have a different size.
+      refresh(keys.sessionTokens(sessionId))
       break
     case 'chosen':
       // Another model has a different context window.

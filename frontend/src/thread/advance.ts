@@ -1,5 +1,6 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all use it. */
 import type { Decision, Frame, Message, StoppedBy, Taint } from '@/api/types'
+import { keepEnd } from './deltas'
 import { isCovered } from './eventId'
 import {
   type AssistantEntry,
@@ -12,6 +13,7 @@ import {
   statusOf,
   type Thread,
 } from './model'
+import { afterCall } from './todo'
 
 type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
 
@@ -209,13 +211,10 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
   return { ...entry, segments: putStep(entry.segments, step) }
 }
 
-/** Characters of a running call's output that are kept until its end. */
-const LIVE_OUTPUT = 16_384
-
 function addOutput(entry: AssistantEntry, { call_id, text }: FrameOf<'tool_output'>): AssistantEntry {
   const step = findStep(entry, call_id)
   if (!step) return entry
-  const output = (step.output + text).slice(-LIVE_OUTPUT)
+  const output = keepEnd(step.output + text)
   return { ...entry, segments: putStep(entry.segments, { ...step, output }) }
 }
 
@@ -327,7 +326,10 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return withdraw(thread, frame)
     case 'tool_end':
       return withTaint(
-        editLast(thread, e => endStep(e, frame)),
+        {
+          ...editLast(thread, e => endStep(e, frame)),
+          todo: afterCall(thread.todo, frame.tool, frame.result),
+        },
         frame.taint ?? [],
       )
     case 'tool_output':
@@ -438,28 +440,3 @@ export function receive(thread: Thread, { id, frame }: Envelope): Thread {
   const next = advance(thread, frame)
   return id === null ? next : { ...next, lastEventId: id }
 }
-
-/** Merges neighbouring deltas, so that a burst costs one update and not one per token. */
-export function coalesce(envelopes: readonly Envelope[]): Envelope[] {
-  const out: Envelope[] = []
-  for (const item of envelopes) {
-    const last = out.at(-1)
-    const joins =
-      last &&
-      item.id !== null &&
-      last.frame.type === item.frame.type &&
-      isDelta(last.frame) &&
-      isDelta(item.frame)
-    if (joins && isDelta(last.frame) && isDelta(item.frame)) {
-      out[out.length - 1] = {
-        id: item.id,
-        frame: { ...last.frame, content: last.frame.content + item.frame.content },
-      }
-    } else out.push(item)
-  }
-  return out
-}
-
-/** Whether a frame adds text to an answer or to its thinking. */
-export const isDelta = (frame: Frame): frame is FrameOf<'token'> | FrameOf<'thinking'> =>
-  frame.type === 'token' || frame.type === 'thinking'

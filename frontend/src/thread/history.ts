@@ -23,6 +23,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   result: call.result ?? undefined,
   status: statusOf(call.status),
   durationMs: call.duration_ms ?? null,
+  startedAt: call.started_at ?? undefined,
   verdict: verdictOf(call),
   undone: call.undone ?? false,
 })
@@ -136,6 +137,7 @@ export function fromHistory(history: History): Thread {
     })),
     chosen: history.chosen ?? {},
     projectId: history.project_id ?? null,
+    todo: history.todo_list ?? null,
     taint: history.taint ?? [],
     pinned: history.pinned ?? [],
     withdrawn: history.withdrawn ?? [],

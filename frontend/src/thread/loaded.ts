@@ -1,6 +1,7 @@
 /** A thread that is being loaded: frames that arrive before the history are kept and applied after it. */
 import type { Chosen, History } from '@/api/types'
-import { coalesce, type Envelope, receive } from './advance'
+import { type Envelope, receive } from './advance'
+import { coalesce } from './deltas'
 import { isCovered } from './eventId'
 import { fromHistory, keepRetrieval, withEarlier } from './history'
 import type { Thread } from './model'
@@ -51,3 +52,7 @@ function applyAll(thread: Thread, envelopes: readonly Envelope[]): Thread {
 /** Applies what a person has just chosen; the stream will report it too. */
 export const withChosen = (loaded: Loaded, chosen: Chosen): Loaded =>
   loaded.phase === 'ready' ? { phase: 'ready', thread: { ...loaded.thread, chosen } } : loaded
+
+/** The same for the project that the tools work in. */
+export const withProject = (loaded: Loaded, projectId: string | null): Loaded =>
+  loaded.phase === 'ready' ? { phase: 'ready', thread: { ...loaded.thread, projectId } } : loaded

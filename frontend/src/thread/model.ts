@@ -2,7 +2,17 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far. It is a
  * pure function of the history and the frames that follow it; nothing here uses a clock or the network.
  */
-import type { Chosen, Decision, Hit, InputProgress, PinnedMessage, Scope, Search, Taint } from '@/api/types'
+import type {
+  Chosen,
+  Decision,
+  Hit,
+  InputProgress,
+  PinnedMessage,
+  Scope,
+  Search,
+  Taint,
+  TodoList,
+} from '@/api/types'
 
 const STEP_STATUSES = ['running', 'done', 'error', 'cancelled', 'interrupted', 'approval', 'denied'] as const
 export type StepStatus = (typeof STEP_STATUSES)[number]
@@ -32,6 +42,8 @@ export interface Step {
   result: unknown
   status: StepStatus
   durationMs: number | null
+  /** Unix seconds, if a history has told it. */
+  startedAt?: number | undefined
   /** Null if no approval was needed. */
   verdict: Verdict | null
   /** A person undid the change that it made. */
@@ -170,6 +182,8 @@ export interface Thread {
   chosen: Chosen
   /** The project that the tools work in; null if they work in the home. */
   projectId: string | null
+  /** The list of tasks that the model keeps; null if there is none. */
+  todo: TodoList | null
   /** The sources of its text that strangers may have written. */
   taint: readonly Taint[]
   /** In the order in which they are sent. */
@@ -207,6 +221,7 @@ export const emptyThread = (sessionId: string): Thread => ({
   branches: [],
   chosen: {},
   projectId: null,
+  todo: null,
   taint: [],
   queue: [],
   pinned: [],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Frame } from '@/api/types'
-import { advance, coalesce, type Envelope, receive } from '@/thread/advance'
+import { advance, type Envelope, receive } from '@/thread/advance'
+import { coalesce } from '@/thread/deltas'
 import { fromHistory, withEarlier } from '@/thread/history'
 import { settle, startLoading, take } from '@/thread/loaded'
 import { type AssistantEntry, emptyThread, type Thread } from '@/thread/model'
