@@ -108,7 +108,10 @@ export async function exportSession(id: string, format: 'md' | 'json') {
 }
 export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>
   dataOf(api.POST('/api/sessions/{id}/branch', { params: of(id), body: { message_id, cut } }))
-export const createSession = () => dataOf(api.POST('/api/sessions', { body: {} }))
+export const createSession = (project_id: string | null) =>
+  dataOf(api.POST('/api/sessions', { body: project_id === null ? {} : { project_id } }))
+export const bindSession = (id: string, project_id: string | null) =>
+  dataOf(api.PUT('/api/sessions/{id}/project', { params: of(id), body: { project_id } }))
 export const renameSession = (id: string, title: string) =>
   dataOf(api.PUT('/api/sessions/{id}', { params: of(id), body: { title } }))
 export const deleteSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}', { params: of(id) }))

@@ -10,6 +10,7 @@ import { modelCommands } from '@/features/model/commands'
 import { operationsCommands } from '@/features/operations/commands'
 import { paletteCommands } from '@/features/palette/commands'
 import { playgroundCommands } from '@/features/playground/commands'
+import { projectCommands } from '@/features/project/commands'
 import { recoveryCommands } from '@/features/recovery/commands'
 import { retrievalCommands } from '@/features/retrieval/commands'
 import { exportCommands, sessionCommands } from '@/features/sessions/commands'
@@ -31,6 +32,7 @@ const ALL = [
   ...settingsCommands,
   ...messageCommands,
   ...modelCommands,
+  ...projectCommands,
   ...operationsCommands,
   ...changesCommands,
   ...xrayCommands,

@@ -12,7 +12,7 @@ import { setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { editOutbox, isHeld, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
-import { settle, settleEarlier, shownThread, startLoading, withChosen } from '@/thread/loaded'
+import { settle, settleEarlier, shownThread, startLoading, withChosen, withProject } from '@/thread/loaded'
 import type { Attachment } from '@/thread/model'
 import { firstMessageOf, messagesIn } from '@/thread/places'
 
@@ -102,7 +102,7 @@ export function ensureThread(id: string): void {
 const mark = (session: string, key: string, state: Outgoing['state']): void =>
   editOutbox(session, list => list.map(item => (item.key === key ? { ...item, state } : item)))
 
-/** Pending model choices by session: a message sent right after a choice waits for it. */
+/** Pending choices by session: a message sent right after a choice waits for it. */
 const choosing = new Map<string, Promise<boolean>>()
 
 const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile => {
@@ -172,10 +172,10 @@ export async function startSession(
   attachments: readonly Attachment[],
 ): Promise<string | null> {
   try {
-    const session = await api.createSession()
+    const { chosen, projectId } = useNewChoice.getState()
+    const session = await api.createSession(projectId)
     editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
-    const { chosen } = useNewChoice.getState()
-    useNewChoice.setState({ chosen: {} })
+    useNewChoice.setState({ chosen: {}, projectId: null })
     if (Object.keys(chosen).length > 0) void choose(session.id, chosen)
     send(session.id, { content, attachments })
     return session.id
@@ -191,12 +191,30 @@ export async function startSession(
  */
 export async function choose(session: string | null, chosen: Chosen): Promise<void> {
   if (session === null) return useNewChoice.setState({ chosen })
-  const chosing = attempt(() => api.chooseModel(session, chosen))
-  choosing.set(session, chosing)
-  const done = await chosing
-  if (choosing.get(session) === chosing) choosing.delete(session)
+  const done = await beforeSending(session, () => api.chooseModel(session, chosen))
   if (done) updateThread(session, loaded => loaded && withChosen(loaded, chosen))
   else refresh(keys.models)
+}
+
+/**
+ * Binds a conversation to a project, whose folder its tools work in, or to none. Without a session, it concerns the one
+ * that the next message creates.
+ */
+export async function bind(session: string | null, projectId: string | null): Promise<void> {
+  if (session === null) return useNewChoice.setState({ projectId })
+  const done = await beforeSending(session, () => api.bindSession(session, projectId))
+  if (done) updateThread(session, loaded => loaded && withProject(loaded, projectId))
+}
+
+/** Makes a choice that the next message needs. If it or one before it fails, the message is not sent. */
+async function beforeSending(session: string, change: () => Promise<unknown>): Promise<boolean> {
+  const earlier = choosing.get(session)
+  const own = attempt(change)
+  const all = earlier ? Promise.all([earlier, own]).then(done => done.every(Boolean)) : own
+  choosing.set(session, all)
+  await all
+  if (choosing.get(session) === all) choosing.delete(session)
+  return own
 }
 
 /** The change of labels under way: the next one is sent after it, so that the last one stays. */

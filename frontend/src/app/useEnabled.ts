@@ -2,6 +2,7 @@ import { useSyncExternalStore } from 'react'
 import { queryClient } from '@/api/queries'
 import { useArrangement } from '@/features/sessions/arrangement'
 import { useBuffers } from '@/stores/buffers'
+import { useNewChoice } from '@/stores/choice'
 import { useFolds } from '@/stores/folds'
 import { useLive } from '@/stores/live'
 import { useSeen } from '@/stores/seen'
@@ -10,7 +11,7 @@ import { useUi } from '@/stores/ui'
 import type { Command, CommandContext } from './command'
 import { COMMANDS, type CommandId, commandOf, isEnabled } from './commands'
 
-const STORES = [useLive, useUi, useBuffers, useArrangement, useFolds, useSeen, useToasts]
+const STORES = [useLive, useNewChoice, useUi, useBuffers, useArrangement, useFolds, useSeen, useToasts]
 
 /** Calls back when something changes that the `enabled` of a command reads. */
 function subscribe(onChange: () => void): () => void {

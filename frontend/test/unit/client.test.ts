@@ -28,7 +28,7 @@ function recorded(): Asked[] {
 it('a change has a JSON body, and a read has none', async () => {
   const asked = recorded()
   await interrupt('s')
-  await createSession()
+  await createSession(null)
   await branchSession('s', 'm', 'after')
   await deleteFile('workspace/a b.txt', null)
   await getHistory('s')

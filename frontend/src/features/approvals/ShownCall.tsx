@@ -30,7 +30,17 @@ export function ShownCall({ approval, language }: Props) {
   return (
     <>
       {shown.diff ? (
-        <DiffView diff={shown.diff} label={t('approvalDiff', { path: shown.path ?? '' })} />
+        <>
+          {!shown.path && <Items command={shown.command} />}
+          <DiffView
+            diff={shown.diff}
+            label={
+              shown.path
+                ? t('approvalDiff', { path: shown.path })
+                : t('diffSeveral', { n: shown.command.split('\n').length })
+            }
+          />
+        </>
       ) : (
         <figure aria-label={t('input')} className="overflow-hidden rounded-md border bg-code text-fg">
           <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 font-mono text-[12px] text-fg-2">
@@ -47,6 +57,24 @@ export function ShownCall({ approval, language }: Props) {
       )}
       {facts.length > 0 && <p className="font-mono text-[12px] text-fg-2">{facts.join(' · ')}</p>}
     </>
+  )
+}
+
+/** Each item of a call that changes several files, deletions and moves too, whose text the diff may not show. */
+function Items({ command }: { command: string }) {
+  const t = useT()
+  return (
+    <ul
+      aria-label={t('approvalItems')}
+      tabIndex={0}
+      className="scroll max-h-40 overflow-y-auto font-mono text-[12px]"
+    >
+      {command.split('\n').map((line, i) => (
+        <li key={i} className="[overflow-wrap:anywhere]">
+          <Visible text={line} />
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -17,6 +17,7 @@ import { type Row, Transcript } from './Transcript'
 
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
 const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
+const TodoPanel = onDemand(() => import('@/features/project/TodoPanel'))
 const Queue = onDemand(() => import('@/features/queue/Queue'))
 const PlanNote = onDemand(() => import('@/features/permission/PlanNote'))
 const TaintNote = onDemand(() => import('./TaintNote'))
@@ -97,6 +98,9 @@ export function Chat(props: Props) {
         <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
       )}
       {plan && !running && thread?.entries.at(-1)?.kind === 'assistant' && <PlanNote onStart={onStartPlan} />}
+      {thread?.todo && (
+        <TodoPanel key={thread.sessionId} list={thread.todo} onLeave={() => input.current?.focus()} />
+      )}
       {sessionId && thread && thread.queue.length > 0 && (
         <Queue
           sessionId={sessionId}

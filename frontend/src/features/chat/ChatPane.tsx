@@ -2,7 +2,7 @@ import { useLocation } from 'wouter'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen, When } from '@/api/types'
 import type { PageProps } from '@/app/pages'
-import { choose, clearTaint, send, startSession, stop } from '@/app/threads'
+import { bind, choose, clearTaint, send, startSession, stop } from '@/app/threads'
 import { useRun } from '@/app/useCommand'
 import { onDemand } from '@/components/onDemand'
 import { Pane } from '@/components/ui/Pane'
@@ -12,6 +12,7 @@ import { effective, withModel } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
 import { ModePicker } from '@/features/permission/ModePicker'
 import { withMode } from '@/features/permission/modes'
+import { ProjectPicker } from '@/features/project/ProjectPicker'
 import { useT } from '@/lib/i18n'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
@@ -78,6 +79,8 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
   const models = useModels().data
   const fresh = useNewChoice(s => s.chosen)
   const chosen = sessionId === null ? fresh : (thread?.chosen ?? NOTHING_CHOSEN)
+  const newProject = useNewChoice(s => s.projectId)
+  const projectId = sessionId === null ? newProject : (thread?.projectId ?? null)
   const answers = models && effective(models, chosen)
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
   const openModel = () => run('model')
@@ -151,6 +154,10 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
                   onConnect={openModel}
                 />
                 <ModePicker chosen={chosen} onChoose={onChoose} />
+                <ProjectPicker
+                  projectId={projectId}
+                  onChoose={thread?.running ? null : id => void bind(sessionId, id)}
+                />
               </>
             )
           }

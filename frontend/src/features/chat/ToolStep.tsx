@@ -1,14 +1,19 @@
 import { Ban, Check, CircleX, Pencil, ShieldQuestion, ShieldX, Unplug } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { InputProgress } from '@/api/types'
+import { onDemand } from '@/components/onDemand'
 import { Badge } from '@/components/ui/Badge'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration, kilobytes } from '@/lib/format'
 import { type Key, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
+import { Elapsed } from './Elapsed'
+import { arrivedAt } from './Times'
 import { rendererOfTool } from './tools'
 import { Verdict } from './Verdict'
+
+const LiveOutput = onDemand(() => import('./LiveOutput'))
 
 const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   running: {
@@ -32,34 +37,52 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
   const { word, icon } = STATE[step.status]
-  const { summary, Details } = rendererOfTool(step.tool)
+  const { title, summary, failed, Details } = rendererOfTool(step.tool)
+  const heading = title?.(step, t) ?? null
+  const failures = failed?.(step) ?? []
+  const since = step.status === 'running' ? arrivedAt(id, step.startedAt ?? null) : null
   return (
-    <Disclosure
-      open={open}
-      onToggle={setOpen}
-      summaryClass="rounded-md px-1.5 py-1 hover:bg-hover pointer-coarse:py-2"
-      summary={
-        <>
-          <span className="shrink-0" title={t(word)}>
-            {icon}
-            <span className="sr-only">{t(word)}</span>
-          </span>
-          <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
-          <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
-            {summary(step).replace(/\s+/g, ' ')}
-          </span>
-          <StateBadge step={step} />
-          {step.durationMs !== null && (
-            <span className="shrink-0 text-fg-3 text-meta tabular-nums">{duration(step.durationMs)}</span>
-          )}
-        </>
-      }
-    >
-      <div className="ms-6 me-1 my-1 space-y-2">
-        <Verdict verdict={step.verdict} />
-        <Details id={id} step={step} />
-      </div>
-    </Disclosure>
+    <>
+      <Disclosure
+        open={open}
+        onToggle={setOpen}
+        summaryClass="rounded-md px-1.5 py-1 hover:bg-hover pointer-coarse:py-2"
+        summary={
+          <>
+            <span className="shrink-0" title={t(word)}>
+              {icon}
+              <span className="sr-only">{t(word)}</span>
+            </span>
+            {heading === null ? (
+              <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
+            ) : (
+              <span title={step.tool} className="max-w-[70%] shrink-0 truncate">
+                {heading}
+              </span>
+            )}
+            <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
+              {summary(step).replace(/\s+/g, ' ')}
+            </span>
+            <StateBadge step={step} />
+            {since !== null && <Elapsed since={since} />}
+            {step.durationMs !== null && (
+              <span className="shrink-0 text-fg-3 text-meta tabular-nums">{duration(step.durationMs)}</span>
+            )}
+          </>
+        }
+      >
+        <div className="ms-6 me-1 my-1 space-y-2">
+          <Verdict verdict={step.verdict} />
+          <Details id={id} step={step} />
+        </div>
+      </Disclosure>
+      {!open && failures.length > 0 && (
+        <p className="truncate ps-8 pe-1.5 pb-0.5 font-mono text-[12px] text-bad">
+          {t('callFailed', { n: failures.length, names: failures.map(({ name }) => name).join(', ') })}
+        </p>
+      )}
+      {step.status === 'running' && step.output !== '' && <LiveOutput output={step.output} />}
+    </>
   )
 }
 

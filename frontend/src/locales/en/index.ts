@@ -7,6 +7,7 @@ import { general } from './general'
 import { keyboard } from './keyboard'
 import type { later } from './later'
 import { model } from './model'
+import { project } from './project'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
@@ -24,6 +25,7 @@ export const en = {
   ...attach,
   ...approvals,
   ...settings,
+  ...project,
   ...retrieval,
   ...files,
   ...keyboard,

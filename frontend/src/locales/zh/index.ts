@@ -18,6 +18,7 @@ import { model } from './model'
 import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
+import { project } from './project'
 import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
@@ -59,6 +60,7 @@ export const zh: Record<keyof Words, string> = {
   ...permission,
   ...playground,
   ...preferences,
+  ...project,
   ...providers,
   ...queue,
   ...skills,

@@ -2,6 +2,7 @@
 const CODE: Readonly<Record<string, readonly [argument: string, language: string]>> = {
   terminal: ['command', 'bash'],
   python_repl: ['code', 'python'],
+  sql: ['sql', 'sql'],
 }
 
 interface CallCode {

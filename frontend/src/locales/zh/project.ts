@@ -1,0 +1,25 @@
+import type { project as en } from '../en/project'
+
+export const project: Record<keyof typeof en, string> = {
+  worksIn: '工作位置：{place}',
+  worksInBusy: '工作位置：{place}。当前运行结束后才能更改。',
+  placeHome: '主目录',
+  workInHome: '在主目录中工作',
+  workInScratch: '在 scratch/ 中工作',
+  callCreates: '新建 {n} 个文件',
+  callDeletes: '删除 {n} 个文件',
+  callMoves: '移动 {n} 个文件',
+  callReads: '读取 {n} 个文件',
+  callRuns: '运行 {n} 条命令',
+  callRunsBehind: '在后台运行 {n} 条命令',
+  callLooks: '查看 {job}',
+  callStops: '停止 {job}',
+  callLists: '列出 {path}',
+  callSearches: '搜索“{pattern}”',
+  callTodo: '任务清单：{n} 项任务',
+  callDone: '完成 {n} 项任务',
+  callFailed: '{n} 项失败：{names}',
+  didMove: '移动 {n} 个文件',
+  didList: '列出 {n} 个文件夹',
+  didTodo: '更新任务清单',
+}
