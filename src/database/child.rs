@@ -92,7 +92,7 @@ fn run(Request { sql, access }: &Request, database: &[u8]) -> rusqlite::Result<(
     let mut batch = Batch::new(&connection, sql);
     while let Some(mut statement) = batch.next()? {
         result.operation = first_word(&statement.expanded_sql().unwrap_or_default());
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         if columns.is_empty() {
             statement.raw_execute()?;
             continue;
