@@ -44,7 +44,7 @@ for (const { look, small, given } of LOOKS) {
       const card = page.getByRole('group', { name: title })
       await card.getByRole('heading', { name: title }).waitFor()
       if (i === 0) {
-        await card.getByText('created /a.txt (+1 lines)').waitFor()
+        await card.getByText('create /a.txt (+1 line)').waitFor()
         for (const name of ['a', 'b']) {
           await card.getByText(new RegExp(`^${created} (\\S*/)?${name}\\.txt$`)).waitFor()
           await card.getByText(`new ${name}`).waitFor()

@@ -107,6 +107,8 @@ async fn items_of_a_call_succeed_or_fail_one_by_one() {
         ("one\ntwo\n", "kept")
     );
     assert!(world.path("scratch/empty").is_dir() && !world.path("out.txt").exists());
+    let changes = json!([{"path": "project/scratch/src/a.txt", "added": 2, "removed": 0, "deleted": false}]);
+    assert_eq!((&data["undo"], &data["changes"]), (&json!(true), &changes));
 }
 
 #[tokio::test]
@@ -247,7 +249,7 @@ async fn person_sees_every_difference_before_several_files_change() {
     let id = bound(&server).await;
     let frames = server.open_chat(&id, "go").await.until("approval_request").await;
     let asked = &frames.last().expect("a question").data;
-    assert_eq!(asked["shown"]["command"], "created /a.txt (+1 lines)\ncreated /b.txt (+1 lines)");
+    assert_eq!(asked["shown"]["command"], "create /a.txt (+1 line)\ncreate /b.txt (+1 line)");
     let diff = asked["shown"]["diff"].as_str().unwrap();
     assert!(diff.contains("+new a") && diff.contains("+new b"), "{diff}");
     // The file appears while the question waits: nothing may be overwritten.

@@ -13,6 +13,7 @@ const change = (path: string, more: Partial<Change> = {}): Change => ({
   removed: 1,
   undone: false,
   deleted: false,
+  together: 1,
   ...more,
 })
 function show(...changes: Change[]) {
@@ -61,5 +62,20 @@ it('the tool of the call says whether the file was deleted', () => {
   expect(changes.map(({ path, deleted }) => [path, deleted])).toEqual([
     ['memory/a.md', false],
     ['memory/b.md', true],
+  ])
+})
+
+it('the files of one call are undone together, also if the call failed in part', () => {
+  const files = [
+    { path: 'project/scratch/a.txt', added: 1, removed: 0, deleted: false },
+    { path: 'project/scratch/b.txt', added: 0, removed: 2, deleted: true },
+  ]
+  const result = { status: 1, data: { undo: true, changes: files, '/c.txt': 'create fail [exists]' } }
+  const step = { id: 'c', tool: 'create_file', status: 'error', undone: false, result } as unknown as Step
+  const changes = changesOf({ segments: [{ kind: 'tools', steps: [step] }] } as unknown as AssistantEntry)
+  show(...changes)
+  expect(screen.getAllByRole('listitem').map(row => row.textContent)).toEqual([
+    'project/scratch/a.txt+1 −0Undo 2 files',
+    'project/scratch/b.txt+0 −2',
   ])
 })

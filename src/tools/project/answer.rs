@@ -118,6 +118,8 @@ impl From<StoreError> for Failure {
 pub struct Verb {
     /// In English, as the document writes it: `create`.
     pub word: &'static str,
+    /// The same of what was done: `created`.
+    pub past: &'static str,
     /// The document's label in Chinese: `创建结果`.
     pub label: &'static str,
 }
@@ -125,7 +127,7 @@ pub struct Verb {
 impl Verb {
     /// Returns the result of one item: `创建结果：create fail【文件已存在】`, or `create fail [exists]` in English.
     pub fn result(self, failure: Option<&Failure>, language: Language) -> String {
-        let Self { word, label } = self;
+        let Self { word, label, .. } = self;
         match (language, failure) {
             (Language::Chinese, None) => format!("{label}：{word} success"),
             (Language::Chinese, Some(failure)) => format!("{label}：{word} fail【{}】", failure.reason(language)),
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn results_have_the_strings_of_the_document() {
-        let create = Verb { word: "create", label: "创建结果" };
+        let create = Verb { word: "create", past: "created", label: "创建结果" };
         let exists = Failure::exists();
         assert_eq!(create.result(None, Language::Chinese), "创建结果：create success");
         assert_eq!(create.result(Some(&exists), Language::Chinese), "创建结果：create fail【文件已存在】");

@@ -24,7 +24,7 @@ use crate::tools::{
 const MAX_TIMEOUT: usize = 600;
 /// Maximum characters of a job's output that a look at it returns.
 const JOB_OUTPUT: usize = 5_000;
-const EXECUTE: Verb = Verb { word: "execute", label: "执行结果" };
+const EXECUTE: Verb = Verb { word: "execute", past: "executed", label: "执行结果" };
 
 pub struct Bash {
     shell: Arc<Shell>,

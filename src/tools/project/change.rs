@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::ProjectFiles;
-use super::answer::Failure;
+use super::answer::{Failure, Verb};
 use super::arguments::{Deletion, Edits, MoveItem, NewItem, Request};
 use super::edit::{Partial, edit};
 use crate::domain::visible::visible;
@@ -33,7 +33,7 @@ pub(super) struct Row {
     /// The path as it is shown.
     pub name: String,
     pub kind: RowKind,
-    /// What is done, in one line.
+    /// What is done to what, in one line, without the verb; why not if it failed.
     pub line: String,
     pub failure: Option<Failure>,
 }
@@ -128,9 +128,9 @@ impl Plan {
     }
 
     /// Returns what a person sees: each item, and the difference of every file, deletions first.
-    pub fn shown(&self) -> Shown {
-        let lines: Vec<&str> =
-            self.rows.iter().filter(|row| row.failure.is_none()).map(|row| row.line.as_str()).collect();
+    pub fn shown(&self, verb: Verb) -> Shown {
+        let rows = self.rows.iter().filter(|row| row.failure.is_none());
+        let lines: Vec<String> = rows.map(|row| format!("{} {}", verb.word, row.line)).collect();
         let mut changes: Vec<&Change> = self.changes.iter().collect();
         changes.sort_by_key(|change| change.after.is_some());
         let diff: String = changes.iter().map(|change| change.diff()).collect();
@@ -146,6 +146,11 @@ impl Plan {
             ..Shown::default()
         }
     }
+}
+
+/// Returns a number with its noun: `1 line`, `2 lines`.
+fn counted(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Removes what a failed operation quotes of the file.
@@ -237,7 +242,7 @@ impl Planning<'_> {
                 return Err(Failure::exists());
             }
             self.folders.push(FolderChange::Make(place));
-            return Ok(Done { line: format!("created {name}/"), name, kind: RowKind::Folder });
+            return Ok(Done { line: format!("{name}/"), name, kind: RowKind::Folder });
         }
         let place = self.writable(path)?;
         if self.files.access.home.is_folder(&place) {
@@ -251,7 +256,7 @@ impl Planning<'_> {
         let bytes = content.clone().unwrap_or_default().into_bytes();
         let lines = String::from_utf8_lossy(&bytes).lines().count();
         self.change(place, Some(FileState { bytes, mode: FileMode::Regular }))?;
-        Ok(Done { line: format!("created {name} (+{lines} lines)"), name, kind: RowKind::File })
+        Ok(Done { line: format!("{name} (+{})", counted(lines, "line")), name, kind: RowKind::File })
     }
 
     /// # Errors
@@ -282,7 +287,7 @@ impl Planning<'_> {
         }
         let name = self.files.name(&place);
         self.change(place, None)?;
-        Ok(Done { line: format!("deleted {name}"), name, kind: RowKind::File })
+        Ok(Done { line: name.clone(), name, kind: RowKind::File })
     }
 
     fn delete_folder(&mut self, folder: Place, recursive: bool) -> Result<Done, Failure> {
@@ -302,7 +307,7 @@ impl Planning<'_> {
         }
         let name = self.files.name(&folder);
         self.folders.push(FolderChange::RemoveEmpty(folder));
-        Ok(Done { line: format!("deleted {name}/ ({count} files)"), name, kind: RowKind::Folder })
+        Ok(Done { line: format!("{name}/ ({})", counted(count, "file")), name, kind: RowKind::Folder })
     }
 
     fn move_item(&mut self, MoveItem { from, to }: &MoveItem) -> Result<Done, Failure> {
@@ -320,7 +325,7 @@ impl Planning<'_> {
         self.change(target, Some(state))?;
         self.change(source, None)?;
         let [name, to] = names;
-        Ok(Done { line: format!("moved {name} to {to}"), name, kind: RowKind::File })
+        Ok(Done { line: format!("{name} to {to}"), name, kind: RowKind::File })
     }
 
     fn move_folder(&mut self, source: Place, to: &str) -> Result<Done, Failure> {
@@ -352,7 +357,7 @@ impl Planning<'_> {
         self.folders.push(FolderChange::Make(target));
         self.folders.push(FolderChange::RemoveEmpty(source));
         let [name, to] = names;
-        Ok(Done { line: format!("moved {name}/ to {to}/ ({count} files)"), name, kind: RowKind::Folder })
+        Ok(Done { line: format!("{name}/ to {to}/ ({})", counted(count, "file")), name, kind: RowKind::Folder })
     }
 
     fn edit(&mut self, edits: &Edits, plan: &mut Plan) -> Result<Done, Failure> {
@@ -383,7 +388,7 @@ impl Planning<'_> {
             });
         }
         self.change(place, Some(FileState { bytes: edited.text.into_bytes(), mode: state.mode }))?;
-        Ok(Done { line: format!("changed {name} ({} lines)", edited.lines), name, kind: RowKind::File })
+        Ok(Done { line: format!("{name} ({})", counted(edited.lines, "line")), name, kind: RowKind::File })
     }
 }
 

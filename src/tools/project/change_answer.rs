@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use super::answer::{self, FailedDetails, Verb};
 use super::change::{Plan, RowKind};
 use crate::domain::{Language, ToolAnswer};
+use crate::tools::files::{Change, LineCount};
 
-pub const CREATE: Verb = Verb { word: "create", label: "创建结果" };
-pub const DELETE: Verb = Verb { word: "delete", label: "删除结果" };
-pub const EDIT: Verb = Verb { word: "edit", label: "编辑结果" };
-pub const MOVE: Verb = Verb { word: "move", label: "移动结果" };
+pub const CREATE: Verb = Verb { word: "create", past: "created", label: "创建结果" };
+pub const DELETE: Verb = Verb { word: "delete", past: "deleted", label: "删除结果" };
+pub const EDIT: Verb = Verb { word: "edit", past: "edited", label: "编辑结果" };
+pub const MOVE: Verb = Verb { word: "move", past: "moved", label: "移动结果" };
 
 impl RowKind {
     fn word(self) -> &'static str {
@@ -28,10 +29,14 @@ impl Plan {
         let (mut rows, mut lines, mut codes) = (Vec::new(), Vec::new(), Vec::new());
         for row in &self.rows {
             rows.push((row.name.clone(), json!(verb.result(row.failure.as_ref(), language))));
-            lines.push(row.line.clone());
             match &row.failure {
-                None => codes.push(row.line.clone()),
+                None => {
+                    let done = format!("{} {}", verb.past, row.line);
+                    lines.push(done.clone());
+                    codes.push(done);
+                }
                 Some(failure) => {
+                    lines.push(row.line.clone());
                     details.add(json!({"file_path": row.name, "type": row.kind.word()}), failure, language);
                 }
             }
@@ -44,6 +49,7 @@ impl Plan {
             lines.extend(self.edit_lines());
         }
         data["undo"] = json!(!self.changes.is_empty());
+        data["changes"] = self.changes.iter().map(changed).collect();
         let failed_operations = self.operations.iter().filter(|result| result.is_err()).count();
         let message = match verb == EDIT && !self.operations.is_empty() {
             true => answer::message(self.operations.len(), failed_operations, language),
@@ -76,7 +82,7 @@ impl Plan {
     }
 
     fn edit_operations(&self, language: Language) -> Value {
-        let operation = Verb { word: "", label: "操作结果" };
+        let operation = Verb { word: "", past: "", label: "操作结果" };
         let rows = self.operations.iter().enumerate().map(|(at, result)| {
             let failure = result.as_ref().err();
             let mut row = json!({"operation_index": at, "result": operation.result(failure, language).replace(" success", "success").replace(" fail", "fail")});
@@ -92,4 +98,10 @@ impl Plan {
         let failed = self.operations.iter().enumerate().filter_map(|(at, result)| Some((at, result.as_ref().err()?)));
         failed.map(|(at, failure)| format!("operation {at}: {}", failure.advice)).collect()
     }
+}
+
+/// Describes the change of a file for a list of changed files.
+fn changed(change: &Change) -> Value {
+    let LineCount { added, removed } = change.count();
+    json!({"path": change.path.as_str(), "added": added, "removed": removed, "deleted": change.after.is_none()})
 }

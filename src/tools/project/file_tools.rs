@@ -82,7 +82,8 @@ impl Tool for FileTool {
             if plan.is_empty() {
                 return Err(Box::new(plan.answer(self.verb, language)));
             }
-            let (shown, places) = (plan.shown(), plan.changes.iter().map(|change| change.path.clone()).collect());
+            let (shown, places) =
+                (plan.shown(self.verb), plan.changes.iter().map(|change| change.path.clone()).collect());
             let (session, call_id) = (context.session.clone(), context.call_id.to_owned());
             let kept = Kept { session, call_id, language };
             let call = FileCall { files: self.files.clone(), verb: self.verb, request, kept, shown, places };
@@ -122,7 +123,7 @@ impl FileCall {
             Err(answer) => return Ok(*answer),
         };
         let outdated = || ToolAnswer::failed(format!("{}. Nothing was changed.", Failure::conflict().advice));
-        if options.approved.is_some_and(|shown| *shown != plan.shown()) {
+        if options.approved.is_some_and(|shown| *shown != plan.shown(self.verb)) {
             return Ok(outdated());
         }
         if plan.is_empty() {

@@ -15,7 +15,7 @@ use crate::tools::{
 const PAGE: usize = 20_000;
 /// Maximum characters of a line.
 const LONGEST_LINE: usize = 2_000;
-const READ: Verb = Verb { word: "read", label: "读取结果" };
+const READ: Verb = Verb { word: "read", past: "read", label: "读取结果" };
 
 pub struct ReadFiles {
     files: ProjectFiles,

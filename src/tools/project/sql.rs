@@ -19,7 +19,7 @@ use crate::tools::{EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool
 const DATABASE: &str = "data.sqlite";
 /// Maximum characters of rows for the model.
 const SHOWN: usize = 10_000;
-const EXECUTE: Verb = Verb { word: "execute", label: "执行结果" };
+const EXECUTE: Verb = Verb { word: "execute", past: "executed", label: "执行结果" };
 
 pub struct SqlTool {
     files: ProjectFiles,
@@ -57,6 +57,13 @@ struct SqlCall {
     session: SessionId,
     call_id: String,
     language: Language,
+}
+
+/// What statements have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Nothing,
+    Database,
 }
 
 impl Tool for SqlTool {
@@ -130,7 +137,7 @@ impl SqlCall {
             Ok(ran) => ran,
             Err(error) => return Ok(failed(&self.arguments, &error.into(), self.language)),
         };
-        let Some(after) = database else { return Ok(self.answer(&result)) };
+        let Some(after) = database else { return Ok(self.answer(&result, Written::Nothing)) };
         let mode = now.as_ref().map_or(FileMode::Regular, |now| now.mode);
         let change =
             FileChange { path: self.place.clone(), before: now, after: Some(FileState { bytes: after, mode }) };
@@ -142,17 +149,17 @@ impl SqlCall {
             consent: if options.approved.is_some() { Consent::Person } else { Consent::Policy },
         });
         Ok(match made.await {
-            Ok(()) => self.answer(&result),
+            Ok(()) => self.answer(&result, Written::Database),
             Err(StoreError::ShutDown) => return Err(EndRun::Broken("the change of a database was cut off".to_owned())),
             Err(error) => failed(&self.arguments, &error.into(), self.language),
         })
     }
 
-    fn answer(&self, result: &SqlResult) -> ToolAnswer {
+    fn answer(&self, result: &SqlResult, written: Written) -> ToolAnswer {
         let row = |values: &Vec<Value>| -> Value {
             result.columns.iter().cloned().zip(values.iter().cloned()).collect::<Map<String, Value>>().into()
         };
-        let data = json!({
+        let mut data = json!({
             "sql": self.arguments.sql, "result": EXECUTE.result(None, self.language),
             "execution_time": format!("{:.3}s", result.seconds), "affected_rows": result.affected_rows,
             "rows": result.rows.iter().map(row).collect::<Vec<_>>(),
@@ -160,6 +167,10 @@ impl SqlCall {
             "query_summary": {"rows_returned": result.rows.len(), "columns_count": result.columns.len(),
                 "rows_found": result.row_count},
         });
+        if written == Written::Database {
+            data["undo"] = json!(true);
+            data["changes"] = json!([{"path": self.place.as_str(), "added": 0, "removed": 0, "deleted": false}]);
+        }
         let message = match result.columns.is_empty() {
             true => format!("{} rows changed", result.affected_rows),
             false => format!("{} rows", result.row_count),

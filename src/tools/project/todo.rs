@@ -154,7 +154,10 @@ fn create(NewList { titles, name }: &NewList, list: &mut Option<TodoList>, langu
         .zip(1..)
         .map(|(title, n)| TodoItem { id: format!("TD_{n:03}"), title: (*title).to_owned(), completed: None })
         .collect();
-    let (made, added) = (Verb { word: "create", label: "创建结果" }, Verb { word: "add", label: "添加结果" });
+    let (made, added) = (
+        Verb { word: "create", past: "created", label: "创建结果" },
+        Verb { word: "add", past: "added", label: "添加结果" },
+    );
     let rows = items.iter().map(|item| {
         json!({"item_id": item.id, "title": item.title, "status": "pending", "result": added.result(None, language),
             "created_time": now})
@@ -183,7 +186,7 @@ fn done(ids: &[String], list: Option<&mut TodoList>, language: Language) -> Tool
     }
     let (total, before) = (list.items.len(), list.completed());
     let now = clock::local_time();
-    let marked = Verb { word: "mark", label: "标记结果" };
+    let marked = Verb { word: "mark", past: "marked", label: "标记结果" };
     let (mut rows, mut details, mut newly, mut lines) = (Vec::new(), FailedDetails::default(), 0, Vec::new());
     let mut codes = Vec::new();
     for id in ids {
@@ -212,7 +215,7 @@ fn done(ids: &[String], list: Option<&mut TodoList>, language: Language) -> Tool
         lines.push(format!("{id}: completed"));
     }
     let (after, failed) = (list.completed(), details.len());
-    let operated = Verb { word: "execute", label: "操作结果" };
+    let operated = Verb { word: "execute", past: "executed", label: "操作结果" };
     let data = json!({
         "todolist_info": {
             "todolist_name": list.name, "todolist_id": list.id, "result": operated.result(None, language),

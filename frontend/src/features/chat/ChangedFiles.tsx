@@ -1,6 +1,7 @@
 import { FileDiff, Files as FilesIcon, GitCompare, Redo2, Undo2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
+import { FileRef } from '@/lib/roots'
 import { openPath } from '@/stores/ui'
 import { type Change, reviewableIn } from './changes'
 
@@ -45,14 +46,14 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
       </div>
       <ul>
         {changes.map(change => {
-          const { callId, path, added, removed, undone } = change
+          const { callId, path, added, removed, undone, together } = change
           const Turn = undone ? Redo2 : Undo2
           return (
-            <li key={callId} className="flex flex-wrap items-center gap-x-2 gap-y-1 py-0.5">
+            <li key={`${callId} ${path}`} className="flex flex-wrap items-center gap-x-2 gap-y-1 py-0.5">
               <FileDiff size={14} aria-hidden className="shrink-0 text-fg-3" />
               <button
                 type="button"
-                onClick={() => openPath(path)}
+                onClick={() => (FileRef.parse(path) ? openPath(path) : onShow())}
                 title={t('openFile', { path })}
                 className="min-w-0 truncate font-mono text-[12px] underline-offset-2 hover:underline pointer-coarse:py-2"
               >
@@ -63,18 +64,24 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
               </span>
               {undone && <span className="text-fg-3 text-meta">{t('undone')}</span>}
               <span className="ms-auto flex gap-1">
-                {reviewable.has(callId) && (
+                {reviewable.has(change) && (
                   <Button size="small" look="ghost" onClick={() => onReview(path)}>
                     <GitCompare size={13} aria-hidden className="max-md:hidden" />
                     {t('reviewFile')}
                     <span className="sr-only"> {path}</span>
                   </Button>
                 )}
-                <Button size="small" look="ghost" onClick={() => onUndo(change)}>
-                  <Turn size={13} aria-hidden className="max-md:hidden" />
-                  {t(undone ? 'redo' : 'undo')}
-                  <span className="sr-only"> {path}</span>
-                </Button>
+                {together > 0 && (
+                  <Button size="small" look="ghost" onClick={() => onUndo(change)}>
+                    <Turn size={13} aria-hidden className="max-md:hidden" />
+                    {t(undone ? 'redo' : 'undo')}
+                    {together > 1 ? (
+                      ` ${t('undoTogether', { n: together })}`
+                    ) : (
+                      <span className="sr-only"> {path}</span>
+                    )}
+                  </Button>
+                )}
               </span>
             </li>
           )

@@ -10,31 +10,37 @@ export interface Change {
   undone: boolean
   /** The call deleted the file. */
   deleted: boolean
+  /** Number of files that the call changed, all of which an undo of it concerns; on the first of them. */
+  together: number
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** The change that a step made; null unless its result says that it can be undone. */
-function changeOf(step: Step): Change | null {
+/** The changes that a step made; none unless its result says that they can be undone. A step may fail in part. */
+function changesOfStep(step: Step): Change[] {
   const data = isObject(step.result) ? step.result.data : null
-  if (step.status !== 'done' || !isObject(data) || data.undo !== true) return null
-  const { path, added, removed } = data
-  if (typeof path !== 'string') return null
+  const ended = step.status === 'done' || step.status === 'error'
+  if (!ended || !isObject(data) || data.undo !== true) return []
   const { id: callId, undone, tool } = step
-  const deleted = tool === 'delete_file'
-  return { callId, path, added: Number(added), removed: Number(removed), undone, deleted }
+  const files = Array.isArray(data.changes) ? data.changes : [data]
+  const changes = files.flatMap(file => {
+    if (!isObject(file) || typeof file.path !== 'string') return []
+    const { path, added, removed } = file
+    const deleted = typeof file.deleted === 'boolean' ? file.deleted : tool === 'delete_file'
+    return [{ callId, path, added: Number(added), removed: Number(removed), undone, deleted, together: 0 }]
+  })
+  return changes.map((change, at) => (at === 0 ? { ...change, together: changes.length } : change))
 }
 
 export const changesOf = (entry: AssistantEntry): Change[] =>
-  entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps.flatMap(step => changeOf(step) ?? []) : []))
+  entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps.flatMap(changesOfStep) : []))
 
 /**
- * The calls whose files can be compared with their text before the answer: the last call that changed each file, without
+ * The changes whose files can be compared with their text before the answer: the last one of each file, without
  * changes that are undone and without files that the answer deleted.
  */
-export function reviewableIn(changes: readonly Change[]): ReadonlySet<string> {
+export function reviewableIn(changes: readonly Change[]): ReadonlySet<Change> {
   const last = new Map(changes.filter(({ undone }) => !undone).map(change => [change.path, change]))
-  const left = [...last.values()].filter(({ path, deleted }) => !deleted && FileRef.parse(path))
-  return new Set(left.map(({ callId }) => callId))
+  return new Set([...last.values()].filter(({ path, deleted }) => !deleted && FileRef.parse(path)))
 }

@@ -92,6 +92,7 @@ export const chat = {
   filesChanged: '{n} {n|file|files} changed',
   viewChanges: 'View changes',
   reviewFile: 'Review',
+  undoTogether: '{n} {n|file|files}',
   undoWork: 'Undo all changes',
   workUndone: '{n} {n|change|changes} undone',
   undone: 'undone',

@@ -93,6 +93,7 @@ export const chat: Record<keyof typeof en, string> = {
   filesChanged: '已更改 {n} 个文件',
   viewChanges: '更改详情',
   reviewFile: '查看更改',
+  undoTogether: '{n} 个文件',
   undoWork: '撤销全部改动',
   workUndone: '已撤销 {n} 项改动',
   undone: '已撤销',
