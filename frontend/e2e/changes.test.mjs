@@ -203,6 +203,7 @@ test('everything after a response is undone, and stops at a change of a person',
 test('a thousand changed files stay quick', async ({ open }) => {
   const page = await open()
   await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
   await settled(page)
   const side = { content: 'text', size: 1, hash: 'h', executable: false }
   const files = Array.from({ length: 1000 }, (_, n) => ({

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { test as base } from '@playwright/test'
 import { startCanary } from './canary.mjs'
-import { MOBILE, openPage, startMiniclaw } from './harness.mjs'
+import { finishAnimations, MOBILE, openPage, startMiniclaw } from './harness.mjs'
 
 const test = base.extend({
   /** The options of `startMiniclaw`, and `prepare`, which fills the home before the first test. */
@@ -88,6 +88,8 @@ let axe = null
 export async function faults(page, options = {}) {
   axe ??= await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await page.evaluate(axe)
+  // Colours are final only then.
+  await finishAnimations(page)
   const { violations } = await page.evaluate(given => window.axe.run(document, given), options)
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
 }

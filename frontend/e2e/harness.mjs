@@ -186,13 +186,16 @@ export async function until(read, check, what) {
   }
 }
 
-export async function shot(page, name) {
-  if (!process.env.SHOTS) return
-  // Finishes the animations of what opens or appears; a spinner never ends, and a mark fades slowly.
-  await page.evaluate(() => {
+/** Finishes the animations of what opens or appears; a spinner never ends, and a mark fades slowly. */
+export const finishAnimations = page =>
+  page.evaluate(() => {
     for (const animation of document.getAnimations())
       if (animation.effect.getComputedTiming().endTime <= 500) animation.finish()
   })
+
+export async function shot(page, name) {
+  if (!process.env.SHOTS) return
+  await finishAnimations(page)
   await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
 }
 

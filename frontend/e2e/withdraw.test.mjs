@@ -40,6 +40,14 @@ const becomes = (path, text) =>
     `${path} is ${text}`,
   )
 
+/** Sends a message, and waits until its answer is complete. */
+async function sayAndWait(page, text) {
+  const known = await answers(page).count()
+  await say(page, text)
+  await answers(page).nth(known).getByText('All right.').waitFor()
+  await settled(page)
+}
+
 async function withdrawLast(page, words = WORDS.en) {
   await answers(page).last().hover()
   await answers(page).last().getByRole('button', { name: words.withdraw, exact: true }).click()
@@ -51,8 +59,8 @@ async function withdrawLast(page, words = WORDS.en) {
 test('a response is withdrawn with its file, in every tab, and reapplied', async ({ app, open }) => {
   const file = join(app.home, 'knowledge/tea.md')
   const page = await open()
-  await say(page, 'Note the tea')
-  await settled(page)
+  await sayAndWait(page, 'Note the tea')
+  await page.waitForURL(/\/s\//)
   const other = await open({ path: new URL(page.url()).pathname })
   await answers(other).last().waitFor()
   const dialog = await withdrawLast(page)
@@ -65,8 +73,7 @@ test('a response is withdrawn with its file, in every tab, and reapplied', async
     await answers(tab).last().getByText('All right.').waitFor()
   }
   assert.deepEqual(await faults(page), [])
-  await say(page, 'And now?')
-  await settled(page)
+  await sayAndWait(page, 'And now?')
   const asked = JSON.stringify((await app.requests()).filter(body => body.tools).at(-1).messages)
   assert.ok(!asked.includes('Note the tea'), asked)
 
@@ -83,10 +90,8 @@ test('a response is withdrawn with its file, in every tab, and reapplied', async
 test('a later response comes first, and a changed file can be kept', async ({ app, open }) => {
   const file = join(app.home, 'knowledge/list.md')
   const page = await open()
-  await say(page, 'Write a list')
-  await settled(page)
-  await say(page, 'Correct the list')
-  await settled(page)
+  await sayAndWait(page, 'Write a list')
+  await sayAndWait(page, 'Correct the list')
   const first = answers(page).first()
   await first.hover()
   await first.getByRole('button', { name: 'Withdraw', exact: true }).click()
@@ -111,8 +116,7 @@ test('a later response comes first, and a changed file can be kept', async ({ ap
 
 test('the keyboard alone withdraws a response and takes it back', async ({ open }) => {
   const page = await open()
-  await say(page, 'hello')
-  await settled(page)
+  await sayAndWait(page, 'hello')
   const button = answers(page).last().getByRole('button', { name: 'Withdraw', exact: true })
   await button.focus()
   await page.keyboard.press('Enter')
@@ -121,6 +125,7 @@ test('the keyboard alone withdraws a response and takes it back', async ({ open 
   await dialog.getByRole('button', { name: 'Withdraw', exact: true }).focus()
   await page.keyboard.press('Enter')
   await answers(page).last().getByText('Withdrawn', { exact: true }).waitFor()
+  await page.getByRole('region', { name: 'Withdrawn. Further requests' }).waitFor()
   await page.keyboard.press('F8')
   await page.keyboard.press('Enter')
   await answers(page).last().getByText('Withdrawn', { exact: true }).waitFor({ state: 'detached' })
