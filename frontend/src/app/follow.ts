@@ -160,9 +160,9 @@ function sideEffects(sessionId: string, frame: Frame): void {
       void changed(sessionId)
       break
     case 'withdrawn':
-      refresh(keys.sessionTokens(sessionId))
-      refresh(keys.raw(sessionId))
       refresh(keys.changesOf(sessionId))
+      // The to-do list may go with the work, and come back with it.
+      void changed(sessionId)
       announce(t(frame.withdrawn ? 'withdrawn' : 'reapplied'))
       break
     case 'undone':

@@ -7,8 +7,7 @@ import { useCommand } from '@/app/useCommand'
 import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { Dialog, DialogActions } from '@/components/ui/Dialog'
-import { QueryError } from '@/components/ui/QueryError'
-import { Skeleton } from '@/components/ui/Skeleton'
+import { FilePreviews } from '@/features/undo/FilePreviews'
 import { FileUndoing } from '@/features/undo/FileUndoing'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
@@ -69,24 +68,9 @@ export default function UndoLater({ open, onOpenChange, sessionId, work }: Props
           {t('undoLaterConflicts', { n: conflicts.length, paths: conflicts.join(separator) })}
         </Banner>
       )}
-      {busy ? (
-        <p role="status" className="text-[13px] text-warn">
-          {t('undoBusy')}
-        </p>
-      ) : error ? (
-        <QueryError error={error} />
-      ) : plan ? (
-        <ul className="space-y-3">
-          {plan.files.map(file => (
-            <li key={file.path}>
-              <FileUndoing file={file} />
-            </li>
-          ))}
-        </ul>
-      ) : (
-        <Skeleton label={t('loading')} rows={4} />
-      )}
-      {plan?.files.length === 0 && !busy && <p className="text-[13px] text-fg-2">{t('undoNothing')}</p>}
+      <FilePreviews busy={busy} error={error} files={plan?.files} nothing={t('undoNothing')}>
+        {file => <FileUndoing file={file} />}
+      </FilePreviews>
       <DialogActions>
         <Button onClick={() => onOpenChange(false)}>{t('cancel')}</Button>
         <Button

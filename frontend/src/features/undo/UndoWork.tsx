@@ -1,14 +1,13 @@
-import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { Undo2 } from 'lucide-react'
 import { hasCode } from '@/api/client'
 import { useUndoing } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
-import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { useLive } from '@/stores/live'
 import { shownThread } from '@/thread/loaded'
+import { FilePreviews } from './FilePreviews'
 import { FileUndoing } from './FileUndoing'
 
 interface Props {
@@ -32,24 +31,9 @@ export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('undoWork')}>
       <p className="mb-3 text-[13px] text-fg-2">{t('undoLimits')}</p>
-      {busy ? (
-        <p role="status" className="text-[13px] text-warn">
-          {t('undoBusy')}
-        </p>
-      ) : error ? (
-        <QueryError error={error} />
-      ) : files ? (
-        <ul className="space-y-3">
-          {files.map(file => (
-            <li key={file.path}>
-              <FileUndoing file={file} />
-            </li>
-          ))}
-        </ul>
-      ) : (
-        <Skeleton label={t('loading')} rows={4} />
-      )}
-      {files?.length === 0 && !busy && <p className="text-[13px] text-fg-2">{t('undoNothing')}</p>}
+      <FilePreviews busy={busy} error={error} files={files} nothing={t('undoNothing')}>
+        {file => <FileUndoing file={file} />}
+      </FilePreviews>
       <div className="mt-4 flex flex-wrap justify-end gap-2">
         <Button onClick={() => onOpenChange(false)}>{t('cancel')}</Button>
         <Button look="solid" disabled={busy || calls.length === 0} onClick={() => onUndo(calls)}>

@@ -6,8 +6,7 @@ import { useUndoing } from '@/api/queries'
 import type { FileUndo } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
-import { QueryError } from '@/components/ui/QueryError'
-import { Skeleton } from '@/components/ui/Skeleton'
+import { FilePreviews } from '@/features/undo/FilePreviews'
 import { useT } from '@/lib/i18n'
 import { useLive } from '@/stores/live'
 import { shownThread } from '@/thread/loaded'
@@ -43,30 +42,17 @@ export default function WithdrawWork(props: Props) {
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('withdrawTitle')}>
       <p className="mb-3 text-[13px] text-fg-2">{t('withdrawLimits')}</p>
-      {busy ? (
-        <p role="status" className="text-[13px] text-warn">
-          {t('undoBusy')}
-        </p>
-      ) : error ? (
-        <QueryError error={error} />
-      ) : files ? (
-        <ul className="space-y-3">
-          {sorted(files).map(file => (
-            <li key={file.path}>
-              <WithdrawnFile
-                file={file}
-                later={laterOf(file)}
-                kept={kept.includes(file.path)}
-                onKeep={on => keep(file.path, on)}
-                onOther={onOther}
-              />
-            </li>
-          ))}
-        </ul>
-      ) : (
-        <Skeleton label={t('loading')} rows={4} />
-      )}
-      {files?.length === 0 && !busy && <p className="text-[13px] text-fg-2">{t('withdrawNoFiles')}</p>}
+      <FilePreviews busy={busy} error={error} files={files && sorted(files)} nothing={t('withdrawNoFiles')}>
+        {file => (
+          <WithdrawnFile
+            file={file}
+            later={laterOf(file)}
+            kept={kept.includes(file.path)}
+            onKeep={on => keep(file.path, on)}
+            onOther={onOther}
+          />
+        )}
+      </FilePreviews>
       {unsettled > 0 && !busy && (
         <p role="status" className="mt-3 text-[13px] text-warn">
           {t('withdrawBlocked', { n: unsettled })}
