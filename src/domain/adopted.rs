@@ -64,6 +64,7 @@ impl Session {
         }
         (self.created_at, self.updated_at) = (time(self.created_at), time(self.updated_at));
         self.chosen = Chosen::default();
+        self.project_id = None;
         self.queue.clear();
         self.pinned.clear();
         // Which works are withdrawn is content; the files of a work are written only from records that this home signed.
@@ -105,7 +106,7 @@ impl Session {
 /// Removes from a session's JSON the fields that [`Session::adopted`] does not trust, and words that only another
 /// version knows: one unknown word must not keep the rest from being read.
 pub fn without_claims(session: &mut Map<String, Value>) {
-    for claim in ["taint", "chosen", "queue", "pinned"] {
+    for claim in ["taint", "chosen", "project_id", "queue", "pinned"] {
         session.shift_remove(claim);
     }
     let branches = session.get_mut("branches").and_then(Value::as_array_mut).into_iter().flatten();
@@ -227,6 +228,7 @@ mod tests {
         session["branches"] = json!([parts]);
         session["taint"] = json!([{"from": "mars"}]);
         session["chosen"] = json!([]);
+        session["project_id"] = json!({});
         let session = read(session).adopted("new");
         assert_eq!(session.messages[0].tool_calls[0].output, "x");
         assert!(matches!(session.works[0].outcome, Some(Outcome::Interrupted { .. })));
@@ -282,7 +284,7 @@ mod tests {
                 let call = json!({"tool": "terminal", "id": id, "status": status});
                 json!({"role": "assistant", "id": id, "work_id": "w", "tool_calls": [call]})
             }).collect();
-            let value = json!({"messages": messages, "works": works, "seq": seq});
+            let value = json!({"messages": messages, "works": works, "seq": seq, "project_id": "scratch"});
             let session = serde_json::from_value::<Session>(value).unwrap().adopted("new");
             prop_assert!(session.running().is_none() && session.waiting().is_none() && session.repairs().is_empty());
             prop_assert!(session.works.iter().all(|work| work.outcome.is_some() && work.requested.is_empty()));
@@ -292,7 +294,7 @@ mod tests {
             prop_assert!(unique(calls().map(|call| call.id.as_deref().unwrap()).collect()));
             prop_assert!(unique(session.works.iter().map(|work| work.work_id.as_str()).collect()));
             prop_assert!(calls().all(|call| !call.is_open() && call.approval.is_none()));
-            prop_assert_eq!(session.seq, 0);
+            prop_assert_eq!((session.seq, &session.project_id), (0, &None));
             prop_assert_eq!(session.clone().adopted("other"), session, "taking it over twice changes nothing");
         }
     }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::ids::{SessionId, WorkId};
 use super::path::BadPath;
 use super::place::Place;
+use super::session::Session;
 use super::tool::Effect;
 
 /// What a person sees before they answer. Invisible characters, and characters that change how others are displayed,
@@ -261,6 +262,20 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
         bound["reads"] = shown.reads.clone().into();
     }
     base16ct::lower::encode_string(&Sha256::digest(canonical(&bound)))
+}
+
+impl Session {
+    /// Returns the questions of a work that nobody has answered, oldest first.
+    pub fn unanswered<'s>(&'s self, work_id: &WorkId) -> Vec<&'s Approval> {
+        let waiting = self.calls_of(work_id).filter(|call| call.waits());
+        waiting.filter_map(|call| call.approval.as_ref()?.asked()).collect()
+    }
+
+    /// Returns a question of a work, or its answer.
+    pub fn approval<'s>(&'s self, work_id: &WorkId, approval_id: &str) -> Option<&'s CallApproval> {
+        let mut approvals = self.calls_of(work_id).filter_map(|call| call.approval.as_ref());
+        approvals.find(|approval| approval.id() == approval_id)
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::message::Role;
+use super::session::Session;
+
 /// The two languages that results are recorded in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -17,6 +20,14 @@ impl Language {
         let is_chinese =
             |char: char| matches!(char, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{323af}');
         if text.chars().any(is_chinese) { Self::Chinese } else { Self::English }
+    }
+}
+
+impl Session {
+    /// Returns the language of the person's last message.
+    pub fn language(&self) -> Language {
+        let last = self.messages.iter().rev().find(|message| message.role == Role::User);
+        last.map_or_else(Language::default, |message| Language::of(&message.content))
     }
 }
 

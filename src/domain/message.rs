@@ -113,6 +113,9 @@ pub enum CallStatus {
     Interrupted,
 }
 
+/// Maximum bytes of a running call's output that are kept until it ends.
+const LIVE_OUTPUT: usize = 16 << 10;
+
 /// One tool call with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolCall {
@@ -155,6 +158,13 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    /// Adds output while the call runs; only the end of a long output is kept.
+    pub(super) fn add_output(&mut self, text: &str) {
+        self.output.push_str(text);
+        let surplus = self.output.len().saturating_sub(LIVE_OUTPUT);
+        self.output.drain(..self.output.ceil_char_boundary(surplus));
+    }
+
     /// Returns whether it was run to its end. It may have changed files even if it failed.
     pub fn has_ended(&self) -> bool {
         matches!(self.status, Some(CallStatus::Done | CallStatus::Error))

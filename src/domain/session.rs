@@ -12,7 +12,6 @@ use super::chosen::Chosen;
 use super::compacted::CompactedPart;
 use super::event::{Event, Fact};
 use super::ids::{ProjectId, WorkId};
-use super::language::Language;
 use super::message::{CallStatus, Message, Role, ToolCall};
 use super::pinned::PinnedMessage;
 use super::queued::QueuedMessage;
@@ -63,7 +62,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
     /// The project that its tools work in; without one they work in the home.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient_project")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::ids::lenient_project")]
     pub project_id: Option<ProjectId>,
     /// Number of the last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "super::is_zero")]
@@ -71,23 +70,6 @@ pub struct Session {
     /// Fields that this version does not know; kept unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-}
-
-/// Maximum bytes of a running tool's output that are kept until it ends.
-const LIVE_OUTPUT: usize = 16 << 10;
-
-/// Removes the beginning of an output that is longer than what is kept.
-fn keep_end(output: &mut String) {
-    let surplus = output.len().saturating_sub(LIVE_OUTPUT);
-    if surplus > 0 {
-        output.drain(..output.ceil_char_boundary(surplus));
-    }
-}
-
-/// Deserializes the id of a project; one that cannot be an id counts as none.
-fn lenient_project<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<ProjectId>, D::Error> {
-    let id = Option::<Value>::deserialize(deserializer)?;
-    Ok(id.and_then(|id| ProjectId::parse(id.as_str()?).ok()))
 }
 
 impl Session {
@@ -122,12 +104,6 @@ impl Session {
             seq: 0,
             extra: Map::new(),
         }
-    }
-
-    /// Returns the language of the person's last message.
-    pub fn language(&self) -> Language {
-        let last = self.messages.iter().rev().find(|message| message.role == Role::User);
-        last.map_or_else(Language::default, |message| Language::of(&message.content))
     }
 
     /// Returns whether its file has a newer format than this version writes: such a file can be read but must not be
@@ -238,8 +214,7 @@ impl Session {
             }
             Event::ToolOutput { work_id, call_id, text } => {
                 if let Some(call) = self.open_call_mut(work_id, call_id, CallStatus::Running) {
-                    call.output.push_str(text);
-                    keep_end(&mut call.output);
+                    call.add_output(text);
                 }
             }
             Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, taint, .. } => {
@@ -307,29 +282,9 @@ impl Session {
         self.calls_of(&last.work_id).any(ToolCall::waits).then_some(last.as_ref())
     }
 
-    /// Returns the questions of a work that nobody has answered, oldest first.
-    pub fn unanswered<'s>(&'s self, work_id: &WorkId) -> Vec<&'s Approval> {
-        let waiting = self.calls_of(work_id).filter(|call| call.waits());
-        waiting.filter_map(|call| call.approval.as_ref()?.asked()).collect()
-    }
-
-    /// Returns a question of a work, or its answer.
-    pub fn approval<'s>(&'s self, work_id: &WorkId, approval_id: &str) -> Option<&'s CallApproval> {
-        let mut approvals = self.calls_of(work_id).filter_map(|call| call.approval.as_ref());
-        approvals.find(|approval| approval.id() == approval_id)
-    }
-
     /// Returns the calls of a work, in order.
     pub fn calls_of<'s, 'w>(&'s self, work_id: &'w WorkId) -> impl Iterator<Item = &'s ToolCall> + use<'s, 'w> {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
-    }
-
-    /// Returns the ids of a work's calls that have run to their end and are not undone, oldest first; none if the work is withdrawn. A failed call may have changed
-    /// files too.
-    pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
-        let is_withdrawn = self.is_withdrawn(work_id);
-        let stands = |call: &&ToolCall| call.has_ended() && !call.undone && !is_withdrawn;
-        self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
     }
 
     /// Returns all text of a work, its segments joined by a blank line.

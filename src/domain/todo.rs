@@ -57,9 +57,10 @@ impl TodoList {
 }
 
 impl Session {
-    /// Returns the list that its calls have left; `None` if they made none.
+    /// Returns the list that its calls have left, without those of withdrawn works; `None` if they made none.
     pub fn todo_list(&self) -> Option<TodoList> {
-        let calls: Vec<&ToolCall> = self.messages.iter().flat_map(|message| &message.tool_calls).collect();
+        let in_effect = self.messages.iter().filter(|message| self.is_in_effect(message));
+        let calls: Vec<&ToolCall> = in_effect.flat_map(|message| &message.tool_calls).collect();
         let (begins, mut list) = calls.iter().enumerate().rev().find_map(|(at, call)| {
             let list = (call.tool == CREATE_TODO_LIST).then(|| TodoList::created(call)).flatten()?;
             Some((at, list))
@@ -76,7 +77,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::{Message, Role};
+    use crate::domain::{Event, Message, Role, WorkId};
 
     fn session(calls: &[(&str, Value)]) -> Session {
         let mut session = Session::new("t", 1.0);
@@ -107,6 +108,14 @@ mod tests {
         assert_eq!((kept.id.as_str(), kept.completed()), ("b", 1));
         let items: Vec<_> = kept.items.iter().map(|item| (item.title.as_str(), item.completed.as_deref())).collect();
         assert_eq!(items, [("z", None), ("w", Some("now"))]);
+        let mut withdrawn = session(&[list("a", &["x"]), list("b", &["y"])]);
+        let last = Arc::make_mut(withdrawn.messages.last_mut().unwrap());
+        last.work_id = Some(WorkId::new("w"));
+        let event =
+            Event::Withdrawn { work_id: WorkId::new("w"), withdrawn: true, calls: Vec::new(), kept: Vec::new() };
+        withdrawn.works.push(Arc::new(serde_json::from_value(json!({"work_id": "w", "created_at": 1.0})).unwrap()));
+        withdrawn.apply(&event, 2.0);
+        assert_eq!(withdrawn.todo_list().unwrap().id, "a", "the list of a withdrawn work does not count");
         let failed = (CREATE_TODO_LIST, json!({}));
         assert_eq!(session(&[list("a", &["x"]), failed]).todo_list().unwrap().id, "a");
     }

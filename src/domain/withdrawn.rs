@@ -54,6 +54,14 @@ impl Session {
         messages.iter().filter(|message| self.is_in_effect(message)).cloned().collect()
     }
 
+    /// Returns the ids of a work's calls that have run to their end and are not undone, oldest first; none if the work is withdrawn. A failed call may have changed
+    /// files too.
+    pub fn standing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
+        let is_withdrawn = self.is_withdrawn(work_id);
+        let stands = |call: &&ToolCall| call.has_ended() && !call.undone && !is_withdrawn;
+        self.calls_of(work_id).filter(stands).filter_map(|call| call.id.clone()).collect()
+    }
+
     /// Returns the ids of a work's calls that can have changed files and are not undone, oldest first; none if the work is
     /// withdrawn. Of a stopped call it is not known.
     pub fn changing_calls_of(&self, work_id: &WorkId) -> Vec<String> {

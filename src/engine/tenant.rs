@@ -21,7 +21,7 @@ use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
-use crate::tools::project::{Bash, project_file_tools};
+use crate::tools::project::{Bash, ProjectFiles, project_file_tools};
 use crate::tools::{
     CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool, ToolSet,
 };
@@ -191,11 +191,11 @@ fn home_tools(
         knowledge: folder(&Root::Knowledge),
     };
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let mut bound =
-        project_file_tools(documents.access(), Root::Project(ProjectId::scratch()), runtime.sandbox.clone());
+    let scratch = ProjectFiles::new(documents.access(), Root::Project(ProjectId::scratch()));
+    let mut bound = project_file_tools(&scratch, runtime.sandbox.clone());
     if !runtime.sandbox.is_readable_by_every_job(home.path()) {
         tools.push(Arc::new(Terminal::new(environment.clone())));
-        bound.push(Arc::new(Bash::new(environment.clone())));
+        bound.push(Arc::new(Bash::new(scratch, environment.clone())));
         if let Some(python) = &runtime.python {
             let python: Arc<dyn Tool> = Arc::new(PythonRepl::new(environment, python.clone()));
             tools.push(python.clone());

@@ -211,11 +211,6 @@ impl CommandEnvironment {
         own
     }
 
-    /// Returns whether there is this folder below the working directory of commands; an empty path is that directory.
-    fn has_folder(&self, below: &str) -> bool {
-        self.scratch.join(below).is_dir()
-    }
-
     /// Returns the paths of the home that a command with these permissions may read.
     fn readable(&self, permissions: Permissions) -> Vec<PathBuf> {
         let more = permissions.knowledge.then(|| self.knowledge.clone());

@@ -104,9 +104,15 @@ impl<'a> Case<'a> {
 }
 
 impl Policy {
+    /// Returns the rule for a tool itself. What is said of `terminal` counts for `bash`, which does the same in a project.
+    fn rule_of(&self, tool: &str) -> Option<Rule> {
+        let same = if tool == "bash" { "terminal" } else { tool };
+        self.tools.get(tool).or_else(|| self.tools.get(same)).copied()
+    }
+
     /// Returns whether a mode lets calls run without approval that need it by the rules.
     pub fn is_widened_by(&self, mode: Option<PermissionMode>) -> bool {
-        let needs_approval = |tool: &&str| self.tools.get(*tool).unwrap_or(&self.effects.execute) == &Rule::Ask;
+        let needs_approval = |tool: &&str| self.rule_of(tool).unwrap_or(self.effects.execute) == Rule::Ask;
         mode == Some(PermissionMode::Sandboxed) && COMMANDS.iter().any(needs_approval)
     }
 
@@ -121,7 +127,7 @@ impl Policy {
     }
 
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
-        let own = self.tools.get(case.tool).map(|rule| self.in_mode(*rule, case.effect));
+        let own = self.rule_of(case.tool).map(|rule| self.in_mode(rule, case.effect));
         let rule = own.unwrap_or_else(|| self.in_mode(self.effects.of(case.effect), case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
@@ -312,6 +318,8 @@ mod tests {
             (&standard, "somebody_else_s", Execute, &nothing, false, "ask"),
             // `sandboxed` allows a call only if there is a sandbox, and without network and text from outside.
             (&sandboxed, "terminal", Execute, &sandboxed_call, false, "allow"),
+            (&sandboxed, "bash", Execute, &sandboxed_call, false, "allow"),
+            (&with(&[("terminal", Rule::Deny)]), "bash", Execute, &sandboxed_call, false, "deny"),
             (&sandboxed, "terminal", Execute, &sandboxed_call, true, "ask"),
             (&sandboxed, "terminal", Execute, &networked, false, "ask"),
             (&sandboxed, "terminal", Execute, &unsandboxed, false, "ask"),
@@ -466,8 +474,9 @@ mod tests {
             assert!(!Policy::default().is_widened_by(mode));
         }
         assert!(with(&[("terminal", Rule::Allow)]).is_widened_by(sandboxed), "the other still asks");
-        let none_asks = [("terminal", Rule::Allow), ("bash", Rule::Deny), ("python_repl", Rule::Deny)];
-        assert!(!with(&none_asks).is_widened_by(sandboxed));
+        assert!(!with(&[("terminal", Rule::Allow), ("python_repl", Rule::Deny)]).is_widened_by(sandboxed));
+        let others = [("terminal", Rule::Allow), ("python_repl", Rule::Deny), ("bash", Rule::Ask)];
+        assert!(with(&others).is_widened_by(sandboxed), "a rule of its own counts");
     }
 
     #[test]

@@ -45,6 +45,10 @@ impl Failure {
         Self::new("protected", "路径受保护", ".git belongs to git; use git in a command")
     }
 
+    pub fn only_project() -> Self {
+        Self::new("protected", "路径受保护", "only the project is searched; read_file reads a file of the home")
+    }
+
     pub fn bad_path(bad: BadPath) -> Self {
         let advice = match bad {
             BadPath::Outside(path) => {
@@ -116,7 +120,7 @@ impl From<StoreError> for Failure {
 /// What a tool does, as the strings of its results say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verb {
-    /// In English, as the document writes it: `create`.
+    /// In English, as the document writes it: `create`; empty if the results have no verb.
     pub word: &'static str,
     /// The same of what was done: `created`.
     pub past: &'static str,
@@ -127,12 +131,13 @@ pub struct Verb {
 impl Verb {
     /// Returns the result of one item: `创建结果：create fail【文件已存在】`, or `create fail [exists]` in English.
     pub fn result(self, failure: Option<&Failure>, language: Language) -> String {
-        let Self { word, label, .. } = self;
-        match (language, failure) {
-            (Language::Chinese, None) => format!("{label}：{word} success"),
-            (Language::Chinese, Some(failure)) => format!("{label}：{word} fail【{}】", failure.reason(language)),
-            (Language::English, None) => format!("{word} success"),
-            (Language::English, Some(failure)) => format!("{word} fail [{}]", failure.reason(language)),
+        let words = format!("{} {}", self.word, if failure.is_some() { "fail" } else { "success" });
+        let (label, words) = (self.label, words.trim_start());
+        match (language, failure.map(|failure| failure.reason(language))) {
+            (Language::Chinese, None) => format!("{label}：{words}"),
+            (Language::Chinese, Some(reason)) => format!("{label}：{words}【{reason}】"),
+            (Language::English, None) => words.to_owned(),
+            (Language::English, Some(reason)) => format!("{words} [{reason}]"),
         }
     }
 }

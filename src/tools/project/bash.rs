@@ -1,7 +1,7 @@
 //! `bash`: runs several commands of a project, one after the other, in the sandbox.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, FailedDetails, Verb};
 use super::command::{Command, CommandEnd, CommandLimits, Reason, Running, Shell, WALL};
 use super::jobs::{Job, Jobs, LiveText};
-use super::spec;
+use super::{ProjectFiles, spec};
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
@@ -33,7 +33,7 @@ pub struct Bash {
 }
 
 impl Bash {
-    pub fn new(environment: CommandEnvironment) -> Self {
+    pub fn new(files: ProjectFiles, environment: CommandEnvironment) -> Self {
         let command = json!({
             "type": "object",
             "properties": {"instruction": {"type": "string", "minLength": 1}, "working_directory": {"type": "string"}},
@@ -54,7 +54,7 @@ impl Bash {
             environment.bounds()
         );
         let spec = spec("bash", &description, (properties, &[]), Effect::Execute);
-        Self { shell: Arc::new(Shell::new(environment)), jobs: Arc::default(), spec }
+        Self { shell: Arc::new(Shell::new(files, environment)), jobs: Arc::default(), spec }
     }
 }
 
@@ -264,12 +264,7 @@ impl JobCall {
             ));
         };
         if self.stop {
-            job.stop();
-            let since = Instant::now();
-            // The sandbox ends every process of a command within six seconds.
-            while job.outcome().is_none() && since.elapsed() < Duration::from_secs(8) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            job.stopped().await;
         }
         let (outcome, output) = (job.outcome(), job.live.end());
         let state = if outcome.is_some() { "ended" } else { "running" };

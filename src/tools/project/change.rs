@@ -370,8 +370,8 @@ impl Planning<'_> {
         let partial = if edits.partial { Partial::Yes } else { Partial::No };
         let edited = edit(&text, &edits.operations, partial);
         plan.operations = edited.results;
-        if place.root().is_outside_text() && *place.root() != self.files.root {
-            // Strangers may have written it, so none of its lines is quoted.
+        if !self.files.is_in_project(&place) {
+            // Strangers may have written a document or a skill, so no line of the home is quoted.
             plan.operations.iter_mut().for_each(unquoted);
         }
         plan.edited_lines = edited.lines;

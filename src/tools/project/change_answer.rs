@@ -85,7 +85,7 @@ impl Plan {
         let operation = Verb { word: "", past: "", label: "操作结果" };
         let rows = self.operations.iter().enumerate().map(|(at, result)| {
             let failure = result.as_ref().err();
-            let mut row = json!({"operation_index": at, "result": operation.result(failure, language).replace(" success", "success").replace(" fail", "fail")});
+            let mut row = json!({"operation_index": at, "result": operation.result(failure, language)});
             if let Some(failure) = failure {
                 row["code"] = json!(failure.code);
             }

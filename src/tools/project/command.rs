@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::ProjectFiles;
 use super::answer::Failure;
 use super::jobs::LiveText;
 use crate::domain::{EgressAttempts, Language};
@@ -161,12 +162,13 @@ pub struct Running<'a> {
 
 /// Runs the commands of a project.
 pub struct Shell {
+    files: ProjectFiles,
     pub environment: CommandEnvironment,
 }
 
 impl Shell {
-    pub fn new(environment: CommandEnvironment) -> Self {
-        Self { environment }
+    pub fn new(files: ProjectFiles, environment: CommandEnvironment) -> Self {
+        Self { files, environment }
     }
 
     /// Runs a command to its end.
@@ -177,8 +179,8 @@ impl Shell {
             return CommandEnd::not_run(Reason::Blocked, words);
         }
         let folder = command.folder();
-        let leads_out = folder.split('/').any(|name| name == "..");
-        if leads_out || !self.environment.has_folder(folder) {
+        let place = self.files.folder(folder).ok();
+        if !place.is_some_and(|place| self.files.is_in_project(&place) && self.files.access.home.is_folder(&place)) {
             let words = format!("not run: there is no folder {} in the project.", command.shown_folder());
             return CommandEnd::not_run(Reason::NoFolder, words);
         }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::SessionId;
@@ -11,6 +13,8 @@ use crate::tools::text::plain;
 
 /// Maximum number of jobs of a session that are remembered, of which the oldest ended one is forgotten first.
 const MAX_JOBS: usize = 16;
+/// Maximum time to wait for the end of a stopped job.
+const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum bytes of output that are kept of a job while it runs.
 const KEPT: usize = 64 << 10;
 
@@ -59,24 +63,33 @@ pub struct Job {
     pub started: Instant,
     cancel: CancellationToken,
     /// What became of it, once it has ended.
-    ended: Arc<Mutex<Option<String>>>,
+    ended: watch::Sender<Option<String>>,
 }
 
 impl Job {
     pub fn new(cancel: CancellationToken) -> Self {
-        Self { live: Arc::default(), started: Instant::now(), cancel, ended: Arc::default() }
+        let (ended, _) = watch::channel(None);
+        Self { live: Arc::default(), started: Instant::now(), cancel, ended }
     }
 
     pub fn end(&self, outcome: String) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.ended.send_replace(Some(outcome));
     }
 
     /// Returns what became of it; `None` while it runs.
     pub fn outcome(&self) -> Option<String> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ended.borrow().clone()
     }
 
-    pub fn stop(&self) {
+    /// Stops it, and waits until it has ended, up to eight seconds: the sandbox ends every process of a command within six.
+    pub async fn stopped(&self) {
+        self.stop();
+        let mut ended = self.ended.subscribe();
+        // If it has not ended by then, the caller sees that it runs.
+        let _ = timeout(STOP_TIMEOUT, ended.wait_for(Option::is_some)).await;
+    }
+
+    fn stop(&self) {
         self.cancel.cancel();
     }
 }

@@ -41,18 +41,26 @@ pub struct ProjectFiles {
 }
 
 /// Returns the tools for files, databases and tasks of a project.
-pub fn project_file_tools(access: FileAccess, root: Root, sandbox: Sandbox) -> Vec<Arc<dyn Tool>> {
-    let files = ProjectFiles { access, root };
-    let mut tools = file_tools::all(&files);
+pub fn project_file_tools(files: &ProjectFiles, sandbox: Sandbox) -> Vec<Arc<dyn Tool>> {
+    let mut tools = file_tools::all(files);
     tools.push(Arc::new(read::ReadFiles::new(files.clone())));
     tools.push(Arc::new(list::ListFiles::new(files.clone())));
     tools.push(Arc::new(search::SearchFiles::new(files.clone())));
-    tools.push(Arc::new(sql::SqlTool::new(files, sandbox)));
+    tools.push(Arc::new(sql::SqlTool::new(files.clone(), sandbox)));
     tools.extend(TodoTool::both().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
     tools
 }
 
 impl ProjectFiles {
+    pub fn new(access: FileAccess, root: Root) -> Self {
+        Self { access, root }
+    }
+
+    /// Returns whether a place is in the project, and not in the home.
+    fn is_in_project(&self, place: &Place) -> bool {
+        *place.root() == self.root
+    }
+
     /// Returns the file that a path of the model names: `/src/a.rs` and `src/a.rs` are the same file of the project,
     /// `home:memory/MEMORY.md` is one of the home.
     fn file(&self, path: &str) -> Result<Place, Failure> {
@@ -83,7 +91,7 @@ impl ProjectFiles {
 
     /// Returns a place as the model names it: from the project's root, or with `home:`.
     fn name(&self, place: &Place) -> String {
-        match *place.root() == self.root {
+        match self.is_in_project(place) {
             true => format!("/{}", place.path()),
             false => format!("{HOME}{place}"),
         }
@@ -92,7 +100,7 @@ impl ProjectFiles {
     /// Returns the source of text in this file, as far as strangers may have written it. Files of a project are what
     /// commands have written, or could have.
     fn taint(&self, place: &Place) -> Option<Taint> {
-        match *place.root() == self.root {
+        match self.is_in_project(place) {
             true => Some(Taint::Output),
             false => place.root().is_outside_text().then(|| Taint::Document(place.to_string())),
         }

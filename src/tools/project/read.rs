@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::{self, FailedDetails, Failure, Verb};
 use super::{ProjectFiles, spec};
-use crate::domain::{Effect, Language, Place, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Language, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::tools::{
     EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
@@ -190,13 +190,9 @@ fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText,
     if lines == 0 {
         numbered.push_str("[the file is empty]");
     }
-    let source = untrusted_source(&place, untrusted);
+    // A file of a skill that nobody has trusted.
+    let source = untrusted.then(|| Taint::Skill(place.to_string()));
     Ok(ReadText { name: files.name(&place), content, numbered, size: text.len(), lines, source })
-}
-
-/// Returns the source of text in a file of a skill that nobody has trusted.
-fn untrusted_source(place: &Place, untrusted: bool) -> Option<Taint> {
-    untrusted.then(|| Taint::Skill(place.to_string()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::answer::Failure;
 use super::list::matcher;
 use super::{ProjectFiles, spec};
 use crate::domain::{Effect, Place, Shown, ToolAnswer, ToolSpec};
@@ -83,9 +84,15 @@ impl FileSearch {
     }
 
     /// Returns the files that are searched.
-    fn candidates(&self) -> Result<Vec<Place>, super::answer::Failure> {
+    ///
+    /// # Errors
+    /// Returns an error for a folder of the home: which of its files nobody has trusted is known file by file.
+    fn candidates(&self) -> Result<Vec<Place>, Failure> {
         let path = &self.arguments.path;
         let folder = self.files.folder(path)?;
+        if !self.files.is_in_project(&folder) {
+            return Err(Failure::only_project());
+        }
         if !self.files.access.home.is_folder(&folder) && self.files.access.home.has_entry(&folder) {
             return Ok(vec![self.files.file(path)?]);
         }
@@ -97,7 +104,7 @@ impl FileSearch {
         Ok(walk.entries.into_iter().filter(|entry| wanted(entry)).map(|entry| entry.place).collect())
     }
 
-    fn found(&self, cancel: &CancellationToken) -> Result<Found, super::answer::Failure> {
+    fn found(&self, cancel: &CancellationToken) -> Result<Found, Failure> {
         let candidates = self.candidates()?;
         let context = self.arguments.context.unwrap_or_default().min(MAX_CONTEXT);
         let found = Mutex::new(Vec::new());
@@ -299,6 +306,7 @@ mod tests {
             (json!({"pattern": "a", "path": "none"}), "does not exist"),
             (json!({"pattern": "a", "path": "../.."}), "may not climb"),
             (json!({"pattern": "a", "path": ".git"}), "belongs to git"),
+            (json!({"pattern": "a", "path": "home:skills"}), "only the project"),
         ] {
             let refused = answer(&files, arguments);
             assert!(!refused.ok && refused.text.contains(sign), "{}", refused.text);

@@ -78,7 +78,7 @@ impl Tool for SqlTool {
             let refused = |failure: Failure| Box::new(failed(&arguments, &failure, language));
             let name = arguments.database.as_deref().unwrap_or(DATABASE);
             let place = self.files.file(name).map_err(refused)?;
-            if *place.root() != self.files.root {
+            if !self.files.is_in_project(&place) {
                 return Err(refused(Failure::protected()));
             }
             let before = current(&self.files, &place).await.map_err(refused)?;
