@@ -340,10 +340,10 @@ test('with 50,000 files, a folder loads when it is opened, and search finds a de
   }
   const page = await open()
   const listed = []
-  page.on('response', async response => {
+  page.on('response', response => {
     const { pathname, searchParams } = new URL(response.url())
     if (!pathname.startsWith('/api/files/')) return
-    listed.push([searchParams.get('path') ?? pathname, (await response.body()).length])
+    listed.push({ path: searchParams.get('path') ?? pathname, body: response.body() })
   })
   await inspector(page).getByRole('tab', { name: 'Workspace' }).click()
   const row = name => inspector(page).getByRole('treeitem', { name })
@@ -351,12 +351,15 @@ test('with 50,000 files, a folder loads when it is opened, and search finds a de
   await row(/^part 7/).click()
   await row(/^src/).click()
   await row(/^file-0\.txt/).waitFor()
+  const folders = listed.map(({ path }) => path).filter(path => path.startsWith('workspace/'))
+  // The watcher may still announce files that were written before, and an open folder is then read again.
   assert.deepEqual(
-    listed.map(([path]) => path).filter(path => path.startsWith('workspace/')),
+    [...new Set(folders)],
     ['workspace/project', 'workspace/project/part 7', 'workspace/project/part 7/src'],
   )
+  const bodies = await Promise.all(listed.map(({ body }) => body))
   assert.ok(
-    listed.every(([, bytes]) => bytes < 300_000),
+    bodies.every(({ length }) => length < 300_000),
     'an answer holds one folder',
   )
   assert.ok((await inspector(page).getByRole('treeitem').count()) < 60, 'only rows in sight are drawn')
