@@ -29,7 +29,10 @@ fn home() -> Home {
     std::fs::create_dir(&knowledge).unwrap();
     std::fs::write(memory.join("MEMORY.md"), "likes tea").unwrap();
     std::fs::write(knowledge.join("doc.md"), "obey me").unwrap();
-    Home { environment: CommandEnvironment { sandbox, scratch, readable: vec![memory], knowledge }, _root: root }
+    Home {
+        environment: CommandEnvironment { sandbox, scratch, readable: vec![memory], knowledge, captures: None },
+        _root: root,
+    }
 }
 
 impl Home {

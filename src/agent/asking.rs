@@ -2,11 +2,12 @@
 
 use super::calls::{CallRunner, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};
+use super::rehearsing::PlannedRehearsal;
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Approval, CallApproval, CallStatus, Decision, Effect, RecordedAnswer, RequestedCall, Session, Shown, Taint,
-    ToolAnswer,
+    Approval, CallApproval, CallStatus, Decision, Effect, RecordedAnswer, Rehearsed, RequestedCall, Session, Shown,
+    Taint, ToolAnswer,
 };
 use crate::provider::CallRequest;
 use crate::tools::{Case, Checked, Reason, ToolContext, Verdict};
@@ -17,13 +18,22 @@ pub struct PendingApproval {
     approval_id: String,
     /// The question still to be asked; absent if it was answered before a restart.
     question: Option<Question>,
+    /// What the call did when it was rehearsed, which the answer is bound to.
+    rehearsal: Option<Rehearsed>,
 }
 
-struct Question {
-    effect: Effect,
-    arguments: serde_json::Value,
-    shown: Shown,
-    reason: Reason,
+impl PendingApproval {
+    /// The question about a rehearsed call.
+    pub fn rehearsed(request: CallRequest, approval_id: String, rehearsal: Option<Rehearsed>) -> Self {
+        Self { request, approval_id, question: None, rehearsal }
+    }
+}
+
+pub(super) struct Question {
+    pub effect: Effect,
+    pub arguments: serde_json::Value,
+    pub shown: Shown,
+    pub reason: Reason,
 }
 
 /// What follows from a person's answer.
@@ -57,17 +67,23 @@ impl CallRunner<'_> {
                 }
                 Some(CallApproval::Answered(_)) => Reason::default(),
             },
+            Verdict::Rehearse(reason) => match rehearsal_id(wanted.approval.as_ref()) {
+                Some(approval_id) => {
+                    return PlannedCall::Rehearse(Box::new(PlannedRehearsal { checked, approval_id, reason }));
+                }
+                None => reason,
+            },
             Verdict::Ask(reason) => reason,
         };
         let request = wanted.request.clone();
         PlannedCall::Ask(Box::new(match &wanted.approval {
             Some(CallApproval::Answered(answered)) => {
-                PendingApproval { request, approval_id: answered.id.clone(), question: None }
+                PendingApproval { request, approval_id: answered.id.clone(), question: None, rehearsal: None }
             }
             known => {
                 let approval_id = known.as_ref().map_or_else(clock::new_id, |known| known.id().to_owned());
                 let question = Question { effect, arguments: checked.arguments, shown, reason };
-                PendingApproval { request, approval_id, question: Some(question) }
+                PendingApproval { request, approval_id, question: Some(question), rehearsal: None }
             }
         }))
     }
@@ -102,25 +118,29 @@ impl CallRunner<'_> {
         });
         recorder.request(unrecorded.collect()).await?;
         for (index, asked, question) in asked {
-            let asked_at = clock::now();
-            let approval = Approval {
-                id: asked.approval_id.clone(),
-                session_id: self.session_id.clone(),
-                work_id: recorder.work_id().clone(),
-                call_id: asked.request.id.clone(),
-                tool: asked.request.name.clone(),
-                effect: question.effect,
-                arguments: question.arguments.clone(),
-                shown: question.shown.clone(),
-                reason: question.reason.sentence.clone(),
-                because: question.reason.because.clone(),
-                hash: hash(self.session_id, &asked.request.name, &question.arguments, &question.shown),
-                asked_at,
-                expires_at: asked_at + self.policy.timeout.as_secs_f64(),
-            };
+            let approval = self.approval(asked, question, recorder);
             recorder.ask(index, approval).await?;
         }
         Ok(())
+    }
+
+    pub(super) fn approval(&self, asked: &PendingApproval, question: &Question, recorder: &Recorder) -> Approval {
+        let asked_at = clock::now();
+        Approval {
+            id: asked.approval_id.clone(),
+            session_id: self.session_id.clone(),
+            work_id: recorder.work_id().clone(),
+            call_id: asked.request.id.clone(),
+            tool: asked.request.name.clone(),
+            effect: question.effect,
+            arguments: question.arguments.clone(),
+            shown: question.shown.clone(),
+            reason: question.reason.sentence.clone(),
+            because: question.reason.because.clone(),
+            hash: hash(self.session_id, &asked.request.name, &question.arguments, &question.shown),
+            asked_at,
+            expires_at: asked_at + self.policy.timeout.as_secs_f64(),
+        }
     }
 
     /// Waits for the answer. The call runs only as it was shown: everything the answer is bound to is checked again.
@@ -155,7 +175,8 @@ impl CallRunner<'_> {
             Ok(checked) => checked,
             Err(rejection) => return Ok(ApprovalResult::Answer(CallStatus::Error, rejection.answer())),
         };
-        let shown = checked.call.shown();
+        let rehearsal = asked.rehearsal.clone().filter(|_| !answered.changed);
+        let shown = Shown { rehearsal, ..checked.call.shown() };
         if hash(self.session_id, &request.name, &checked.arguments, &shown) != answered.hash {
             return Ok(ApprovalResult::Answer(CallStatus::Denied, ToolAnswer::failed(outdated(&shown))));
         }
@@ -170,7 +191,20 @@ impl PlannedCall {
     fn question<'a>(&'a self, wanted: &ProposedCall) -> Option<(u32, &'a PendingApproval, &'a Question)> {
         match self {
             PlannedCall::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
-            PlannedCall::Run(_) | PlannedCall::Answer(..) => None,
+            PlannedCall::Run(_) | PlannedCall::Rehearse(_) | PlannedCall::Answer(..) => None,
+        }
+    }
+}
+
+/// Returns the id of the question about a call that is to be rehearsed; `None` if a person was asked about the call itself
+/// before, or chose other arguments.
+fn rehearsal_id(known: Option<&CallApproval>) -> Option<String> {
+    let is_of_rehearsal = |shown: Option<&Shown>| shown.is_some_and(|shown| shown.rehearsal.is_some());
+    match known {
+        None => Some(clock::new_id()),
+        Some(CallApproval::Asked(asked)) => is_of_rehearsal(Some(&asked.shown)).then(|| asked.id.clone()),
+        Some(CallApproval::Answered(answered)) => {
+            (is_of_rehearsal(answered.shown.as_ref()) && !answered.changed).then(|| answered.id.clone())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The tool calls of one exchange: checks them, runs read-only ones in parallel and the others in order, and records each.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{ApprovalResult, PendingApproval};
 use super::deadline::Deadline;
 use super::recorder::{NotRecorded, Recorder};
+use super::rehearsing::{CallInTurn, PlannedRehearsal};
 use crate::domain::{
     CallApproval, CallStatus, Event, Outcome, RequestedCall, Root, Session, SessionId, Shown, StoppedBy, Taint,
     ToolAnswer, WorkId,
@@ -17,7 +19,8 @@ use crate::domain::{
 use crate::provider::CallRequest;
 use crate::store::Home;
 use crate::tools::{
-    Checked, EndRun, FilesRead, LiveOutput, Policy, Rejection, RunOptions, ToolContext, ToolSet, sanitize_for_model,
+    Checked, EndRun, FilesRead, HeldChanges, LiveOutput, Policy, Rehearsal, Rejection, RunOptions, ToolContext,
+    ToolSet, sanitize_for_model,
 };
 
 /// How long a tool may take to return after it was told to stop; then it is dropped.
@@ -33,7 +36,26 @@ const REFUSED_ENDS: u32 = 4;
 const LIVE_QUEUE: usize = 64;
 
 /// The row of a call in the session: what records it, and its id.
-type CallRow<'a> = (&'a Recorder, &'a str);
+pub(super) type CallRow<'a> = (&'a Recorder, &'a str);
+
+/// A call that is executed.
+pub(super) struct RunningCall<'a> {
+    pub checked: &'a Checked,
+    pub row: CallRow<'a>,
+    /// What a person saw and approved.
+    pub approved: Option<&'a Shown>,
+    /// Receives the changes of a call that is rehearsed; absent if it runs with its changes.
+    pub rehearsal: Option<&'a Mutex<HeldChanges>>,
+}
+
+impl RunningCall<'_> {
+    async fn run(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        let Some(held) = self.rehearsal else { return self.checked.call.run(options).await };
+        let Rehearsal { answer, changes } = self.checked.call.rehearse(options).await?;
+        *held.lock().unwrap_or_else(PoisonError::into_inner) = changes;
+        Ok(answer)
+    }
+}
 
 /// Counts repeated calls and refused calls across a run.
 #[derive(Default)]
@@ -158,22 +180,25 @@ impl ProposedCall {
 /// A call that may run, a call that a person is asked about, or the answer that the model gets instead.
 pub(super) enum PlannedCall {
     Run(Checked),
+    /// It is run with its changes kept apart, and a person is asked about these.
+    Rehearse(Box<PlannedRehearsal>),
     Ask(Box<PendingApproval>),
     Answer(CallStatus, ToolAnswer),
 }
 
-struct CallEnd {
-    status: CallStatus,
-    answer: ToolAnswer,
-    took: Duration,
+pub(super) struct CallEnd {
+    pub status: CallStatus,
+    pub answer: ToolAnswer,
+    pub took: Duration,
     /// Sources of text in the answer that strangers may have written.
     taint: Vec<Taint>,
-    fatal: Option<String>,
+    /// Why the run cannot continue.
+    pub fatal: Option<String>,
 }
 
 impl CallEnd {
     /// Returns the end of a call that was not run.
-    fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
+    pub(super) fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
         // An answer may quote a file even if nothing was run.
         let taint = answer.sources.clone();
         Self { status, answer, took: Duration::ZERO, taint, fatal: None }
@@ -202,6 +227,12 @@ impl CallRunner<'_> {
             }
             if let PlannedCall::Ask(asked) = &planned[at] {
                 stop = self.asked(&wanted[at], asked, recorder).await?.map(Stop::Failed).or(stop);
+                at += 1;
+                continue;
+            }
+            if let PlannedCall::Rehearse(rehearsal) = &planned[at] {
+                let turn = CallInTurn { call: &wanted[at], rest: &wanted[at + 1..] };
+                stop = self.rehearsed(turn, rehearsal, recorder).await?.map(Stop::Failed).or(stop);
                 at += 1;
                 continue;
             }
@@ -271,7 +302,9 @@ impl CallRunner<'_> {
         let ended = match self.decided(asked, recorder).await? {
             ApprovalResult::Run { request, checked, shown, note } => {
                 recorder.start_call(wanted.index, &request).await?;
-                let mut ended = self.execute(&checked, Some(&shown), (recorder, &request.id)).await;
+                let row = (&*recorder, request.id.as_str());
+                let call = RunningCall { checked: &checked, row, approved: Some(&shown), rehearsal: None };
+                let mut ended = self.execute(call).await;
                 if let Some(note) = note {
                     ended.answer.text = format!("{note}\n{}", ended.answer.text);
                 }
@@ -285,9 +318,11 @@ impl CallRunner<'_> {
 
     async fn one(&self, planned: &PlannedCall, row: CallRow<'_>) -> CallEnd {
         match planned {
-            PlannedCall::Run(checked) => self.execute(checked, None, row).await,
+            PlannedCall::Run(checked) => {
+                self.execute(RunningCall { checked, row, approved: None, rehearsal: None }).await
+            }
             PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
-            PlannedCall::Ask(_) => self.stop_signal.cancelled(Instant::now()),
+            PlannedCall::Ask(_) | PlannedCall::Rehearse(_) => self.stop_signal.cancelled(Instant::now()),
         }
     }
 
@@ -306,27 +341,25 @@ impl CallRunner<'_> {
         }
     }
 
-    async fn execute(&self, checked: &Checked, approved: Option<&Shown>, row: CallRow<'_>) -> CallEnd {
+    /// Runs or rehearses a call.
+    pub(super) async fn execute(&self, call: RunningCall<'_>) -> CallEnd {
         let started = Instant::now();
         if self.stop_signal.cancel.is_cancelled() {
             return self.stop_signal.cancelled(started);
         }
-        let mut ended = self.execute_now(checked, approved, row).await;
+        let checked = call.checked;
+        let mut ended = self.execute_now(&call).await;
         ended.taint = checked.call.outside_text().sources(&ended.answer);
         ended
     }
 
-    async fn execute_now(
-        &self,
-        checked: &Checked,
-        approved: Option<&Shown>,
-        (recorder, call_id): CallRow<'_>,
-    ) -> CallEnd {
+    async fn execute_now(&self, call: &RunningCall<'_>) -> CallEnd {
+        let RunningCall { checked, row: (recorder, call_id), approved, .. } = *call;
         let started = Instant::now();
         let cancel = &self.stop_signal.cancel;
         let (live, mut output) = mpsc::channel(LIVE_QUEUE);
         let live = LiveOutput::new(live);
-        let running = checked.call.run(RunOptions { approved, cancel: cancel.clone(), live });
+        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live });
         tokio::pin!(running);
         let out_of_patience = async {
             cancel.cancelled().await;
@@ -377,7 +410,7 @@ impl PlannedCall {
         match self {
             PlannedCall::Answer(..) => true,
             PlannedCall::Run(checked) => checked.call.effect().is_read_only(),
-            PlannedCall::Ask(_) => false,
+            PlannedCall::Rehearse(_) | PlannedCall::Ask(_) => false,
         }
     }
 
@@ -396,7 +429,7 @@ impl RepeatCounter {
     }
 }
 
-fn finished(recorder: &Recorder, call: &CallRequest, ended: &CallEnd) -> Event {
+pub(super) fn finished(recorder: &Recorder, call: &CallRequest, ended: &CallEnd) -> Event {
     Event::ToolFinished {
         work_id: recorder.work_id().clone(),
         call_id: call.id.clone(),

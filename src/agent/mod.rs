@@ -6,6 +6,7 @@ pub mod compress;
 mod deadline;
 mod fallback;
 pub mod recorder;
+mod rehearsing;
 pub mod run;
 mod sent;
 pub mod title;

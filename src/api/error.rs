@@ -130,6 +130,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found", None),
             StoreError::NotText { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_utf8", None),
             StoreError::Exists { .. } => (StatusCode::CONFLICT, "exists", None),
+            StoreError::NotKept { .. } => (StatusCode::CONFLICT, "not_kept", None),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),

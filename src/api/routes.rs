@@ -78,6 +78,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::approvals::list))
         .routes(routes!(chat::approvals::answer))
         .routes(routes!(chat::approvals::hold))
+        .routes(routes!(chat::rehearsals::changes))
+        .routes(routes!(chat::rehearsals::content))
         .routes(routes!(chat::approvals::rules))
         .routes(routes!(chat::approvals::remove_rule))
         .routes(routes!(files::file::read, files::file::save, files::moving::delete))

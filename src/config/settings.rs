@@ -76,7 +76,7 @@ pub enum SettingError {
 
 /// The rules of an effect or a tool, from the safest to the least safe.
 const PLAIN: &[&str] = &["deny", "ask", "allow", "unattended"];
-const SANDBOXED: &[&str] = &["deny", "ask", "sandboxed", "allow", "unattended"];
+const SANDBOXED: &[&str] = &["deny", "ask", "rehearse", "sandboxed", "allow", "unattended"];
 /// Maximum length of a text, in bytes.
 const MAX_TEXT: usize = 200;
 /// Maximum number of entries of a list.
@@ -298,6 +298,7 @@ fn word(rule: Rule) -> &'static str {
         Rule::Allow => "allow",
         Rule::Ask => "ask",
         Rule::Deny => "deny",
+        Rule::Rehearse => "rehearse",
         Rule::Sandboxed => "sandboxed",
         Rule::Unattended => "unattended",
     }

@@ -35,6 +35,27 @@ pub struct Shown {
     /// Hash of that file when this was shown; absent if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// What the call did when it was rehearsed. Approving it applies exactly that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsed>,
+}
+
+/// What a call did in a rehearsal: a run whose changes of files were kept apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Rehearsed {
+    /// How it ended, in a few words: `exit code 0`.
+    pub outcome: String,
+    /// What the model will read of its output; at most about 5,000 characters.
+    pub output: String,
+    /// Number of files, links and folders that it would create, change and delete.
+    pub created: usize,
+    pub changed: usize,
+    pub deleted: usize,
+    /// Entries that cannot be applied, with the reason in a few words each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// SHA-256 over all changes, in hexadecimal. An answer is bound to it.
+    pub hash: String,
 }
 
 impl Shown {
@@ -53,7 +74,7 @@ impl Shown {
 /// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalReason {
-    /// `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may add others.
+    /// `persona`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others.
     pub code: String,
     /// Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
     /// `skill`, `output`, `imported` or `outside`.
@@ -261,6 +282,9 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
     if !shown.reads.is_empty() {
         bound["reads"] = shown.reads.clone().into();
     }
+    if let Some(rehearsal) = &shown.rehearsal {
+        bound["changes"] = rehearsal.hash.clone().into();
+    }
     base16ct::lower::encode_string(&Sha256::digest(canonical(&bound)))
 }
 
@@ -317,6 +341,7 @@ mod tests {
             hash(&a, "terminal", &arguments, &Shown { reads: vec!["knowledge".into()], ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { path: Some("memory/x.md".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { rehearsal: Some(Rehearsed::default()), ..shown() }),
         ];
         assert!(!others.contains(&first));
         // The hash in versions without `reads`: a question that waits must survive the upgrade.

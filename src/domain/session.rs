@@ -399,9 +399,13 @@ impl Session {
 
     fn ask(&mut self, work_id: &WorkId, (dialogue, index): (u32, u32), approval: &Arc<Approval>) {
         let asked = Some(CallApproval::Asked((**approval).clone()));
-        let is_it = |call: &ToolCall| call.waits() && call.approval.as_ref().is_some_and(|a| a.id() == approval.id);
+        // A call that was rehearsed runs until its question.
+        let is_it = |call: &ToolCall| match call.status {
+            Some(CallStatus::Running) => call.id.as_ref() == Some(&approval.call_id),
+            _ => call.waits() && call.approval.as_ref().is_some_and(|a| a.id() == approval.id),
+        };
         if let Some(call) = self.call_mut(work_id, is_it) {
-            call.approval = asked;
+            (call.status, call.approval) = (Some(CallStatus::Approval), asked);
             return;
         }
         self.forget_requested(work_id, &approval.call_id);

@@ -19,14 +19,17 @@ use super::{EngineError, blocking};
 use crate::domain::{Place, SessionId};
 use crate::library::Library;
 use crate::store::{
-    ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome, StoreError, TrashedVersion, TreeChange,
-    TrustedBy, TrustedContent, etag,
+    AppliedChanges, CapturedCall, ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome, RecordedChange,
+    RecordedState, StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
 };
-use crate::tools::FileAccess;
 use crate::tools::files::{CallChange, Consent};
+use crate::tools::{ApplyCaptured, ApplyChange, FileAccess};
 
 pub use undo::{Direction, UndoError, Undone};
 pub use work_files::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
+
+/// Maximum number of files changed by a command that clients are told of one by one.
+const MOST_NAMED: usize = 200;
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]
@@ -86,6 +89,14 @@ impl Change {
         Self { versions: files.iter().map(version).collect(), ..Self::default() }
     }
 
+    fn recorded(files: &[RecordedChange]) -> Self {
+        let version = |RecordedChange { path, after, .. }: &RecordedChange| FileVersion {
+            path: path.clone(),
+            etag: after.as_ref().map(RecordedState::etag).unwrap_or_default(),
+        };
+        Self { versions: files.iter().map(version).collect(), ..Self::default() }
+    }
+
     fn trusting(mut self, path: &Place, bytes: &Arc<[u8]>, by: TrustedBy) -> Self {
         self.trusted.push(TrustedContent { path: path.clone(), bytes: bytes.clone(), by });
         self
@@ -130,11 +141,10 @@ impl Documents {
 
     /// Returns the files as the agent's tools read and change them.
     pub fn access(&self) -> FileAccess {
-        let documents = self.clone();
-        let apply = move |change| -> futures_util::future::BoxFuture<'static, Result<(), StoreError>> {
-            Box::pin(documents.clone().change(change))
-        };
-        FileAccess { home: self.store.home.clone(), apply: Arc::new(apply) }
+        let (documents, for_commands) = (self.clone(), self.clone());
+        let apply: ApplyChange = Arc::new(move |change| Box::pin(documents.clone().change(change)));
+        let apply_captured: ApplyCaptured = Arc::new(move |call| Box::pin(for_commands.clone().apply_captured(call)));
+        FileAccess { home: self.store.home.clone(), apply, apply_captured }
     }
 
     /// Writes a text that a person typed. A file in skills/ becomes trusted.
@@ -234,6 +244,30 @@ impl Documents {
             self.apply(change, Author::Call(KeptCall { session, call_id, files }), write).await
         })
         .await
+    }
+
+    /// Keeps what the commands of a call changed for its undo, and applies it.
+    async fn apply_captured(self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &self.store;
+            let root = call.root.clone();
+            let applied = tree.apply_captured(*claim, call).await?;
+            let versions = Change::recorded(&applied.recorded).versions;
+            match versions.len() {
+                0..=MOST_NAMED => self.tell_changed(&versions),
+                _ => self.listeners.hub.notice(Notice::FolderChanged { path: root.to_string() }),
+            }
+            Ok(applied)
+        })
+        .await
+    }
+
+    /// Tells clients of files that the agent changed where nobody watches.
+    fn tell_changed(&self, versions: &[FileVersion]) {
+        for FileVersion { path, etag } in versions {
+            let etag = Some(etag.clone()).filter(|etag| !etag.is_empty());
+            self.listeners.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by: ChangedBy::Run });
+        }
     }
 
     /// Returns the contents that become trusted when a person approves these changes.

@@ -23,7 +23,8 @@ use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::project::{Bash, ProjectFiles, project_file_tools};
 use crate::tools::{
-    CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool, ToolSet,
+    Captures, CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool,
+    ToolSet,
 };
 
 pub struct Tenant {
@@ -42,6 +43,8 @@ pub struct Tenant {
     /// The index of knowledge/.
     pub knowledge: Arc<Library>,
     pub documents: Documents,
+    /// What commands would change, while a person is asked about it.
+    pub captures: Captures,
     /// Who wrote which version of a file.
     pub authors: Arc<FileAuthors>,
     pub runs: Runs,
@@ -77,7 +80,9 @@ impl Tenant {
             models: OnceLock::new(),
         };
         let documents = Documents::new(store.clone(), listeners);
-        let home_tools = home_tools(&runtime, &home, &documents, [&memory, &knowledge]);
+        let scratch = Root::Project(ProjectId::scratch());
+        let captures = Captures::new(home.clone(), scratch, documents.access().apply_captured);
+        let home_tools = home_tools(&runtime, (&home, &captures), &documents, [&memory, &knowledge]);
         let tool_sources = Arc::new(ToolSources::new(home_tools));
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
         let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
@@ -96,6 +101,7 @@ impl Tenant {
             memory,
             knowledge,
             documents,
+            captures,
             authors,
             runs: Runs::default(),
             approvals: Approvals::default(),
@@ -178,20 +184,22 @@ impl Libraries<'_> {
 
 fn home_tools(
     runtime: &Runtime,
-    home: &Home,
+    (home, captures): (&Home, &Captures),
     documents: &Documents,
     [memory, knowledge]: [&Arc<Library>; 2],
 ) -> ProjectTools {
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
+    let root = Root::Project(ProjectId::scratch());
     let environment = CommandEnvironment {
         sandbox: runtime.sandbox.clone(),
         scratch: home.scratch(),
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),
+        captures: Some(captures.clone()),
     };
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let scratch = ProjectFiles::new(documents.access(), Root::Project(ProjectId::scratch()));
+    let scratch = ProjectFiles::new(documents.access(), root);
     let mut bound = project_file_tools(&scratch, runtime.sandbox.clone());
     if !runtime.sandbox.is_readable_by_every_job(home.path()) {
         tools.push(Arc::new(Terminal::new(environment.clone())));

@@ -5,15 +5,19 @@
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 
+use super::captured::hash_of;
 use super::error::StoreError;
 use super::files::MAX_BYTES;
 use super::home::Home;
+use super::recorded_state::{EntryKind, RecordedContent, RecordedState, StateRecord};
 use super::seal::{MacKind, sha256};
 use super::session_files::SessionFiles;
 use super::{atomic, etag};
 use crate::domain::{Place, SessionId};
 
 const BLOBS: &str = "blobs";
+/// What is being done, for errors.
+const KEEPING: &str = "keeping what files were, for an undo";
 
 /// The files that one call changed; each path occurs once.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +81,7 @@ pub enum RecordedChanges {
     Files(Vec<RecordedChange>),
 }
 
-/// A file before and after a change, without its contents. `None` means that the file does not exist.
+/// An entry before and after a change, without its contents. `None` means that it does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedChange {
     pub path: Place,
@@ -85,27 +89,11 @@ pub struct RecordedChange {
     pub after: Option<RecordedState>,
 }
 
-/// The state of a file that a record refers to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecordedState {
-    /// SHA-256 of the content, in hexadecimal.
-    pub hash: String,
-    pub mode: FileMode,
-    /// The content, if the record contains it.
-    inline: Option<Vec<u8>>,
-}
-
-/// The content of a recorded state.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RecordedContent {
-    Bytes(Vec<u8>),
-    /// It has more bytes than a file may have here.
-    TooLarge {
-        size: u64,
-        limit: u64,
-    },
-    /// It is missing, or is not what its hash says.
-    Damaged,
+impl RecordedChange {
+    /// Returns the inverse of this change.
+    pub fn reversed(self) -> Self {
+        Self { path: self.path, before: self.after, after: self.before }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -118,14 +106,6 @@ struct FileRecord {
     path: String,
     before: Option<StateRecord>,
     after: Option<StateRecord>,
-}
-
-/// A file's state, with the SHA-256 that names its blob in place of the content.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum StateRecord {
-    Regular(String),
-    Executable { executable: String },
 }
 
 #[derive(Deserialize)]
@@ -143,23 +123,47 @@ enum Record {
 impl Home {
     /// Stores a change set for its undo. Writes the record after the blobs that it names.
     pub(super) fn keep_change(&self, session: &SessionId, call_id: &str, set: &ChangeSet) -> Result<(), StoreError> {
-        let doing = || "keeping what files were, for an undo".to_owned();
-        let folder = format!("changes/{session}");
-        let blobs = format!("{folder}/{BLOBS}");
-        self.sessions_dir().create_dir_all(&blobs).map_err(StoreError::io(doing()))?;
-        let dir = self.sessions_dir().open_dir(&folder).map_err(StoreError::io(doing()))?;
-        let blobs = self.sessions_dir().open_dir(&blobs).map_err(StoreError::io(doing()))?;
+        let blobs = self.blobs(session)?;
         let keep = |state: &Option<FileState>| state.as_ref().map(|state| keep_state(&blobs, state)).transpose();
         let files = set.0.iter().map(|file| {
             let (before, after) = (keep(&file.before)?, keep(&file.after)?);
             Ok(FileRecord { path: file.path.to_string(), before, after })
         });
-        let files = files.collect::<std::io::Result<_>>().map_err(StoreError::io(doing()))?;
-        let mut bytes = serde_json::to_vec_pretty(&SetRecord { files }).expect("texts are JSON");
+        let files = files.collect::<std::io::Result<_>>().map_err(StoreError::io(KEEPING))?;
+        self.write_record(session, call_id, SetRecord { files })
+    }
+
+    /// Stores the record of changes whose contents are kept already, or need not be.
+    pub(super) fn keep_recorded(
+        &self,
+        session: &SessionId,
+        call_id: &str,
+        changes: &[RecordedChange],
+    ) -> Result<(), StoreError> {
+        self.blobs(session)?;
+        let record = |state: &Option<RecordedState>| state.as_ref().map(RecordedState::record);
+        let files = changes.iter().map(|RecordedChange { path, before, after }| FileRecord {
+            path: path.to_string(),
+            before: record(before),
+            after: record(after),
+        });
+        self.write_record(session, call_id, SetRecord { files: files.collect() })
+    }
+
+    /// Opens the folder of the contents that are kept for a session.
+    pub(super) fn blobs(&self, session: &SessionId) -> Result<Dir, StoreError> {
+        let blobs = format!("changes/{session}/{BLOBS}");
+        self.sessions_dir().create_dir_all(&blobs).map_err(StoreError::io(KEEPING))?;
+        self.sessions_dir().open_dir(&blobs).map_err(StoreError::io(KEEPING))
+    }
+
+    fn write_record(&self, session: &SessionId, call_id: &str, record: SetRecord) -> Result<(), StoreError> {
+        let dir = self.sessions_dir().open_dir(format!("changes/{session}")).map_err(StoreError::io(KEEPING))?;
+        let mut bytes = serde_json::to_vec_pretty(&record).expect("texts are JSON");
         bytes.push(b'\n');
         let name = file_name(call_id);
         let bytes = self.seal().sign(MacKind::Change, &format!("{session}/{name}"), bytes);
-        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))
+        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(KEEPING))
     }
 }
 
@@ -172,7 +176,7 @@ impl SessionFiles {
             None => Some(None),
             Some(state) => match self.content(&state, u64::MAX) {
                 RecordedContent::Bytes(bytes) => Some(Some(FileState { bytes, mode: state.mode })),
-                RecordedContent::TooLarge { .. } | RecordedContent::Damaged => None,
+                RecordedContent::TooLarge { .. } | RecordedContent::NotKept { .. } | RecordedContent::Damaged => None,
             },
         };
         let files = files.into_iter().map(|RecordedChange { path, before, after }| {
@@ -214,14 +218,33 @@ impl SessionFiles {
         Ok(files.map_or(RecordedChanges::Damaged, RecordedChanges::Files))
     }
 
+    /// Returns whether the content of a recorded state is kept, without reading it.
+    pub fn is_kept(&self, state: &RecordedState) -> bool {
+        let blob = format!("changes/{}/{BLOBS}/{}", self.session, state.hash);
+        state.kind == EntryKind::Folder || state.is_inline() || self.home.sessions_dir().is_file(blob)
+    }
+
+    /// Returns whether the content of a recorded state is kept and is what its hash says, whatever its size.
+    pub fn is_intact(&self, state: &RecordedState) -> bool {
+        let blob = format!("changes/{}/{BLOBS}/{}", self.session, state.hash);
+        let is_blob = || {
+            let content = self.home.sessions_dir().open(blob).and_then(hash_of);
+            content.is_ok_and(|content| content.hash == state.hash)
+        };
+        state.kind == EntryKind::Folder || state.is_inline() || is_blob()
+    }
+
     /// Returns the content of a recorded state. A content above the size limit of files is not read.
     pub fn recorded_content(&self, state: &RecordedState) -> RecordedContent {
         self.content(state, MAX_BYTES)
     }
 
-    fn content(&self, state: &RecordedState, limit: u64) -> RecordedContent {
+    pub(super) fn content(&self, state: &RecordedState, limit: u64) -> RecordedContent {
         if let Some(bytes) = &state.inline {
             return RecordedContent::Bytes(bytes.clone());
+        }
+        if state.kind == EntryKind::Folder {
+            return RecordedContent::Bytes(Vec::new());
         }
         let folder = format!("changes/{}/{BLOBS}", self.session);
         let Ok(blobs) = self.home.sessions_dir().open_dir(folder) else { return RecordedContent::Damaged };
@@ -230,7 +253,9 @@ impl SessionFiles {
                 return RecordedContent::TooLarge { size: meta.len(), limit };
             }
             Ok(meta) if meta.is_file() => {}
-            Ok(_) | Err(_) => return RecordedContent::Damaged,
+            Ok(_) | Err(_) => {
+                return state.size.map_or(RecordedContent::Damaged, |size| RecordedContent::NotKept { size });
+            }
         }
         // The record's MAC covers the hash, so a content that matches the hash is the one that was stored.
         let bytes = blobs.read(&state.hash).ok().filter(|bytes| sha256(bytes) == state.hash);
@@ -243,28 +268,6 @@ impl FileRecord {
     fn parsed(self) -> Option<RecordedChange> {
         let [before, after] = [self.before, self.after].map(|state| state.map(RecordedState::from));
         Some(RecordedChange { path: Place::parse(&self.path).ok()?, before, after })
-    }
-}
-
-impl RecordedState {
-    /// Returns whether this is its content.
-    pub fn is_content(&self, bytes: &[u8]) -> bool {
-        self.hash == sha256(bytes)
-    }
-
-    fn inline(text: String) -> Self {
-        let bytes = text.into_bytes();
-        Self { hash: sha256(&bytes), mode: FileMode::default(), inline: Some(bytes) }
-    }
-}
-
-impl From<StateRecord> for RecordedState {
-    fn from(record: StateRecord) -> Self {
-        let (hash, mode) = match record {
-            StateRecord::Regular(hash) => (hash, FileMode::Regular),
-            StateRecord::Executable { executable } => (executable, FileMode::Executable),
-        };
-        Self { hash, mode, inline: None }
     }
 }
 

@@ -12,6 +12,9 @@ pub enum StoreError {
     /// The file is not what the caller expected; nothing was written.
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
     Conflict { path: String, etag: Option<String> },
+    /// An undo lacks a content; nothing was written.
+    #[error("{path} cannot be brought back: its content was too large to be kept, was dropped, or is damaged")]
+    NotKept { path: String },
     #[error("there is already a {path}; choose another name (nothing was overwritten)")]
     Exists { path: String },
     #[error("{path} cannot be used here: {why}")]

@@ -9,6 +9,7 @@ mod atomic;
 mod beginning;
 mod cache;
 mod capture;
+mod captured;
 mod changes;
 mod error;
 mod fence;
@@ -24,7 +25,9 @@ mod project_folder;
 mod project_walk;
 mod quarantine;
 mod reading;
+mod recorded_state;
 mod requests;
+mod reverting;
 mod roots;
 mod seal;
 mod session_file;
@@ -48,9 +51,8 @@ pub use capture::{
     Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, LeftReason, Node, NodeKind, Promoted, Refusal, Refused,
     ResumedPromotion,
 };
-pub use changes::{
-    ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges, RecordedContent, RecordedState,
-};
+pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, captured_entries};
+pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges};
 pub use error::StoreError;
 pub use fence::Claim;
 pub use files::{Expect, TextFile, etag};
@@ -63,6 +65,7 @@ pub use project_folder::FolderChange;
 pub use project_walk::{Walk, WalkOptions, WalkedEntry};
 pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
+pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
 pub use requests::{FoundWork, Records, RequestPosition};
 pub use session_files::SessionFiles;
 pub use session_log::{ClaimedHome, ReloadOutcome, SessionListKind, SessionLog};

@@ -72,6 +72,7 @@ impl SessionLog {
         match self {
             Self::Folder(home) => {
                 blocking(home, |home| {
+                    home.settle_captures()?;
                     Ok(ClaimedHome { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
                 })
                 .await

@@ -7,7 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::changes::{FileChange, FileMode, FileState};
+use super::captured::{AppliedChanges, CapturedCall};
+use super::changes::{FileChange, FileMode, FileState, RecordedChange};
 use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
@@ -114,6 +115,34 @@ impl Tree {
     pub async fn commit(&self, claim: Claim, changes: Vec<TreeChange>) -> Result<(), StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.commit(&changes)).await,
+        }
+    }
+
+    /// Keeps what the commands of a call changed for its undo, and applies it.
+    ///
+    /// # Errors
+    /// Returns an error if the changes cannot be kept, because the disk is full for example; then nothing was changed.
+    pub async fn apply_captured(&self, claim: Claim, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.apply_captured(call)).await,
+        }
+    }
+
+    /// Reverts entries to states whose contents are kept for a session: all or none. Each must have the content of its
+    /// change's `before`.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if one does not, and [`StoreError::NotKept`] if a content is not kept, or is
+    /// damaged.
+    pub async fn revert(
+        &self,
+        claim: Claim,
+        session: &SessionId,
+        changes: Vec<RecordedChange>,
+    ) -> Result<(), StoreError> {
+        let session = session.clone();
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.revert(&session, &changes)).await,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The agent's tools. A tool has a name and a JSON Schema, prepares a call from its arguments, and runs it.
 
+mod captured;
 mod fetch_url;
 pub mod files;
+mod held;
 mod outside;
 pub mod policy;
 pub mod project;
@@ -25,6 +27,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
+pub use self::captured::{ApplyCaptured, CapturedRun, Captures, CommandChanges};
+pub use self::held::{Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool};
@@ -122,6 +126,16 @@ pub trait PreparedCall: Send + Sync {
         None
     }
 
+    /// Returns why it cannot be run with its changes of files kept apart until a person has seen them; `None` if it can.
+    fn unrehearsable(&self) -> Option<String> {
+        Some("What this tool changes cannot be shown before.".to_owned())
+    }
+
+    /// Runs the call with its changes of files kept apart. Only for a call that is not [`PreparedCall::unrehearsable`].
+    fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
+        Box::pin(async { Ok(Rehearsal { answer: self.run(options).await?, changes: HeldChanges::default() }) })
+    }
+
     /// Returns the text from outside that it handles, as of now: a run may change the state that a tool keeps.
     fn outside_text(&self) -> OutsideText {
         OutsideText::default()
@@ -178,6 +192,8 @@ pub struct CommandEnvironment {
     pub readable: Vec<PathBuf>,
     /// The folder of documents; only commands that request it may read it.
     pub knowledge: PathBuf,
+    /// Where what they change is captured; absent if it is not.
+    pub captures: Option<Captures>,
 }
 
 /// What a command requests beyond running in the sandbox.
@@ -209,6 +225,23 @@ impl CommandEnvironment {
             own["network"] = json!({"type": "boolean", "description": "the user is asked"});
         }
         own
+    }
+
+    /// Prepares to run the commands of a call.
+    /// Returns why a command with these permissions cannot be rehearsed.
+    fn unrehearsable(&self, permissions: Permissions) -> Option<String> {
+        if permissions.network {
+            return Some("A command with network cannot be run before it is approved.".to_owned());
+        }
+        let why = match &self.captures {
+            Some(captures) => captures.obstacle(&self.sandbox)?,
+            None => "nothing is captured here".to_owned(),
+        };
+        Some(format!("What it changes cannot be shown before: {why}."))
+    }
+
+    async fn begin(&self) -> CapturedRun {
+        CapturedRun::begin(&self.sandbox, self.captures.as_ref(), &self.scratch).await
     }
 
     /// Returns the paths of the home that a command with these permissions may read.

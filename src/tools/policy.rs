@@ -18,6 +18,9 @@ pub enum Rule {
     Allow,
     Ask,
     Deny,
+    /// The call is run in the sandbox with its changes of files kept apart, and what it would change needs approval. A
+    /// call that cannot be run like that needs approval first.
+    Rehearse,
     /// Allowed if the call runs in the sandbox without network; otherwise needs approval.
     Sandboxed,
     /// Allowed even in a run that has read text from outside: for servers that nobody watches.
@@ -45,15 +48,15 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// Allows reading; writing, running programs and network access need approval.
+    /// Allows reading; writing, what programs change, and network access need approval.
     fn default() -> Self {
-        let effects = Effects { read: Rule::Allow, write: Rule::Ask, execute: Rule::Ask, network: Rule::Ask };
+        let effects = Effects { read: Rule::Allow, write: Rule::Ask, execute: Rule::Rehearse, network: Rule::Ask };
         Self { effects, tools: BTreeMap::new(), timeout: Duration::from_secs(300), mode: None }
     }
 }
 
 /// The properties of a call that the policy uses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Case<'a> {
     pub tool: &'a str,
     pub effect: Effect,
@@ -63,6 +66,8 @@ pub struct Case<'a> {
     pub changes: &'a [Place],
     /// Sandbox level of the process that it starts.
     pub level: Option<Level>,
+    /// Why it cannot be rehearsed; `None` if it can.
+    pub unrehearsable: Option<String>,
     /// The source of text in the conversation that strangers may have written; calls that would run without a question then
     /// need approval.
     pub tainted: Option<&'a Taint>,
@@ -71,6 +76,8 @@ pub struct Case<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
+    /// It is rehearsed, and the person is asked for this reason if it would change something.
+    Rehearse(Reason),
     /// With the reason, for the person.
     Ask(Reason),
     /// With the reason, for the model.
@@ -90,7 +97,8 @@ impl<'a> Case<'a> {
     pub fn of(tool: &'a str, checked: &'a Checked, shown: &'a Shown) -> Self {
         let Checked { arguments, call } = checked;
         let (effect, changes, level) = (call.effect(), call.changes(), call.level());
-        Self { tool, effect, arguments, shown, changes, level, tainted: None }
+        let unrehearsable = call.unrehearsable();
+        Self { tool, effect, arguments, shown, changes, level, unrehearsable, tainted: None }
     }
 
     /// Returns whether it changes a file of the persona, the memory or the skills.
@@ -112,7 +120,8 @@ impl Policy {
 
     /// Returns whether a mode lets calls run without approval that need it by the rules.
     pub fn is_widened_by(&self, mode: Option<PermissionMode>) -> bool {
-        let needs_approval = |tool: &&str| self.rule_of(tool).unwrap_or(self.effects.execute) == Rule::Ask;
+        let needs_approval =
+            |tool: &&str| matches!(self.rule_of(tool).unwrap_or(self.effects.execute), Rule::Ask | Rule::Rehearse);
         mode == Some(PermissionMode::Sandboxed) && COMMANDS.iter().any(needs_approval)
     }
 
@@ -159,8 +168,8 @@ impl Policy {
                 (Rule::Deny, _) => return refused("network to commands"),
                 (Rule::Unattended, _) | (Rule::Allow, None) => {}
                 (Rule::Allow, Some(why)) => return asks("outside", why, case.tainted),
-                (Rule::Ask | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
-                (Rule::Ask | Rule::Sandboxed, _) => return asks("network", &requires(""), None),
+                (Rule::Ask | Rule::Rehearse | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
+                (Rule::Ask | Rule::Rehearse | Rule::Sandboxed, _) => return asks("network", &requires(""), None),
             }
         }
         // A program can act on text that it reads in documents, before any later call needs approval.
@@ -171,11 +180,21 @@ impl Policy {
         {
             return asks("reads", &format!("{} Documents may contain untrusted content.", requires("")), None);
         }
+        let was_allowed = is_remembered(case, remembered);
+        if rule == Rule::Rehearse && (tainted.is_some() || !was_allowed) {
+            return match &case.unrehearsable {
+                None => Verdict::Rehearse(rehearsed(tainted, case.tainted)),
+                Some(why) => match tainted {
+                    Some(tainted) => asks("outside", &tainted, case.tainted),
+                    None => asks("unrehearsed", &format!("{} {why}", requires("")), None),
+                },
+            };
+        }
         let unseen = match rule {
             Rule::Unattended => return Verdict::Allow,
             Rule::Allow => true,
-            Rule::Sandboxed => case.is_sandboxed() || is_remembered(case, remembered),
-            Rule::Ask | Rule::Deny => is_remembered(case, remembered),
+            Rule::Sandboxed => case.is_sandboxed() || was_allowed,
+            Rule::Ask | Rule::Rehearse | Rule::Deny => was_allowed,
         };
         // Reading the home's own files, and changing those that the agent does not act on, stays allowed in a tainted
         // conversation.
@@ -190,6 +209,17 @@ impl Policy {
     }
 }
 
+/// Returns the reason of a question about what a call would change.
+fn rehearsed(tainted: Option<String>, taint: Option<&Taint>) -> Reason {
+    let sentence = match &tainted {
+        None => CHANGES_FILES.to_owned(),
+        Some(why) => format!("{CHANGES_FILES} {why}"),
+    };
+    let because = taint.filter(|_| tainted.is_some()).map(because).unwrap_or_default();
+    Reason { sentence, because: Some(ApprovalReason { code: "rehearsed".to_owned(), ..because }) }
+}
+
+const CHANGES_FILES: &str = "It was run with its changes kept apart; applying them requires approval.";
 /// The tools that run commands.
 const COMMANDS: [&str; 3] = ["terminal", "bash", "python_repl"];
 const PERSONA_CHANGES: &str = "Changes to persona, memory and skills require approval.";
@@ -269,7 +299,7 @@ mod tests {
     impl Call {
         fn case<'a>(&'a self, tool: &'a str, effect: Effect, arguments: &'a Value) -> Case<'a> {
             let Self { shown, changes, level } = self;
-            Case { tool, effect, arguments, shown, changes, level: *level, tainted: None }
+            Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable: None, tainted: None }
         }
     }
 
@@ -286,6 +316,7 @@ mod tests {
     fn word(policy: &Policy, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> &'static str {
         match policy.decide(case, remembered) {
             Verdict::Allow => "allow",
+            Verdict::Rehearse(_) => "rehearse",
             Verdict::Ask(_) => "ask",
             Verdict::Deny(_) => "deny",
         }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::approvals::{asking, run};
 use crate::script::{call, calls, says, script};
-use crate::world::{ASKING, CONFIG, Server, World};
+use crate::world::{ASKING, CONFIG, PLAIN, Server, World};
 
 async fn approve(server: &Server<'_>, asked: &Value, headers: &[(&str, &str)]) -> crate::http::Answer {
     let body = json!({"decision": "approve", "hash": asked["hash"]}).to_string();
@@ -188,7 +188,7 @@ async fn network_request_always_asks() {
     let world = World::new(script([calls(made), says(["Done."])])).await;
     world.write(
         "config.yml",
-        format!("{ASKING}approvals: {{effects: {{execute: allow}}, tools: {{terminal: sandboxed}}}}\n"),
+        format!("{PLAIN}approvals: {{effects: {{execute: allow}}, tools: {{terminal: sandboxed}}}}\n"),
     );
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::approvals::{asking, run};
 use crate::script::{call, calls, says, script, steps};
-use crate::world::{ASKING, Server, World, eventually};
+use crate::world::{ASKING, PLAIN, Server, World, eventually};
 
 /// Waits until the session's work has ended.
 async fn ended(server: &Server<'_>) -> Value {
@@ -76,7 +76,7 @@ async fn stop_ends_running_call_and_keeps_waiting_one() {
         call("r", "read_file", json!({"path": "workspace/SOUL.md"})),
     ];
     let world = asking(made).await;
-    world.write("config.yml", format!("{ASKING}approvals: {{tools: {{terminal: allow}}}}\n"));
+    world.write("config.yml", format!("{PLAIN}approvals: {{tools: {{terminal: allow}}}}\n"));
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "go").await;
     stream.until("tool_start").await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::script::{call, calls, says, script};
-use crate::world::{ASKING, Server, World};
+use crate::world::{ASKING, PLAIN, Server, World};
 
 const CHOICE: &str = "/api/sessions/s/model";
 
@@ -32,7 +32,7 @@ async fn read_only_and_plan_deny_changes_and_tell_the_model() {
         let run = call("t", "terminal", json!({"command": "echo run >> ran.txt"}));
         let world = World::new(script([says(["Hi."]), calls([read, write, run]), says(["No."])])).await;
         // Rules that allow everything do not override the conversation's mode.
-        world.write("config.yml", format!("{ASKING}approvals: {{effects: {{write: allow, execute: unattended}}}}\n"));
+        world.write("config.yml", format!("{PLAIN}approvals: {{effects: {{write: allow, execute: unattended}}}}\n"));
         world.write("knowledge/a.md", "a\n");
         let server = serving(&world).await;
         assert!(!system(&world).contains("Permission Mode"));

@@ -181,7 +181,8 @@ async fn commands_run_in_order_with_the_shape_of_the_document() {
 
 #[tokio::test]
 async fn output_of_a_running_command_is_shown() {
-    let wait = "echo begun; until [ -e go ]; do sleep 0.05; done; echo ended";
+    // A command does not see what others write into its folder while it runs; its folder for temporary files is another.
+    let wait = "echo begun; until [ -e \"$TMPDIR/go\" ]; do sleep 0.05; done; echo ended";
     let run = json!({"commands": [{"instruction": wait}]});
     let world = World::new(script([calls([call("run", "bash", run)]), says(["Done."])])).await;
     world.write("config.yml", CONFIG);
@@ -192,7 +193,9 @@ async fn output_of_a_running_command_is_shown() {
     assert_eq!((&shown["call_id"], &shown["text"]), (&json!("run"), &json!("begun\n")));
     let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
     assert!(history["messages"].to_string().contains("begun"), "a reload shows it too");
-    world.write("scratch/go", "");
+    let captures = std::fs::read_dir(world.path("storage/captures/project.scratch")).into_iter().flatten().flatten();
+    let temporary = captures.map(|capture| capture.path().join("temporary")).chain([world.path("scratch/.tmp")]);
+    temporary.filter(|folder| folder.is_dir()).for_each(|folder| std::fs::write(folder.join("go"), "").unwrap());
     server.settled(&id).await;
     assert_eq!(recorded(&world, &id)[0]["output"], "begun\nended");
 }

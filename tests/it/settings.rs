@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::Answer;
 use crate::script::{always, call, calls, says, script};
-use crate::world::{ASKING, CONFIG, Server, World, eventually};
+use crate::world::{ASKING, CONFIG, PLAIN, Server, World, eventually};
 
 const PATH: &str = "/api/settings";
 
@@ -52,15 +52,14 @@ async fn settings_are_listed_with_their_values_and_sources() {
 
 #[tokio::test]
 async fn changed_setting_applies_at_once_and_keeps_comments() {
-    let world = world()
-        .await
-        .with_file("config.yml", &format!("# mine\n{ASKING}max_iterations: 5   # not more\n\n# the end\n"));
+    let world =
+        world().await.with_file("config.yml", &format!("# mine\n{PLAIN}max_iterations: 5   # not more\n\n# the end\n"));
     let server = world.serve().await;
     let settings = patch(&server, json!({"set": {"max_iterations": 1, "approvals.effects.write": "deny"}})).await.ok();
     assert_eq!(setting(&settings, "max_iterations")["value"], 1);
     assert_eq!(setting(&settings, "approvals.effects.write")["source"], "config.yml");
     let expected = format!(
-        "# mine\n{ASKING}max_iterations: 1   # not more\n\n# the end\napprovals:\n  effects:\n    write: deny\n"
+        "# mine\n{PLAIN}max_iterations: 1   # not more\n\n# the end\napprovals:\n  effects:\n    write: deny\n"
     );
     assert_eq!(world.read("config.yml"), expected);
     // The name in Host is one of a server that was not restarted.

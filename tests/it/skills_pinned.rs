@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::script::{call, calls, says, script};
-use crate::world::{ASKING, Server, World, eventually};
+use crate::world::{ASKING, PLAIN, Server, World, eventually};
 
 const SKILL: &str = "skills/tidy/SKILL.md";
 const TEXT: &str = "---\nname: tidy\ndescription: Tidies up\n---\nRun touch ran.txt\n";
@@ -19,7 +19,7 @@ async fn obedient(times: usize) -> World {
         ]
     };
     let world = World::new(script((0..times).flat_map(turn))).await;
-    world.write("config.yml", format!("{ASKING}{SANDBOXED}"));
+    world.write("config.yml", format!("{PLAIN}{SANDBOXED}"));
     world
 }
 
@@ -167,7 +167,7 @@ async fn untrusted_skill_is_listed_at_once_and_taints() {
     let run = |n: usize| call(&format!("t{n}"), "terminal", json!({"command": format!("touch ran{n}.txt")}));
     let world =
         World::new(script((0..6).flat_map(|n| [calls([run(n)]), says(["Done."])]))).await.with_file(SKILL, TEXT);
-    world.write("config.yml", format!("{ASKING}{SANDBOXED}"));
+    world.write("config.yml", format!("{PLAIN}{SANDBOXED}"));
     let server = world.serve().await;
     let asks = async || {
         let mut stream = server.open_chat("s", "go").await;
@@ -238,7 +238,7 @@ async fn skill_below_listing_depth_is_refused_with_reason() {
     let replies =
         [run("a", "true; true"), run("b", "touch ran.txt"), says(["Done."]), read, run("c", "true"), says(["Done."])];
     let world = World::new(script(replies)).await.with_file(SKILL, TEXT);
-    world.write("config.yml", format!("{ASKING}{SANDBOXED}"));
+    world.write("config.yml", format!("{PLAIN}{SANDBOXED}"));
     world.write(&deep, "Run touch ran.txt\n");
     let server = world.serve().await;
     let skills = server.get("/api/skills").await.ok();
@@ -281,7 +281,7 @@ async fn command_that_can_read_hidden_skill_file_taints() {
     let run = |id: &str, command: &str| calls([call(id, "terminal", json!({"command": command}))]);
     let replies = [run("a", "cat ../skills/tidy/.more.md"), run("b", "touch ran.txt"), says(["Done."])];
     let world = World::new(script(replies)).await.with_file(SKILL, TEXT);
-    world.write("config.yml", format!("{ASKING}{SANDBOXED}"));
+    world.write("config.yml", format!("{PLAIN}{SANDBOXED}"));
     let server = world.serve().await;
     world.write("skills/tidy/.more.md", "Then run touch ran.txt\n");
     let stream = server.open_chat("s", "go").await;
@@ -303,7 +303,7 @@ async fn reading_untrusted_file_makes_next_command_ask() {
     let world = World::new(script([run("a", "cat ../skills/tidy/m*.md"), run("b", "touch ran.txt"), says(["Done."])]))
         .await
         .with_file(SKILL, TEXT);
-    world.write("config.yml", format!("{ASKING}{SANDBOXED}"));
+    world.write("config.yml", format!("{PLAIN}{SANDBOXED}"));
     let server = world.serve().await;
     world.write("skills/tidy/more.md", "Then run touch ran.txt\n");
     let stream = server.open_chat("s", "go").await;

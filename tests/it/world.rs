@@ -20,7 +20,9 @@ pub const KEY: &str = "sk-canary-4f9d2c7b81e6a350";
 pub const CONFIG: &str =
     "find_local_models: false\napprovals: {effects: {write: unattended, execute: unattended, network: unattended}}\n";
 /// The configuration of a person who configured nothing.
-pub const ASKING: &str = "find_local_models: false\n";
+pub const PLAIN: &str = "find_local_models: false\n";
+/// The configuration of a person who is asked before each command, and configured nothing else.
+pub const ASKING: &str = "find_local_models: false\napprovals: {effects: {execute: ask}}\n";
 
 /// State that outlives a server: its home and its provider.
 pub struct World {

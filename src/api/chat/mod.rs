@@ -6,5 +6,6 @@ pub mod events;
 pub mod frame;
 pub mod message;
 pub mod queue;
+pub mod rehearsals;
 pub mod sending;
 pub mod sse;

@@ -109,8 +109,14 @@ pub enum ContentKind {
     /// PNG, JPEG, WebP or GIF.
     Picture,
     Binary,
+    /// A symbolic link; the content is its target.
+    Link,
+    /// A folder, without what is in it.
+    Folder,
     /// Larger than a file may be here.
     TooLarge,
+    /// Left by a command, not kept, and changed since.
+    NotKept,
     /// The copy that was kept is missing or damaged.
     Damaged,
 }
@@ -119,7 +125,7 @@ pub enum ContentKind {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileVersionFacts {
     content: ContentKind,
-    /// Bytes; `null` if the copy is damaged.
+    /// Bytes; `null` for a folder, and if the copy is damaged.
     size: Option<u64>,
     /// SHA-256 of the content, in hexadecimal.
     hash: String,
@@ -204,18 +210,27 @@ pub async fn content(
     Path(id): Path<String>,
     Query(ContentQuery { path, side, work_id }): Query<ContentQuery>,
 ) -> Result<Response, ApiError> {
-    let side = match side {
-        VersionSide::Before => Side::Before,
-        VersionSide::After => Side::After,
-    };
-    let wanted = WantedContent { work: work_id.map(WorkId::new), path: Place::parse(&path)?, side };
-    let bytes = caller.engine.changed_content(&SessionId::parse(&id)?, wanted).await?;
+    let wanted = WantedContent { work: work_id.map(WorkId::new), path: Place::parse(&path)?, side: side.into() };
+    Ok(shown_content(caller.engine.changed_content(&SessionId::parse(&id)?, wanted).await?))
+}
+
+impl From<VersionSide> for Side {
+    fn from(side: VersionSide) -> Self {
+        match side {
+            VersionSide::Before => Side::Before,
+            VersionSide::After => Side::After,
+        }
+    }
+}
+
+/// Returns a content as the page shows it: a picture, a text, or a download.
+pub fn shown_content(bytes: Vec<u8>) -> Response {
     let (kind, disposition) = match head(&bytes) {
         Some(picture) => (picture.media.name(), "inline"),
         None if std::str::from_utf8(&bytes).is_ok() => ("text/plain; charset=utf-8", "inline"),
         None => ("application/octet-stream", "attachment"),
     };
-    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], bytes).into_response())
+    ([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], bytes).into_response()
 }
 
 fn work_with_changes(ChangingWork { work, prompt, at, compacted }: ChangingWork) -> WorkWithChanges {
@@ -260,11 +275,14 @@ fn by_work(calls: Vec<WorkCall>) -> Vec<ChangingOperations> {
     works
 }
 
-fn version_facts(FileFacts { hash, mode, content }: FileFacts) -> FileVersionFacts {
+pub fn version_facts(FileFacts { hash, mode, content }: FileFacts) -> FileVersionFacts {
     let (kind, size, header) = match content {
         ContentFacts::Text { size } => (ContentKind::Text, Some(size), None),
         ContentFacts::Picture { size, header } => (ContentKind::Picture, Some(size), Some(header)),
         ContentFacts::Binary { size } => (ContentKind::Binary, Some(size), None),
+        ContentFacts::Link { size } => (ContentKind::Link, Some(size), None),
+        ContentFacts::Folder => (ContentKind::Folder, None, None),
+        ContentFacts::NotKept { size } => (ContentKind::NotKept, Some(size), None),
         ContentFacts::TooLarge { size } => (ContentKind::TooLarge, Some(size), None),
         ContentFacts::Damaged => (ContentKind::Damaged, None, None),
     };

@@ -91,7 +91,9 @@ impl Actor {
         let tool = approval.tool.as_str();
         match self.tenant.runtime.config().policy.decide(&Case::of(tool, &checked, &shown), &[]) {
             Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
-            Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
+            Verdict::Allow | Verdict::Rehearse(_) | Verdict::Ask(_) => {
+                Ok(hash(&approval.session_id, tool, &checked.arguments, &shown))
+            }
         }
     }
 

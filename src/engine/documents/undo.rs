@@ -3,7 +3,7 @@
 use super::{Author, Change, Documents, to_the_end};
 use crate::domain::{Place, SessionId};
 use crate::engine::EngineError;
-use crate::store::{ChangeSet, FileChange, OwnedHome, StoreError, TreeChange};
+use crate::store::{OwnedHome, RecordedChange, RecordedChanges, RecordedContent, StoreError};
 use crate::tools::files::{PlannedUndo, first_change, plan_undo};
 
 /// Which of the two is wanted.
@@ -49,21 +49,28 @@ impl Documents {
     /// Returns an error if one of the files has changed since; then nothing is written.
     pub async fn undo(&self, session: &SessionId, call_id: &str, direction: Direction) -> Result<Undone, UndoError> {
         let (files, call_id) = (self.store.home.session_files(session), call_id.to_owned());
-        let kept = tokio::task::spawn_blocking(move || files.kept_change(&call_id)).await;
-        let ChangeSet(files) = kept.map_err(|_| StoreError::ShutDown)??.ok_or(UndoError::Unknown)?;
+        let recorded = tokio::task::spawn_blocking(move || files.recorded_changes(&call_id)).await;
+        let RecordedChanges::Files(files) = recorded.map_err(|_| StoreError::ShutDown)?? else {
+            return Err(UndoError::Unknown);
+        };
         let path = files.first().ok_or(UndoError::Unknown)?.path.clone();
         let files = match direction {
-            Direction::Undo => files.into_iter().map(FileChange::reversed).collect(),
+            Direction::Undo => files.into_iter().map(RecordedChange::reversed).collect(),
             Direction::Redo => files,
         };
-        let documents = self.clone();
+        self.revert(session, files).await?;
+        Ok(Undone { path, direction })
+    }
+
+    /// Makes recorded changes, as a person wants: all of them or none.
+    pub(super) async fn revert(&self, session: &SessionId, files: Vec<RecordedChange>) -> Result<(), StoreError> {
+        let (documents, session) = (self.clone(), session.clone());
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
-            let write = tree.commit(*claim, files.iter().map(TreeChange::from).collect());
-            documents.apply(Change::of(&ChangeSet(files)), Author::Undo, write).await.map_err(UndoError::from)
+            let change = Change::recorded(&files);
+            documents.apply(change, Author::Undo, tree.revert(*claim, &session, files)).await
         })
-        .await?;
-        Ok(Undone { path, direction })
+        .await
     }
 
     /// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
@@ -86,8 +93,18 @@ impl Documents {
         crate::engine::blocking(move || {
             let change = first_change(&home, &session, &calls, &path)?
                 .ok_or_else(|| StoreError::NotFound { what: format!("change of {path} in this work") })?;
-            let text = change.before.map(|state| String::from_utf8(state.bytes)).transpose();
-            text.map_err(|bad| StoreError::NotText { path: path.to_string(), at: bad.utf8_error().valid_up_to() })
+            let Some(before) = change.before else { return Ok(None) };
+            let bytes = match home.session_files(&session).recorded_content(&before) {
+                RecordedContent::Bytes(bytes) => bytes,
+                RecordedContent::TooLarge { size, limit } => {
+                    return Err(StoreError::TooLarge { path: path.to_string(), size, limit });
+                }
+                RecordedContent::NotKept { .. } | RecordedContent::Damaged => {
+                    return Err(StoreError::NotFound { what: format!("intact copy of {path}") });
+                }
+            };
+            let not_text = |at| StoreError::NotText { path: path.to_string(), at };
+            String::from_utf8(bytes).map(Some).map_err(|bad| not_text(bad.utf8_error().valid_up_to()))
         })
         .await
     }

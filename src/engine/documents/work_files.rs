@@ -7,11 +7,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Author, Change, Direction, Documents, to_the_end};
+use super::{Direction, Documents};
 use crate::domain::{Place, SessionId, WorkId};
 use crate::engine::EngineError;
 use crate::engine::withdrawal::WithdrawRefused;
-use crate::store::{ChangeSet, FileChange, FileState, Home, OwnedHome, StoreError, TreeChange};
+use crate::store::{Home, RecordedChange, RecordedChanges, RecordedState, SessionFiles, StoreError};
+use crate::tools::files::same_content;
 
 /// The changes of a work that count.
 #[derive(Clone, Debug)]
@@ -68,19 +69,17 @@ pub struct WorkFile {
     pub effect: FileEffect,
     pub conflict: Option<FileConflict>,
     /// The change to make; `None` if the file is already what it is to become, or is kept.
-    change: Option<FileChange>,
+    change: Option<RecordedChange>,
 }
 
 /// All changes of a file by one work, as one.
-struct NetChange {
-    change: FileChange,
+struct FileHistory {
+    change: RecordedChange,
     calls: Vec<String>,
     /// Whether each of them began with what the one before it had left.
     is_continuous: bool,
     /// The last change, if its call was stopped: it may not have been made.
-    uncertain: Option<(String, FileChange)>,
-    /// Whether the record of one of them is damaged.
-    is_damaged: bool,
+    uncertain: Option<(String, RecordedChange)>,
 }
 
 impl Documents {
@@ -99,19 +98,13 @@ impl Documents {
         session: &SessionId,
         wanted: WorkReversal,
     ) -> Result<Vec<WorkFile>, WithdrawRefused> {
-        let (home, session, direction) = (self.store.home.clone(), session.clone(), wanted.direction);
-        let keep = wanted.keep.clone();
-        let planned = tokio::task::spawn_blocking(move || plan(&home, &session, &wanted)).await;
+        let (home, direction, keep) = (self.store.home.clone(), wanted.direction, wanted.keep.clone());
+        let of_session = session.clone();
+        let planned = tokio::task::spawn_blocking(move || plan(&home, &of_session, &wanted)).await;
         let files = planned.map_err(|_| StoreError::ShutDown)??;
         WithdrawRefused::check(&files, &keep, direction)?;
-        let changes = ChangeSet(files.iter().filter_map(|file| file.change.clone()).collect());
-        let documents = self.clone();
-        to_the_end(async move {
-            let OwnedHome { tree, claim, .. } = &documents.store;
-            let write = tree.commit(*claim, changes.0.iter().map(TreeChange::from).collect());
-            documents.apply(Change::of(&changes), Author::Undo, write).await.map_err(WithdrawRefused::from)
-        })
-        .await?;
+        let changes = files.iter().filter_map(|file| file.change.clone()).collect();
+        self.revert(session, changes).await.map_err(WithdrawRefused::from)?;
         Ok(files)
     }
 }
@@ -119,16 +112,16 @@ impl Documents {
 fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<WorkFile>, StoreError> {
     let kept = home.session_files(session);
     let WorkChanges { calls, stopped, except, .. } = &wanted.changes;
-    let mut files: Vec<NetChange> = Vec::new();
+    let mut files: Vec<FileHistory> = Vec::new();
     for call in calls {
-        let Some(ChangeSet(changes)) = kept.kept_change(call)? else {
-            let paths = kept.changed_paths(call)?.into_iter().filter(|path| !except.contains(path));
-            paths.for_each(|path| net_change(&mut files, path, None).is_damaged = true);
-            continue;
+        let changes = match kept.recorded_changes(call)? {
+            RecordedChanges::Files(changes) => changes,
+            // Nothing is known of its files, so none of them is touched.
+            RecordedChanges::Missing | RecordedChanges::Foreign | RecordedChanges::Damaged => continue,
         };
         for change in changes.into_iter().filter(|change| !except.contains(&change.path)) {
-            let file = net_change(&mut files, change.path.clone(), change.before.as_ref());
-            file.settle(bytes(&change.before));
+            let file = history(&mut files, change.path.clone(), &change.before);
+            file.settle(&change.before);
             match stopped.contains(call) {
                 true => file.uncertain = Some((call.clone(), change)),
                 false => file.add(call, change),
@@ -146,60 +139,66 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
             }
         }
     }
-    files.into_iter().zip(works).map(|(file, works)| file.planned(home, wanted, works)).collect()
+    files.into_iter().zip(works).map(|(file, works)| file.planned((home, &kept), wanted, works)).collect()
 }
 
 /// Returns the changes of a file so far; it was `before` when the work first changed it.
-fn net_change<'f>(files: &'f mut Vec<NetChange>, path: Place, before: Option<&FileState>) -> &'f mut NetChange {
+fn history<'f>(files: &'f mut Vec<FileHistory>, path: Place, before: &Option<RecordedState>) -> &'f mut FileHistory {
     let at = files.iter().position(|file| file.change.path == path).unwrap_or_else(|| {
-        let change = FileChange { path, before: before.cloned(), after: before.cloned() };
-        files.push(NetChange { change, calls: Vec::new(), is_continuous: true, uncertain: None, is_damaged: false });
+        let change = RecordedChange { path, before: before.clone(), after: before.clone() };
+        files.push(FileHistory { change, calls: Vec::new(), is_continuous: true, uncertain: None });
         files.len() - 1
     });
     &mut files[at]
 }
 
-impl NetChange {
-    fn add(&mut self, call: &str, next: FileChange) {
-        self.is_continuous &= bytes(&self.change.after) == bytes(&next.before);
+impl FileHistory {
+    fn add(&mut self, call: &str, next: RecordedChange) {
+        self.is_continuous &= same_content(&self.change.after, &next.before);
         self.change.after = next.after;
         self.calls.push(call.to_owned());
     }
 
     /// Decides about an uncertain change: it was made if it left the content `found`.
-    fn settle(&mut self, found: Option<&[u8]>) {
+    fn settle(&mut self, found: &Option<RecordedState>) {
         if let Some((call, change)) = self.uncertain.take()
-            && bytes(&change.after) == found
+            && same_content(&change.after, found)
         {
             self.add(&call, change);
         }
     }
 
-    fn planned(mut self, home: &Home, wanted: &WorkReversal, works: Vec<WorkId>) -> Result<WorkFile, StoreError> {
+    fn planned(
+        mut self,
+        (home, kept): (&Home, &SessionFiles),
+        wanted: &WorkReversal,
+        works: Vec<WorkId>,
+    ) -> Result<WorkFile, StoreError> {
         let path = self.change.path.clone();
-        let now = match home.file_state(&path) {
+        let now = match home.entry_state(&path) {
             Ok(state) => Some(state),
             // Something else is there now, which no tool wrote.
             Err(StoreError::TooLarge { .. } | StoreError::NotAllowed { .. }) => None,
             Err(other) => return Err(other),
         };
         if let Some(now) = &now {
-            self.settle(bytes(now));
+            self.settle(now);
         }
-        let Self { change, calls, is_continuous, is_damaged, .. } = self;
+        let Self { change, calls, is_continuous, .. } = self;
         let change = if wanted.direction == Direction::Undo { change.reversed() } else { change };
         let as_it_is = WorkFile { path, calls, effect: FileEffect::Kept, conflict: None, change: None };
         if wanted.keep.contains(&change.path) {
             return Ok(as_it_is);
         }
-        if is_damaged {
-            return Ok(WorkFile { conflict: Some(FileConflict::ChangedSince), ..as_it_is });
-        }
         if is_continuous && change.before == change.after {
             return Ok(WorkFile { effect: FileEffect::Unchanged, ..as_it_is });
         }
         let is_done = now.as_ref().is_some_and(|now| is_target(now, &change));
-        let is_as_left = now.as_ref().is_some_and(|now| bytes(now) == bytes(&change.before));
+        // What the file is to become must be kept, unless it has that content anyway.
+        let can_be_done = change.after.as_ref().is_none_or(|after| {
+            now.as_ref().and_then(Option::as_ref).is_some_and(|now| now.has_content_of(after)) || kept.is_intact(after)
+        });
+        let is_as_left = can_be_done && now.as_ref().is_some_and(|now| same_content(now, &change.before));
         let conflict = if !works.is_empty() {
             Some(FileConflict::Works(works))
         } else if is_continuous && (is_done || is_as_left) {
@@ -220,11 +219,9 @@ impl NetChange {
 }
 
 /// Returns whether a file is already what the change makes of it.
-fn is_target(now: &Option<FileState>, FileChange { before, after, .. }: &FileChange) -> bool {
-    let mode = |state: &Option<FileState>| state.as_ref().map(|state| state.mode);
-    bytes(now) == bytes(after) && (mode(now) == mode(after) || mode(before) == mode(after))
-}
-
-fn bytes(state: &Option<FileState>) -> Option<&[u8]> {
-    state.as_ref().map(|state| state.bytes.as_slice())
+fn is_target(now: &Option<RecordedState>, RecordedChange { before, after, .. }: &RecordedChange) -> bool {
+    // A mode that a person has set since then stays, unless the work changed the mode.
+    same_content(now, after)
+        && (now == after
+            || before.as_ref().zip(after.as_ref()).is_some_and(|(before, after)| before.has_mode_of(after)))
 }

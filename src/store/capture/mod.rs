@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW};
 
+pub(super) use beneath::Beneath;
 pub use beneath::{Node, NodeKind};
 pub use layer::{ChangeKind, LayerChanges, LayerEntry, Refusal, Refused};
 pub use promotion::{LeftEntry, LeftReason, Promoted};
 
-use self::beneath::Beneath;
 use crate::store::StoreError;
 
 /// Maximum number of entries of a layer that are read: a larger change is refused as a whole.

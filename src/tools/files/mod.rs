@@ -16,10 +16,10 @@ pub use self::change::LineCount;
 use self::change::{Edit, Replacement};
 pub use self::net_change::{
     ContentFacts, FileFacts, FileNow, FileUndoing, NetChange, NetChanges, Problem, RecordProblem, Side, WorkCall,
-    net_changes, net_content,
+    facts, line_count, net_changes, net_content, same_content,
 };
 pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
-use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
+use super::{ApplyCaptured, EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::{ChangeSet, FolderChange, Home, StoreError};
 
@@ -52,6 +52,7 @@ pub type ApplyChange = Arc<dyn Fn(CallChange) -> BoxFuture<'static, Result<(), S
 pub struct FileAccess {
     pub home: Home,
     pub apply: ApplyChange,
+    pub apply_captured: ApplyCaptured,
 }
 
 /// Which of the three file tools this is.

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use super::change::{DIFF_TIME, LineCount};
 use crate::domain::picture::{PictureHeader, head};
 use crate::domain::{Place, SessionId, WorkId};
-use crate::store::{FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError};
+use crate::store::{
+    EntryKind, FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
+};
 
 /// Time for counting the lines of all files together; the lines of the files after it are not counted.
 const COUNT_TIME: Duration = Duration::from_secs(2);
@@ -71,8 +73,17 @@ pub enum ContentFacts {
     Binary {
         size: u64,
     },
+    /// A symbolic link; the content is its target.
+    Link {
+        size: u64,
+    },
+    Folder,
     /// It is larger than a file may be here, and was not read.
     TooLarge {
+        size: u64,
+    },
+    /// What a command left is not kept, and the file has another content by now.
+    NotKept {
         size: u64,
     },
     /// Its copy is missing, or is not what its hash says.
@@ -153,17 +164,19 @@ pub fn net_changes(home: &Home, session: &SessionId, calls: &[WorkCall]) -> Resu
     let history = History::read(home, session, calls)?;
     let until = Instant::now() + COUNT_TIME;
     let files = history.nets(calls).into_iter().map(|net| {
-        let contents = [net.before(), net.after()].map(|state| state.map(|state| content(home, session, state)));
-        let lines = lines([&contents[0], &contents[1]], until);
+        let old_path = net.source.map_or(net.path, |(path, _)| path);
+        let contents = [(net.before(), old_path), (net.after(), net.path)]
+            .map(|(state, path)| state.map(|state| facts(state, kept_or_current(home, session, (path, state)))));
+        let lines = line_count([&contents[0], &contents[1]], until);
         let [before, after] = contents.map(|content| content.map(|(facts, _)| facts));
         let called: BTreeSet<usize> = net.all_steps().map(|step| step.call).collect();
         let calls: Vec<WorkCall> = called.iter().map(|at| calls[*at].clone()).collect();
         let now = now(home, net.path, net.after());
-        let old_path = net.source.map_or(FileNow::Same, |(path, _)| self::now(home, path, None));
+        let old_now = net.source.map_or(FileNow::Same, |(path, _)| self::now(home, path, None));
         let is_alone = |at: &usize| history.paths[at].iter().all(|path| net.concerns(path));
         let undoing = match () {
             () if calls.iter().any(|call| call.compacted) => FileUndoing::Compacted,
-            () if !net.is_continuous() || now != FileNow::Same || old_path != FileNow::Same => FileUndoing::Changed,
+            () if !net.is_continuous() || now != FileNow::Same || old_now != FileNow::Same => FileUndoing::Changed,
             () if !called.iter().all(is_alone) => FileUndoing::Shared,
             () => FileUndoing::Possible,
         };
@@ -191,15 +204,32 @@ pub fn net_content(
     let nets = history.nets(calls);
     let net = nets.iter().find(|net| net.path == path);
     let net = net.ok_or_else(|| missing(format!("change of {path} in this conversation or response")))?;
-    let (state, when) = match side {
-        Side::Before => (net.before(), "before"),
-        Side::After => (net.after(), "after"),
+    let (state, place, when) = match side {
+        Side::Before => (net.before(), net.source.map_or(path, |(source, _)| source), "before"),
+        Side::After => (net.after(), path, "after"),
     };
     let state = state.ok_or_else(|| missing(format!("content of {path} {when} the change: the file did not exist")))?;
-    match home.session_files(session).recorded_content(state) {
+    match kept_or_current(home, session, (place, state)) {
         RecordedContent::Bytes(bytes) => Ok(bytes),
         RecordedContent::TooLarge { size, limit } => Err(StoreError::TooLarge { path: path.to_string(), size, limit }),
+        RecordedContent::NotKept { .. } => Err(missing(format!("copy of {path} {when} the change: it was not kept"))),
         RecordedContent::Damaged => Err(missing(format!("intact copy of {path} {when} the change"))),
+    }
+}
+
+/// Returns the content of a state: the copy that is kept, or else the file itself if it has that content.
+pub(super) fn kept_or_current(
+    home: &Home,
+    session: &SessionId,
+    (path, state): (&Place, &RecordedState),
+) -> RecordedContent {
+    match home.session_files(session).recorded_content(state) {
+        RecordedContent::NotKept { size } => match home.read_bytes(path) {
+            Ok(bytes) if state.is_content(&bytes) => RecordedContent::Bytes(bytes),
+            Err(StoreError::TooLarge { limit, .. }) => RecordedContent::TooLarge { size, limit },
+            Ok(_) | Err(_) => RecordedContent::NotKept { size },
+        },
+        known => known,
     }
 }
 
@@ -232,7 +262,7 @@ impl History {
     /// work did both and no other file has that content.
     fn nets(&self, calls: &[WorkCall]) -> Vec<Net<'_>> {
         let nets = self.files.iter().map(|(path, steps)| Net { path, steps, source: None });
-        let nets: Vec<Net> = nets.filter(|net| !same(net.before(), net.after())).collect();
+        let nets: Vec<Net> = nets.filter(|net| net.before() != net.after()).collect();
         let mut by_content: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
         for (at, net) in nets.iter().enumerate() {
             match (net.before(), net.after()) {
@@ -277,30 +307,37 @@ impl Net<'_> {
 
     /// Returns whether nobody else changed the content between the calls.
     fn is_continuous(&self) -> bool {
-        let hash = |state: &Option<RecordedState>| state.as_ref().map(|state| state.hash.clone());
-        let continuous = |steps: &[Step]| steps.windows(2).all(|two| hash(&two[0].after) == hash(&two[1].before));
+        let continuous = |steps: &[Step]| steps.windows(2).all(|two| same_content(&two[0].after, &two[1].before));
         continuous(self.steps) && self.source.is_none_or(|(_, steps)| continuous(steps))
     }
 }
 
-fn same(before: Option<&RecordedState>, after: Option<&RecordedState>) -> bool {
-    let [before, after] = [before, after].map(|state| state.map(|state| (&state.hash, state.mode)));
-    before == after
+/// Returns whether both are the same content, or both nothing, whatever the modes.
+pub fn same_content(one: &Option<RecordedState>, other: &Option<RecordedState>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.has_content_of(other),
+        _ => false,
+    }
 }
 
 /// What is known of a state, and its text if it is one.
-type KnownContent = (FileFacts, Option<String>);
+pub type KnownContent = (FileFacts, Option<String>);
 
-fn content(home: &Home, session: &SessionId, state: &RecordedState) -> KnownContent {
-    let (content, text) = match home.session_files(session).recorded_content(state) {
+/// Returns what is known of a state with this content.
+pub fn facts(state: &RecordedState, content: RecordedContent) -> KnownContent {
+    let (content, text) = match content {
         RecordedContent::TooLarge { size, .. } => (ContentFacts::TooLarge { size }, None),
+        RecordedContent::NotKept { size } => (ContentFacts::NotKept { size }, None),
         RecordedContent::Damaged => (ContentFacts::Damaged, None),
         RecordedContent::Bytes(bytes) => {
             let size = bytes.len() as u64;
-            match (head(&bytes), String::from_utf8(bytes)) {
-                (Some(header), _) => (ContentFacts::Picture { size, header }, None),
-                (None, Ok(text)) => (ContentFacts::Text { size }, Some(text)),
-                (None, Err(_)) => (ContentFacts::Binary { size }, None),
+            match (state.kind, head(&bytes), String::from_utf8(bytes)) {
+                (EntryKind::Folder, ..) => (ContentFacts::Folder, None),
+                (EntryKind::Link, _, text) => (ContentFacts::Link { size }, text.ok()),
+                (EntryKind::File, Some(header), _) => (ContentFacts::Picture { size, header }, None),
+                (EntryKind::File, None, Ok(text)) => (ContentFacts::Text { size }, Some(text)),
+                (EntryKind::File, None, Err(_)) => (ContentFacts::Binary { size }, None),
             }
         }
     };
@@ -308,7 +345,7 @@ fn content(home: &Home, session: &SessionId, state: &RecordedState) -> KnownCont
 }
 
 /// Counts the lines that differ. `None` if one content is not text, or if the time is over.
-fn lines<'c>(contents: [&'c Option<KnownContent>; 2], until: Instant) -> Option<LineCount> {
+pub fn line_count<'c>(contents: [&'c Option<KnownContent>; 2], until: Instant) -> Option<LineCount> {
     let text = |content: &'c Option<KnownContent>| match content {
         None => Some(""),
         Some((_, text)) => text.as_deref(),
@@ -319,10 +356,10 @@ fn lines<'c>(contents: [&'c Option<KnownContent>; 2], until: Instant) -> Option<
 }
 
 fn now(home: &Home, path: &Place, left: Option<&RecordedState>) -> FileNow {
-    match (home.file_state(path), left) {
+    match (home.entry_state(path), left) {
         (Ok(None), None) => FileNow::Same,
         (Ok(None), Some(_)) => FileNow::Deleted,
-        (Ok(Some(state)), Some(left)) if left.is_content(&state.bytes) => FileNow::Same,
+        (Ok(Some(now)), Some(left)) if now.has_content_of(left) => FileNow::Same,
         (Ok(Some(_)) | Err(_), _) => FileNow::Changed,
     }
 }

@@ -1,9 +1,12 @@
 //! Computes what an undo would do to files. Writes nothing.
 
 use super::change::{Change, LineCount};
+use super::net_change::{kept_or_current, same_content};
 use crate::domain::visible::visible;
 use crate::domain::{Place, SessionId};
-use crate::store::{ChangeSet, FileChange, FileMode, FileState, Home, StoreError};
+use crate::store::{
+    EntryKind, FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
+};
 
 /// One file that calls have changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +31,7 @@ pub enum UndoEffect {
 struct ChangedFile {
     path: Place,
     calls: Vec<String>,
-    changes: Vec<FileChange>,
+    changes: Vec<RecordedChange>,
 }
 
 /// Returns what undoing the changes of `calls` (oldest first) would do. Skips calls that changed no file.
@@ -36,8 +39,8 @@ pub fn plan_undo(home: &Home, session: &SessionId, calls: &[String]) -> Result<V
     let kept = home.session_files(session);
     let mut files: Vec<ChangedFile> = Vec::new();
     for call in calls {
-        let Some(set) = kept.kept_change(call)? else { continue };
-        for change in set.0 {
+        let RecordedChanges::Files(changes) = kept.recorded_changes(call)? else { continue };
+        for change in changes {
             let at = files.iter().position(|file| file.path == change.path).unwrap_or_else(|| {
                 files.push(ChangedFile { path: change.path.clone(), calls: Vec::new(), changes: Vec::new() });
                 files.len() - 1
@@ -47,7 +50,7 @@ pub fn plan_undo(home: &Home, session: &SessionId, calls: &[String]) -> Result<V
         }
     }
     let files = files.into_iter().map(|file| {
-        let effect = effect(home, &file)?;
+        let effect = effect(home, session, &file)?;
         Ok(PlannedUndo { path: file.path, calls: file.calls, effect })
     });
     let mut files = files.collect::<Result<Vec<PlannedUndo>, StoreError>>()?;
@@ -61,36 +64,66 @@ pub fn first_change(
     session: &SessionId,
     calls: &[String],
     path: &Place,
-) -> Result<Option<FileChange>, StoreError> {
+) -> Result<Option<RecordedChange>, StoreError> {
     let kept = home.session_files(session);
     for call in calls {
-        let Some(ChangeSet(files)) = kept.kept_change(call)? else { continue };
-        if let Some(change) = files.into_iter().find(|change| change.path == *path) {
+        let RecordedChanges::Files(changes) = kept.recorded_changes(call)? else { continue };
+        if let Some(change) = changes.into_iter().find(|change| change.path == *path) {
             return Ok(Some(change));
         }
     }
     Ok(None)
 }
 
-fn effect(home: &Home, ChangedFile { path, changes, .. }: &ChangedFile) -> Result<UndoEffect, StoreError> {
-    let now = match home.file_state(path) {
-        Ok(state) => state.map(|state| state.bytes),
-        Err(StoreError::TooLarge { .. }) => return Ok(UndoEffect::Refuse),
+fn effect(
+    home: &Home,
+    session: &SessionId,
+    ChangedFile { path, changes, .. }: &ChangedFile,
+) -> Result<UndoEffect, StoreError> {
+    let now = match home.entry_state(path) {
+        Ok(state) => state,
+        Err(StoreError::TooLarge { .. } | StoreError::NotAllowed { .. }) => return Ok(UndoEffect::Refuse),
         Err(other) => return Err(other),
     };
-    let bytes = |state: &Option<FileState>| state.as_ref().map(|state| state.bytes.clone());
-    let follow = changes.windows(2).all(|two| bytes(&two[0].after) == bytes(&two[1].before));
+    let follow = changes.windows(2).all(|two| same_content(&two[0].after, &two[1].before));
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(UndoEffect::Refuse) };
-    if !follow || bytes(&last.after) != now {
+    if !follow || !same_content(&last.after, &now) {
         return Ok(UndoEffect::Refuse);
     }
-    let back = Change { path: path.clone(), before: now, after: bytes(&first.before), mode: FileMode::default() };
-    let LineCount { added, removed } = back.count();
-    let diff = match back.texts() {
-        Some(_) => back.diff(),
-        None => format!("Binary files {path} and {path} differ\n"),
+    let is_file = |state: &Option<RecordedState>| state.as_ref().is_none_or(|state| state.kind == EntryKind::File);
+    let content = |state: &Option<RecordedState>| match state {
+        None => Some(None),
+        Some(state) => match kept_or_current(home, session, (path, state)) {
+            RecordedContent::Bytes(bytes) => Some(Some(bytes)),
+            RecordedContent::TooLarge { .. } | RecordedContent::NotKept { .. } | RecordedContent::Damaged => None,
+        },
     };
+    let has_content = first.before.as_ref().is_none_or(|before| home.session_files(session).is_kept(before))
+        || same_content(&first.before, &now);
+    if !has_content {
+        return Ok(UndoEffect::Refuse);
+    }
+    let binary =
+        || UndoEffect::Restore { diff: format!("Binary files {path} and {path} differ\n"), added: 0, removed: 0 };
+    if !is_file(&now) || !is_file(&first.before) {
+        return Ok(UndoEffect::Restore { diff: entry_diff(path, [&now, &first.before]), added: 0, removed: 0 });
+    }
+    let (Some(before), Some(after)) = (content(&now), content(&first.before)) else { return Ok(binary()) };
+    let back = Change { path: path.clone(), before, after, mode: FileMode::default() };
+    let LineCount { added, removed } = back.count();
+    let diff = if back.texts().is_some() { back.diff() } else { return Ok(binary()) };
     Ok(UndoEffect::Restore { diff: visible(&diff), added, removed })
+}
+
+/// Describes a change in which a link or folder takes part.
+fn entry_diff(path: &Place, states: [&Option<RecordedState>; 2]) -> String {
+    let [before, after] = states.map(|state| match state.as_ref().map(|state| (state.kind, state.link_target())) {
+        None => "nothing".to_owned(),
+        Some((EntryKind::Folder, _)) => "folder".to_owned(),
+        Some((EntryKind::File, _)) => "file".to_owned(),
+        Some((EntryKind::Link, target)) => format!("link to {}", target.unwrap_or_default()),
+    });
+    visible(&format!("{path}: {before} becomes {after}\n"))
 }
 
 /// Refuses a file if another file of one of its calls is refused, because the undo of a call is refused as a whole.
@@ -107,7 +140,7 @@ fn refuse_dependent_sets(files: &mut [PlannedUndo]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::OwnedHome;
+    use crate::store::{ChangeSet, FileChange, FileState, OwnedHome};
 
     fn state(bytes: &[u8]) -> FileState {
         FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }
@@ -161,7 +194,7 @@ mod tests {
             first_change(&store.home, &session, &calls, &Place::parse(path).unwrap()).unwrap()
         };
         assert_eq!(first(&["b", "a", "c"], "memory/x.md").unwrap().before, None);
-        assert_eq!(first(&["b", "c"], "memory/x.md").unwrap().before, Some(state(b"one\n")));
+        assert!(first(&["b", "c"], "memory/x.md").unwrap().before.unwrap().is_content(b"one\n"));
         assert_eq!(first(&["a", "nothing", "c"], "memory/y.md"), None);
         keep("e", "memory/x.md", text("something else\n"), text("one\ntwo\u{202e}\n")).await;
         assert_eq!(of(&["a", "c", "e"])[0].effect, UndoEffect::Refuse, "somebody wrote in between");

@@ -16,8 +16,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::tools::{
-    CommandEnvironment, EndRun, LiveOutput, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
-    ToolContext, line, read, whole_number,
+    CapturedRun, CommandEnvironment, EndRun, LiveOutput, OutsideText, Permissions, Prepared, PreparedCall, Rehearsal,
+    RunOptions, Tool, ToolContext, line, read, whole_number,
 };
 
 /// Maximum time of a command that the call asks for, in seconds.
@@ -88,6 +88,7 @@ struct BashCall {
     shell: Arc<Shell>,
     jobs: Arc<Jobs>,
     session: SessionId,
+    call_id: String,
     arguments: Arguments,
     language: Language,
 }
@@ -114,7 +115,8 @@ impl Bash {
             (Some(id), true) => Ok(Box::new(JobCall { jobs, session, id: id.clone(), stop: arguments.stop })),
             (None, false) => {
                 let (shell, language) = (self.shell.clone(), context.conversation.language());
-                Ok(Box::new(BashCall { shell, jobs, session, arguments, language }))
+                let call_id = context.call_id.to_owned();
+                Ok(Box::new(BashCall { shell, jobs, session, call_id, arguments, language }))
             }
             _ => Err(Box::new(ToolAnswer::failed("a call has either commands or job; nothing was run."))),
         }
@@ -131,26 +133,37 @@ impl BashCall {
         if self.arguments.background {
             return Ok(self.start());
         }
+        let Rehearsal { answer, changes } = self.held(options).await?;
+        Ok(changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer))
+    }
+
+    /// Runs the commands, and keeps their changes apart. What a stopped call changed is applied, as far as it came.
+    async fn held(&self, options: RunOptions<'_>) -> Result<Rehearsal, EndRun> {
+        let captured = self.shell.environment.begin().await;
+        let ends = self.run_all(&captured, options).await;
+        let (changes, answer) = (captured.hold().await, self.answer(&ends));
+        if ends.last().is_some_and(|end| end.is_cancelled) {
+            let answer = changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer);
+            let attempts = ends.into_iter().map(|end| end.egress_attempts);
+            let egress_attempts = attempts.fold(EgressAttempts::default(), EgressAttempts::merged);
+            return Err(EndRun::Cancelled { text: answer.text, egress_attempts });
+        }
+        Ok(Rehearsal { answer, changes })
+    }
+
+    async fn run_all(&self, captured: &CapturedRun, options: RunOptions<'_>) -> Vec<CommandEnd> {
         let mut ends = Vec::new();
         for command in &self.arguments.commands {
-            let running = Running { cancel: &options.cancel, live: &options.live, output: &LiveText::default() };
+            let output = LiveText::default();
+            let running = Running { cancel: &options.cancel, live: &options.live, output: &output, captured };
             let end = self.shell.run(command, self.limits(), running).await;
-            let stops = end.reason.is_some() && self.arguments.stop_on_error;
-            if end.is_cancelled {
-                ends.push(end);
-                let answer = self.answer(&ends);
-                let egress_attempts = ends
-                    .into_iter()
-                    .map(|end| end.egress_attempts)
-                    .fold(EgressAttempts::default(), EgressAttempts::merged);
-                return Err(EndRun::Cancelled { text: answer.text, egress_attempts });
-            }
+            let stops = end.is_cancelled || (end.reason.is_some() && self.arguments.stop_on_error);
             ends.push(end);
             if stops {
                 break;
             }
         }
-        Ok(self.answer(&ends))
+        ends
     }
 
     /// Starts the commands in the background.
@@ -161,16 +174,20 @@ impl BashCall {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };
         let (shell, arguments, limits) = (self.shell.clone(), self.arguments.clone(), self.limits());
+        let (session, call_id) = (self.session.clone(), self.call_id.clone());
         tokio::spawn(async move {
+            let captured = shell.environment.begin().await;
             let mut outcome = String::new();
             for command in &arguments.commands {
-                let running = Running { cancel: &cancel, live: &LiveOutput::default(), output: &job.live };
+                let live = LiveOutput::default();
+                let running = Running { cancel: &cancel, live: &live, output: &job.live, captured: &captured };
                 let end = shell.run(command, limits, running).await;
                 outcome = end.message.clone();
                 if end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error) {
                     break;
                 }
             }
+            captured.hold().await.apply(session, call_id).await;
             job.end(outcome);
         });
         let text = format!("started in the background as {id}; look at it with {{\"job\": \"{id}\"}}");
@@ -244,6 +261,17 @@ impl PreparedCall for BashCall {
 
     fn level(&self) -> Option<Level> {
         Some(self.shell.environment.sandbox.level())
+    }
+
+    fn unrehearsable(&self) -> Option<String> {
+        if self.arguments.background {
+            return Some("A command in the background cannot be run before it is approved.".to_owned());
+        }
+        self.shell.environment.unrehearsable(self.arguments.permissions)
+    }
+
+    fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
+        Box::pin(self.held(options))
     }
 
     fn outside_text(&self) -> OutsideText {

@@ -11,7 +11,7 @@ use super::jobs::LiveText;
 use crate::domain::{EgressAttempts, Language};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, SandboxError};
 use crate::tools::terminal::{KEPT, output, refused, signal_name};
-use crate::tools::{CommandEnvironment, LiveOutput, OUTPUT_LIMIT, Permissions};
+use crate::tools::{CapturedRun, CommandEnvironment, LiveOutput, OUTPUT_LIMIT, Permissions};
 
 /// Time of a command if the call does not say it.
 pub const WALL: Duration = Duration::from_secs(30);
@@ -158,6 +158,8 @@ pub struct Running<'a> {
     pub live: &'a LiveOutput,
     /// Keeps the end of it.
     pub output: &'a LiveText,
+    /// Captures what it changes.
+    pub captured: &'a CapturedRun,
 }
 
 /// Runs the commands of a project.
@@ -197,9 +199,9 @@ impl Shell {
             network: permissions.network,
             capture: None,
         };
-        let Running { cancel, live, output } = running;
+        let Running { cancel, live, output, captured } = running;
         let push = |bytes: &[u8]| output.push(bytes);
-        let ended = self.environment.sandbox.run_with_output(job, cancel.clone(), &push);
+        let ended = captured.run(job, cancel.clone(), &push);
         tokio::pin!(ended);
         let mut tick = tokio::time::interval(SHOWN_EVERY);
         let done = loop {

@@ -137,7 +137,9 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let apply: crate::tools::ApplyChange = Arc::new(|_| Box::pin(async { Ok(()) }));
-        let files = ProjectFiles { access: FileAccess { home, apply }, root: Root::Project(ProjectId::scratch()) };
+        let apply_captured: crate::tools::ApplyCaptured = Arc::new(|_| Box::pin(async { Ok(Default::default()) }));
+        let access = FileAccess { home, apply, apply_captured };
+        let files = ProjectFiles { access, root: Root::Project(ProjectId::scratch()) };
         (folder, files)
     }
 

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
 use super::{
-    CommandEnvironment, EndRun, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
-    ToolContext, prepared,
+    CommandEnvironment, EndRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, Rehearsal,
+    RunOptions, Tool, ToolContext, prepared,
 };
-use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
@@ -45,6 +45,8 @@ struct Arguments {
 /// A prepared command line.
 struct Command {
     shell: Arc<Shell>,
+    session: SessionId,
+    call_id: String,
     command: String,
     permissions: Permissions,
 }
@@ -78,10 +80,17 @@ impl Terminal {
 
 impl Command {
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        let Self { shell, command, permissions } = self;
+        let Rehearsal { answer, changes } = self.held(options).await?;
+        Ok(changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer))
+    }
+
+    /// Runs the command, and keeps its changes apart. What a stopped one changed is applied, as far as it came.
+    async fn held(&self, options: RunOptions<'_>) -> Result<Rehearsal, EndRun> {
+        let Self { shell, command, permissions, .. } = self;
         if let Some(why) = deny::refused(command) {
             let message = format!("not run: this command would {why}. Do it another way, or ask the user to.");
-            return Ok(ToolAnswer::failed(message).with_code(command));
+            let answer = ToolAnswer::failed(message).with_code(command);
+            return Ok(Rehearsal { answer, changes: HeldChanges::default() });
         }
         let job = Job {
             argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.clone()],
@@ -94,15 +103,18 @@ impl Command {
             network: permissions.network,
             capture: None,
         };
-        match shell.environment.sandbox.run(job, options.cancel).await {
-            Ok(done) => match done.exit {
-                Exit::Cancelled => {
-                    Err(EndRun::Cancelled { text: output(&done).text, egress_attempts: done.egress_attempts })
-                }
-                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(&done)),
-            },
-            Err(error) => Ok(CommandEnvironment::refusal(&error).with_code(command)),
-        }
+        let captured = shell.environment.begin().await;
+        let ended = captured.run(job, options.cancel, &|_| {}).await;
+        let changes = captured.hold().await;
+        let answer = match ended {
+            Ok(done) if done.exit == Exit::Cancelled => {
+                changes.apply(self.session.clone(), self.call_id.clone()).await;
+                return Err(EndRun::Cancelled { text: output(&done).text, egress_attempts: done.egress_attempts });
+            }
+            Ok(done) => self.answer(&done),
+            Err(error) => CommandEnvironment::refusal(&error).with_code(command),
+        };
+        Ok(Rehearsal { answer, changes })
     }
 
     fn answer(&self, done: &Finished) -> ToolAnswer {
@@ -173,9 +185,15 @@ impl Tool for Terminal {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
-        let shell = self.shell.clone();
-        prepared("terminal", arguments, |Arguments { command, permissions }| Command { shell, command, permissions })
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let (shell, session, call_id) = (self.shell.clone(), context.session.clone(), context.call_id.to_owned());
+        prepared("terminal", arguments, |Arguments { command, permissions }| Command {
+            shell,
+            session,
+            call_id,
+            command,
+            permissions,
+        })
     }
 }
 
@@ -190,6 +208,14 @@ impl PreparedCall for Command {
 
     fn level(&self) -> Option<Level> {
         Some(self.shell.environment.sandbox.level())
+    }
+
+    fn unrehearsable(&self) -> Option<String> {
+        self.shell.environment.unrehearsable(self.permissions)
+    }
+
+    fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
+        Box::pin(self.held(options))
     }
 
     fn outside_text(&self) -> OutsideText {

@@ -71,6 +71,7 @@ export const server: Record<string, string> = {
   busy: '此对话正在运行。请等待完成，或先停止运行。',
   cannot_see: '此模型不支持图片。请选择其他模型，或移除图片。',
   changed_on_disk: '此文件在磁盘上已更改。',
+  not_kept: '无法恢复此文件：其内容过大而未保留、已被清除或已损坏。',
   changed_since: '内容已更改，请重新查看后再试。',
   compacted: '此回复的消息已压缩为摘要，请先恢复这些消息。',
   earlier_works: '之前已撤回的回复也更改了这些文件（{files}），请先重新应用那些回复。',

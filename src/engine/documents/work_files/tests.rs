@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::documents::tests::World;
-use crate::store::FileMode;
+use crate::store::{FileChange, FileMode, FileState, OwnedHome};
 use crate::tools::files::Consent;
 
 const FILES: [&str; 4] = ["knowledge/a.md", "memory/b.bin", "workspace/c.md", "knowledge/deep/d.sh"];
@@ -97,9 +97,8 @@ proptest! {
                 let wanted = reversal(Direction::Undo, changes(at, calls.len()));
                 let planned = world.documents.plan_work(&world.session, wanted.clone()).await.unwrap();
                 let done = planned.into_iter().filter_map(|file| file.change).take(cut);
-                let done: Vec<TreeChange> = done.map(|change| TreeChange::from(&change)).collect();
                 let OwnedHome { tree: port, claim, .. } = &world.documents.store;
-                port.commit(*claim, done).await.unwrap();
+                port.revert(*claim, &world.session, done.collect()).await.unwrap();
 
                 world.documents.change_work(&world.session, wanted).await.unwrap();
                 assert_eq!(tree(&world), trees[at], "work {at}");
@@ -226,16 +225,18 @@ async fn stopped_call_before_another_counts_if_that_one_saw_it() {
 }
 
 #[tokio::test]
-async fn file_with_a_damaged_record_is_named() {
+async fn file_whose_content_is_damaged_is_named() {
     let world = World::new().await;
-    make(&world, "c0-0", &[(0, Some((1, false))), (1, Some((2, false)))]).await;
-    let blobs = world.at("sessions/changes/s/blobs");
-    let blob = std::fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(blob, "other").unwrap();
-    let wanted = reversal(Direction::Undo, changes(0, 1));
+    make(&world, "c0-0", &[(0, Some((1, false)))]).await;
+    make(&world, "c1-0", &[(0, Some((2, false))), (1, Some((2, false)))]).await;
+    let blobs = std::fs::read_dir(world.at("sessions/changes/s/blobs")).unwrap().map(|blob| blob.unwrap().path());
+    let first = blobs.filter(|blob| std::fs::read(blob).unwrap() == [1, 0, 255]);
+    first.for_each(|blob| std::fs::write(blob, "other").unwrap());
+    let wanted = reversal(Direction::Undo, changes(1, 1));
     let refused = world.documents.change_work(&world.session, wanted.clone()).await;
-    assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == FILES[..2]), "{refused:?}");
-    let kept = WorkReversal { keep: vec![place(0), place(1)], ..wanted };
-    world.documents.change_work(&world.session, kept).await.unwrap();
+    assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == FILES[..1]), "{refused:?}");
     assert_eq!(tree(&world).len(), 2);
+    let kept = WorkReversal { keep: vec![place(0)], ..wanted };
+    world.documents.change_work(&world.session, kept).await.unwrap();
+    assert_eq!(tree(&world).len(), 1, "the other file needs no content");
 }

@@ -1,0 +1,131 @@
+//! Runs a call with its changes of files kept apart, and asks a person about what it would change.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::asking::{ApprovalResult, PendingApproval, Question};
+use super::calls::{CallEnd, CallRunner, ProposedCall, RunningCall, Stop, finished};
+use super::recorder::Recorder;
+use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
+use crate::tools::{Checked, HeldChanges, Reason};
+
+/// A call that is to be rehearsed.
+pub struct PlannedRehearsal {
+    pub checked: Checked,
+    pub approval_id: String,
+    /// Why a person is asked if it would change something.
+    pub reason: Reason,
+}
+
+/// A call with those of the exchange that come after it.
+pub struct CallInTurn<'a> {
+    pub call: &'a ProposedCall,
+    pub rest: &'a [ProposedCall],
+}
+
+impl CallRunner<'_> {
+    /// Rehearses a call. One that would change nothing has ended then; for another one a person is asked, and exactly what
+    /// they saw is applied or discarded. Returns the reason if the run cannot continue.
+    pub(super) async fn rehearsed(
+        &self,
+        turn: CallInTurn<'_>,
+        planned: &PlannedRehearsal,
+        recorder: &mut Recorder,
+    ) -> Result<Option<String>, Stop> {
+        let CallInTurn { call, .. } = turn;
+        let (request, checked) = (&call.request, &planned.checked);
+        if call.approval.is_none() {
+            recorder.start_call(call.index, request).await?;
+        }
+        let held = Mutex::new(HeldChanges::default());
+        let row = (&*recorder, request.id.as_str());
+        let mut ended = self.execute(RunningCall { checked, row, approved: None, rehearsal: Some(&held) }).await;
+        let changes = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if matches!(ended.status, CallStatus::Cancelled) {
+            recorder.fact(finished(recorder, request, &ended)).await?;
+            return Ok(ended.fatal);
+        }
+        let shown = match changes.rehearsed(&ended.answer).await {
+            Ok(shown) => shown,
+            Err(error) => {
+                ended.answer.text.push_str(&format!("\n[its changes of files were not applied: {error}]"));
+                (ended.answer.ok, ended.status) = (false, CallStatus::Error);
+                None
+            }
+        };
+        let Some(rehearsed) = shown else {
+            let applied = changes.apply(self.session_id.clone(), request.id.clone()).await;
+            ended.answer = applied.add_to(ended.answer);
+            if call.approval.is_some() {
+                recorder.start_call(call.index, request).await?;
+            }
+            recorder.fact(finished(recorder, request, &ended)).await?;
+            return Ok(ended.fatal);
+        };
+        let pending = self.ask_about(&turn, planned, (rehearsed, recorder)).await?;
+        let decided = match self.decided(&pending, recorder).await? {
+            // A person changed the arguments: that is another call than the one that was rehearsed.
+            ApprovalResult::Run { request, checked, shown, note: Some(note) } => {
+                drop(changes);
+                recorder.start_call(call.index, &request).await?;
+                let row = (&*recorder, request.id.as_str());
+                let call = RunningCall { checked: &checked, row, approved: Some(&shown), rehearsal: None };
+                let mut ended = self.execute(call).await;
+                ended.answer.text = format!("{note}\n{}", ended.answer.text);
+                ended
+            }
+            ApprovalResult::Run { .. } => {
+                recorder.start_call(call.index, request).await?;
+                let applied = changes.apply_approved(self.session_id.clone(), request.id.clone()).await;
+                ended.answer = applied.add_to(ended.answer);
+                if !ended.answer.ok {
+                    ended.status = CallStatus::Error;
+                }
+                ended
+            }
+            ApprovalResult::Answer(status, answer) => CallEnd::unrun(status, discarded(answer)),
+        };
+        recorder.fact(finished(recorder, request, &decided)).await?;
+        Ok(decided.fatal)
+    }
+
+    /// Asks about a rehearsed call, unless a person has answered before a restart.
+    async fn ask_about(
+        &self,
+        CallInTurn { call, rest }: &CallInTurn<'_>,
+        planned: &PlannedRehearsal,
+        (rehearsed, recorder): (Rehearsed, &mut Recorder),
+    ) -> Result<PendingApproval, Stop> {
+        let (request, checked) = (&call.request, &planned.checked);
+        let shown = Shown { rehearsal: Some(rehearsed), ..checked.call.shown() };
+        let pending = PendingApproval::rehearsed(request.clone(), planned.approval_id.clone(), shown.rehearsal.clone());
+        if matches!(&call.approval, Some(CallApproval::Answered(_))) {
+            // An answer that was given to other changes is noticed when it is checked.
+            return Ok(pending);
+        }
+        // What follows in this exchange goes on after a restart.
+        let known: Vec<_> =
+            recorder.session().calls_of(recorder.work_id()).filter_map(|call| call.id.clone()).collect();
+        let later = rest.iter().filter(|later| !known.contains(&later.request.id)).map(|later| RequestedCall {
+            index: later.index,
+            call_id: later.request.id.clone(),
+            tool: later.request.name.clone(),
+            arguments: later.request.arguments.clone(),
+        });
+        recorder.request(later.collect()).await?;
+        let question = Question {
+            effect: checked.call.effect(),
+            arguments: checked.arguments.clone(),
+            shown,
+            reason: planned.reason.clone(),
+        };
+        let approval = self.approval(&pending, &question, recorder);
+        recorder.ask(call.index, approval).await?;
+        Ok(pending)
+    }
+}
+
+/// Tells the model that the changes of a rehearsed call were discarded.
+fn discarded(mut answer: ToolAnswer) -> ToolAnswer {
+    answer.text = answer.text.replace("It was not run.", "It was tried out, and what it changed was discarded.");
+    answer
+}

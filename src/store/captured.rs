@@ -1,0 +1,295 @@
+//! Keeps what a command changed for its undo, and then applies it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use sha2::{Digest, Sha256};
+
+use super::capture::{Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
+use super::changes::RecordedChange;
+use super::error::StoreError;
+use super::home::Home;
+use super::recorded_state::RecordedState;
+use crate::clock;
+use crate::domain::{Place, ProjectId, Root, SessionId};
+
+/// Maximum size of a content that is kept for an undo, in bytes.
+const KEPT_SIZE: u64 = 512 << 20;
+/// The folder of the captures, by project.
+const CAPTURES: &str = "storage/captures";
+
+/// A call whose commands have ended, with what they changed in the folder of a project.
+pub struct CapturedCall {
+    pub session: SessionId,
+    pub call_id: String,
+    /// The project.
+    pub root: Root,
+    pub capture: Capture,
+    pub changes: LayerChanges,
+}
+
+/// What became of the changes of a call.
+#[derive(Debug, Default)]
+pub struct AppliedChanges {
+    /// The changes that were applied and can be undone.
+    pub recorded: Vec<RecordedChange>,
+    /// Entries that were applied and cannot be undone, because records cannot name them. Relative to the project's folder.
+    pub unrecorded: Vec<PathBuf>,
+    /// Entries that stayed as they were.
+    pub left: Vec<LeftEntry>,
+    /// Entries that are never applied.
+    pub refused: Vec<Refused>,
+}
+
+impl Home {
+    /// Returns the folder of a project in which commands can be captured.
+    pub(super) fn project_path(&self, root: &Root) -> Option<PathBuf> {
+        let is_scratch = *root == Root::Project(ProjectId::scratch());
+        is_scratch.then(|| self.scratch())
+    }
+
+    /// Prepares the capture of what commands change in the folder of a project; `None` if this home cannot capture it.
+    ///
+    /// # Errors
+    /// Returns an error if the folder of the capture cannot be created.
+    pub fn new_capture(&self, root: &Root) -> Result<Option<Capture>, StoreError> {
+        let Some(folder) = self.project_path(root) else { return Ok(None) };
+        let captures = self.captures(root)?;
+        Capture::create(&captures.join(clock::new_id()), &folder).map(Some)
+    }
+
+    fn captures(&self, root: &Root) -> Result<PathBuf, StoreError> {
+        let below = format!("{CAPTURES}/{}", Place::of_root(root.clone()).as_str().replace('/', "."));
+        self.root().create_dir_all(&below).map_err(StoreError::io("preparing to capture the changes of a command"))?;
+        Ok(self.path().join(below))
+    }
+
+    /// Completes or removes what a server that was killed left of its captures. The commands were killed with it.
+    pub(super) fn settle_captures(&self) -> Result<(), StoreError> {
+        let root = Root::Project(ProjectId::scratch());
+        let (captures, folder) = (self.captures(&root)?, self.scratch());
+        let listed = std::fs::read_dir(&captures).map_err(StoreError::io("listing the captures"))?;
+        for capture in listed.flatten() {
+            let path = capture.path();
+            if let Err(error) = Capture::resume(&path, &folder) {
+                tracing::warn!(capture = %path.display(), %error, "the changes of an interrupted command could not be completed");
+            }
+            if let Err(error) = Capture::remove_at(&path) {
+                tracing::warn!(capture = %path.display(), %error, "what an interrupted command left could not be removed");
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what a call changed for its undo, and applies it.
+    ///
+    /// # Errors
+    /// Returns an error if the changes cannot be kept or applied; then nothing was changed.
+    pub(super) fn apply_captured(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
+        let _one_writer = self.edit_lock();
+        let CapturedCall { session, call_id, root, capture, changes } = call;
+        let mut applied = AppliedChanges::default();
+        let keeper = Keeper { blobs: self.blobs(&session)?, capture: &capture, changes: &changes };
+        for (at, entry) in changes.entries.iter().enumerate() {
+            match keeper.recorded(at, (entry, &root))? {
+                Recorded::Change(change) => applied.recorded.push(*change),
+                Recorded::Unnamed => applied.unrecorded.push(entry.path.clone()),
+                Recorded::Nothing => {}
+            }
+        }
+        if !applied.recorded.is_empty() {
+            self.keep_recorded(&session, &call_id, &applied.recorded)?;
+        }
+        let promoted = capture.promote(&changes)?;
+        if !promoted.left.is_empty() {
+            let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
+            applied.recorded.retain(|change| !is_left(Path::new(change.path.path())));
+            applied.unrecorded.retain(|path| !is_left(path));
+            self.keep_recorded(&session, &call_id, &applied.recorded)?;
+        }
+        (applied.left, applied.refused) = (promoted.left, changes.refused);
+        if let Err(error) = capture.remove() {
+            tracing::warn!(%error, "the capture of a command could not be removed; the next start does it");
+        }
+        Ok(applied)
+    }
+}
+
+/// An entry that a capture changes, for showing it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapturedEntry {
+    /// Relative to the folder.
+    pub path: PathBuf,
+    /// Its number in the capture.
+    pub number: usize,
+    pub before: Option<RecordedState>,
+    pub after: Option<RecordedState>,
+}
+
+impl CapturedEntry {
+    /// Returns the SHA-256 over all entries: paths, kinds, modes and contents, before and after.
+    pub fn hash(entries: &[Self]) -> String {
+        let mut hash = Sha256::new();
+        for Self { path, before, after, .. } in entries {
+            let record = |state: &Option<RecordedState>| state.as_ref().map(RecordedState::record);
+            let states = serde_json::to_vec(&[record(before), record(after)]).expect("texts are JSON");
+            for part in [path.as_os_str().as_encoded_bytes(), &states] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        base16ct::lower::encode_string(&hash.finalize())
+    }
+}
+
+/// Returns the entries of which more than a time changes, with the hashes of their contents. Blocks.
+///
+/// # Errors
+/// Returns an error if a content cannot be read.
+pub fn captured_entries(capture: &Capture, changes: &LayerChanges) -> Result<Vec<CapturedEntry>, StoreError> {
+    let mut entries = Vec::new();
+    for (number, entry) in changes.entries.iter().enumerate().filter(|(_, entry)| !is_time_only(entry)) {
+        let state = |node: &Option<Node>, content: Result<Option<File>, StoreError>| {
+            let known = state(node, content?, None).map_err(StoreError::io("reading what a command changed"))?;
+            Ok(match (known, node) {
+                (Known::State(state), _) => state,
+                (Known::Unnamed, Some(Node { kind: NodeKind::Link(target), .. })) => {
+                    Some(RecordedState::of_link(&target.to_string_lossy()))
+                }
+                (Known::Unnamed, _) => None,
+            })
+        };
+        let before = state(&entry.before, capture.before(changes, number))?;
+        let after = state(&entry.after, capture.after(changes, number))?;
+        entries.push(CapturedEntry { path: entry.path.clone(), number, before, after });
+    }
+    Ok(entries)
+}
+
+fn is_time_only(entry: &LayerEntry) -> bool {
+    let modes = [&entry.before, &entry.after].map(|node| node.as_ref().map(|node| node.mode));
+    entry.kind == ChangeKind::Attributes && modes[0] == modes[1]
+}
+
+enum Recorded {
+    Change(Box<RecordedChange>),
+    /// A record cannot name the entry: its path or target is not UTF-8, or has characters that paths may not have here.
+    Unnamed,
+    /// Only a time changed.
+    Nothing,
+}
+
+/// Keeps the contents of a capture.
+struct Keeper<'a> {
+    blobs: Dir,
+    capture: &'a Capture,
+    changes: &'a LayerChanges,
+}
+
+impl Keeper<'_> {
+    fn recorded(&self, at: usize, (entry, root): (&LayerEntry, &Root)) -> Result<Recorded, StoreError> {
+        if is_time_only(entry) {
+            return Ok(Recorded::Nothing);
+        }
+        let Some(path) = place(root, &entry.path) else { return Ok(Recorded::Unnamed) };
+        let doing = || StoreError::io(format!("keeping what {path} was, for an undo"));
+        let reading = |node: &Node| node.kind == NodeKind::File;
+        let before = match entry.before.as_ref().filter(|node| reading(node)) {
+            Some(_) => self.capture.before(self.changes, at)?,
+            None => None,
+        };
+        // An undo of a mode needs no content.
+        let blobs = Some(&self.blobs).filter(|_| entry.kind != ChangeKind::Attributes);
+        let before = state(&entry.before, before, blobs).map_err(doing())?;
+        let after = match entry.after.as_ref().filter(|node| reading(node)) {
+            Some(_) => self.capture.after(self.changes, at)?,
+            None => None,
+        };
+        let after = state(&entry.after, after, None).map_err(doing())?;
+        Ok(match (before, after) {
+            (Known::State(before), Known::State(after)) => {
+                Recorded::Change(Box::new(RecordedChange { path, before, after }))
+            }
+            _ => Recorded::Unnamed,
+        })
+    }
+}
+
+/// The state of an entry as a record has it, if it can.
+enum Known {
+    State(Option<RecordedState>),
+    Unnamed,
+}
+
+/// Returns the state of a node with this content, and keeps the content in `blobs`.
+fn state(node: &Option<Node>, content: Option<File>, blobs: Option<&Dir>) -> io::Result<Known> {
+    let Some(node) = node else { return Ok(Known::State(None)) };
+    let state = match (&node.kind, content) {
+        (NodeKind::File, Some(content)) => {
+            let Content { hash, size } = match blobs.filter(|_| node.size <= KEPT_SIZE) {
+                Some(blobs) => keep(blobs, content)?,
+                None => hash_of(content)?,
+            };
+            RecordedState::of_file(hash, size, node.mode)
+        }
+        (NodeKind::Link(target), _) => match target.to_str() {
+            Some(target) => RecordedState::of_link(target),
+            None => return Ok(Known::Unnamed),
+        },
+        (NodeKind::Folder, _) => RecordedState::of_folder(node.mode),
+        (NodeKind::File | NodeKind::Special, _) => return Ok(Known::Unnamed),
+    };
+    Ok(Known::State(Some(state)))
+}
+
+/// Returns the place of a path in a project; `None` if places cannot name it.
+fn place(root: &Root, path: &Path) -> Option<Place> {
+    path.iter().try_fold(Place::of_root(root.clone()), |folder, name| folder.child(name.to_str()?).ok())
+}
+
+/// The hash and the length of a content.
+pub(super) struct Content {
+    pub hash: String,
+    pub size: u64,
+}
+
+/// Reads a content, of any size, for its hash.
+pub(super) fn hash_of(content: impl Read) -> io::Result<Content> {
+    copy(content, io::sink())
+}
+
+/// Keeps a content under its hash. Like what commands write, it is not synced: a power cut can lose it, and an undo notices.
+pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
+    let temporary = format!(".{}.kept", clock::new_id());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let file = blobs.open_with(&temporary, &options)?;
+    let kept = copy(content, file).and_then(|content| {
+        blobs.rename(&temporary, blobs, &content.hash)?;
+        Ok(content)
+    });
+    if kept.is_err() {
+        // Only a temporary file is left, which has no reader.
+        let _ = blobs.remove_file(&temporary);
+    }
+    kept
+}
+
+/// Copies a content while it is hashed.
+pub(super) fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<Content> {
+    let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 64 << 10]);
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            return Ok(Content { hash: base16ct::lower::encode_string(&hash.finalize()), size });
+        }
+        hash.update(&buffer[..read]);
+        to.write_all(&buffer[..read])?;
+        size += read as u64;
+    }
+}

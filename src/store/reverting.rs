@@ -1,0 +1,301 @@
+//! Reverts files, links and folders to recorded states: for an undo, and for what does it again.
+//!
+//! Files of the home are written one by one. Those of a project are first built apart, as a layer, and then promoted like
+//! the changes of a command: each by one atomic step, and completed by the next start if this process is killed.
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, fchown, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use super::capture::{Beneath, ChangeKind, LayerChanges, LayerEntry, Node, NodeKind};
+use super::captured::{Content, copy, hash_of, keep};
+use super::changes::RecordedChange;
+use super::error::StoreError;
+use super::files::Expect;
+use super::home::Home;
+use super::recorded_state::{EntryKind, RecordedContent, RecordedState};
+use super::tree::TreeChange;
+use crate::domain::{Place, Root, SessionId};
+
+impl Home {
+    /// Returns what is at a place now, with the hash of its content; `None` if nothing is.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be read; outside of projects also for a folder and for a file over 10 MiB.
+    pub fn entry_state(&self, path: &Place) -> Result<Option<RecordedState>, StoreError> {
+        let Some(folder) = self.project_path(path.root()) else {
+            let state = self.file_state(path)?;
+            return Ok(state.map(|state| RecordedState::of_bytes(&state.bytes, state.mode)));
+        };
+        let doing = || StoreError::io(format!("reading {path}"));
+        let (beneath, below) = (Beneath::open(&folder).map_err(doing())?, Path::new(path.path()));
+        match beneath.node(below).map_err(doing())? {
+            Some(Node { kind: NodeKind::Special, .. }) => {
+                Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a pipe, a socket or a device" })
+            }
+            Some(node) => state_of(&beneath, below, &node).map(Some).map_err(doing()),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes all changes or none: each entry must have the content of its `before`, and gets its `after` from what is kept for
+    /// the session. What is replaced is kept, so that the opposite can be done later.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if an entry is not what its change expects, and [`StoreError::NotKept`] if a
+    /// content is not kept, or is damaged.
+    pub(super) fn revert(&self, session: &SessionId, changes: &[RecordedChange]) -> Result<(), StoreError> {
+        for change in changes {
+            let now = self.entry_state(&change.path)?;
+            let is_expected = match (&now, &change.before) {
+                (None, None) => true,
+                (Some(now), Some(before)) => now.has_content_of(before),
+                _ => false,
+            };
+            if !is_expected {
+                return Err(conflict(&change.path, now.as_ref()));
+            }
+            let becomes = change.after.as_ref().filter(|after| now.is_none_or(|now| !now.has_content_of(after)));
+            if becomes.is_some_and(|after| !self.session_files(session).is_kept(after)) {
+                return Err(not_kept(&change.path));
+            }
+            self.keep_current(session, change)?;
+        }
+        let (project, home): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| self.project_path(change.path.root()).is_some());
+        let home = home.into_iter().map(|change| self.tree_change(session, change)).collect::<Result<Vec<_>, _>>()?;
+        let mut by_project: BTreeMap<Root, Vec<&RecordedChange>> = BTreeMap::new();
+        for change in project {
+            by_project.entry(change.path.root().clone()).or_default().push(change);
+        }
+        self.commit(&home)?;
+        for (root, changes) in &by_project {
+            let changes: Vec<RecordedChange> = changes.iter().map(|change| (*change).clone()).collect();
+            let left = self.revert_in(session, root, &changes)?;
+            if let Some(first) = left.first() {
+                // Somebody changed an entry after it was looked at: all or none.
+                let applied = changes.into_iter().filter(|change| !left.contains(&change.path));
+                let back: Vec<RecordedChange> = applied.map(RecordedChange::reversed).collect();
+                self.revert_in(session, root, &back)?;
+                return Err(conflict(first, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the content that a change replaces.
+    fn keep_current(&self, session: &SessionId, change: &RecordedChange) -> Result<(), StoreError> {
+        let Some(before) = change.before.as_ref().filter(|before| before.kind == EntryKind::File) else {
+            return Ok(());
+        };
+        let Some(folder) = self.project_path(change.path.root()) else { return Ok(()) };
+        let blobs = self.blobs(session)?;
+        if before.inline.is_some() || blobs.exists(&before.hash) {
+            return Ok(());
+        }
+        let content = Beneath::open(&folder).and_then(|beneath| beneath.file(Path::new(change.path.path())));
+        let kept = content.and_then(|content| keep(&blobs, content));
+        kept.map(drop).map_err(StoreError::io(format!("keeping what {} was, for an undo", change.path)))
+    }
+
+    fn tree_change(&self, session: &SessionId, change: &RecordedChange) -> Result<TreeChange, StoreError> {
+        let RecordedChange { path, before, after } = change;
+        let content = |state: &RecordedState| match self.session_files(session).content(state, u64::MAX) {
+            RecordedContent::Bytes(bytes) => Ok(bytes),
+            RecordedContent::TooLarge { .. } | RecordedContent::NotKept { .. } | RecordedContent::Damaged => {
+                Err(not_kept(path))
+            }
+        };
+        let to = after.as_ref().map(content).transpose()?;
+        let expect = before.as_ref().map_or(Expect::Absent, |before| Expect::Etag(before.etag()));
+        // A mode that a person has set since then stays.
+        let old_mode = before.as_ref().map(|before| before.mode);
+        let mode = after.as_ref().map(|after| after.mode).filter(|mode| Some(*mode) != old_mode);
+        Ok(TreeChange { path: path.clone().into(), expect, to: to.map(Into::into), mode })
+    }
+
+    /// Reverts entries of a project. Returns those that were left, because they were changed meanwhile. A folder that is not
+    /// empty stays, and is not among them.
+    fn revert_in(
+        &self,
+        session: &SessionId,
+        root: &Root,
+        changes: &[RecordedChange],
+    ) -> Result<Vec<Place>, StoreError> {
+        let _one_writer = self.edit_lock();
+        let (Some(folder), Some(capture)) = (self.project_path(root), self.new_capture(root)?) else {
+            return Err(StoreError::NotAllowed { path: root.to_string(), why: "commands cannot be undone in it" });
+        };
+        let built = Layer::new(&capture.upper(), &folder, self.blobs(session)?).and_then(|layer| layer.build(changes));
+        let promoted = built.map_err(StoreError::io("preparing the files of an undo")).and_then(|entries| {
+            let is_folder = |path: &Path| {
+                entries.iter().any(|entry| entry.path == path && entry.before.as_ref().is_some_and(Node::is_folder))
+            };
+            let promoted = capture.promote(&LayerChanges { entries: entries.clone(), refused: Vec::new() })?;
+            Ok(promoted.left.into_iter().map(|left| left.path).filter(|path| !is_folder(path)).collect::<Vec<_>>())
+        });
+        if let Err(error) = capture.remove() {
+            tracing::warn!(%error, "the layer of an undo could not be removed; the next start does it");
+        }
+        let left = promoted?;
+        let of_change = |change: &&RecordedChange| left.iter().any(|path| path == Path::new(change.path.path()));
+        Ok(changes.iter().filter(of_change).map(|change| change.path.clone()).collect())
+    }
+}
+
+impl RecordedState {
+    /// Returns the hash by which versions of a file are compared elsewhere; empty if it is no file.
+    pub fn etag(&self) -> String {
+        match self.kind {
+            EntryKind::File => self.hash.get(..32).unwrap_or_default().to_owned(),
+            EntryKind::Link | EntryKind::Folder => String::new(),
+        }
+    }
+}
+
+fn conflict(path: &Place, now: Option<&RecordedState>) -> StoreError {
+    StoreError::Conflict { path: path.to_string(), etag: now.map(RecordedState::etag) }
+}
+
+fn not_kept(path: &Place) -> StoreError {
+    StoreError::NotKept { path: path.to_string() }
+}
+
+fn state_of(beneath: &Beneath, path: &Path, node: &Node) -> io::Result<RecordedState> {
+    Ok(match &node.kind {
+        NodeKind::Link(target) => RecordedState::of_link(&target.to_string_lossy()),
+        NodeKind::Folder => RecordedState::of_folder(node.mode),
+        NodeKind::File | NodeKind::Special => {
+            let Content { hash, size } = hash_of(beneath.file(path)?)?;
+            RecordedState::of_file(hash, size, node.mode)
+        }
+    })
+}
+
+/// A layer that is built from kept contents, as a command would have left it.
+struct Layer {
+    upper: PathBuf,
+    lower: Beneath,
+    blobs: Dir,
+    /// User and group of the project's folder, and so of what is restored in it.
+    owner: (u32, u32),
+    entries: BTreeMap<PathBuf, LayerEntry>,
+}
+
+impl Layer {
+    fn new(upper: &Path, folder: &Path, blobs: Dir) -> io::Result<Self> {
+        let lower = Beneath::open(folder)?;
+        let stat = rustix::fs::fstat(lower.root())?;
+        Ok(Self { upper: upper.to_owned(), lower, blobs, owner: (stat.st_uid, stat.st_gid), entries: BTreeMap::new() })
+    }
+
+    fn build(mut self, changes: &[RecordedChange]) -> io::Result<Vec<LayerEntry>> {
+        let targets: BTreeMap<&Path, &RecordedChange> =
+            changes.iter().map(|change| (Path::new(change.path.path()), change)).collect();
+        for (path, change) in targets {
+            let before = self.lower.node(path)?;
+            let after = match &change.after {
+                None => None,
+                Some(after) => Some(self.after(path, (after, before.as_ref()), change)?),
+            };
+            let kind = match (&before, &after) {
+                (None, _) => ChangeKind::Created,
+                (_, None) => ChangeKind::Deleted,
+                (Some(before), Some(after)) if before.inode == after.inode => ChangeKind::Attributes,
+                (Some(before), Some(after)) if before.is_folder() && after.is_folder() => ChangeKind::Attributes,
+                (Some(_), Some(_)) => ChangeKind::Changed,
+            };
+            if before.is_some() || after.is_some() {
+                self.entries.insert(path.to_owned(), LayerEntry { path: path.to_owned(), before, after, kind });
+            }
+        }
+        Ok(self.entries.into_values().collect())
+    }
+
+    /// Builds what an entry is to become.
+    fn after(
+        &mut self,
+        path: &Path,
+        (state, before): (&RecordedState, Option<&Node>),
+        change: &RecordedChange,
+    ) -> io::Result<Node> {
+        let old_mode = before.filter(|before| before.kind == NodeKind::File).map_or(0o644, |before| before.mode);
+        let mode = state.bits.unwrap_or_else(|| state.mode.applied_to(old_mode)) & 0o777;
+        let keeps_content = change.before.as_ref().is_some_and(|before| before.has_content_of(state));
+        if let Some(before) = before.filter(|_| keeps_content) {
+            return Ok(Node { mode, ..before.clone() });
+        }
+        self.make_parents(path)?;
+        let target = self.upper.join(path);
+        match state.kind {
+            EntryKind::Folder => self.make_folder(&target, mode)?,
+            EntryKind::Link => {
+                symlink(String::from_utf8_lossy(state.inline.as_deref().unwrap_or_default()).as_ref(), &target)?;
+                lchown(&target, Some(self.owner.0), Some(self.owner.1)).or_else(ignore_refusal)?;
+            }
+            EntryKind::File => self.make_file(&target, state, mode)?,
+        }
+        let made = Beneath::open(&self.upper)?.node(path)?;
+        let made = made.ok_or_else(|| io::Error::other("the layer of an undo was changed by somebody else"))?;
+        Ok(Node { mode: if made.is_folder() { mode } else { made.mode }, ..made })
+    }
+
+    fn make_file(&self, target: &Path, state: &RecordedState, mode: u32) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(target)?;
+        let content = match &state.inline {
+            Some(bytes) => copy(bytes.as_slice(), &file)?,
+            None => copy(self.blobs.open(&state.hash)?, &file)?,
+        };
+        if content.hash != state.hash {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "a kept content is damaged"));
+        }
+        self.own(&file)?;
+        file.set_permissions(std::fs::Permissions::from_mode(mode))
+    }
+
+    fn make_folder(&self, target: &Path, mode: u32) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(target) {
+            // Made for an entry in it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+        let folder = File::open(target)?;
+        self.own(&folder)?;
+        // Its content is still to come.
+        folder.set_permissions(std::fs::Permissions::from_mode(mode | 0o700))
+    }
+
+    fn own(&self, made: &File) -> io::Result<()> {
+        fchown(made, Some(self.owner.0), Some(self.owner.1)).or_else(ignore_refusal)
+    }
+
+    /// Makes the folders of a path in the layer, and adds those that the project does not have.
+    fn make_parents(&mut self, path: &Path) -> io::Result<()> {
+        let above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+        for above in above.into_iter().rev() {
+            let target = self.upper.join(above);
+            if !target.exists() {
+                self.make_folder(&target, 0o755)?;
+            }
+            let is_known = self.entries.contains_key(above);
+            if !is_known && self.lower.node(above)?.is_none() {
+                let after = Beneath::open(&self.upper)?.node(above)?;
+                let entry = LayerEntry { path: above.to_owned(), before: None, after, kind: ChangeKind::Created };
+                self.entries.insert(above.to_owned(), entry);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A server that is not root makes everything as its own user, which is the one that commands run as.
+fn ignore_refusal(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Ok(()),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,229 @@
+//! Captures what the commands of a call change in the project's folder, so that it can be undone.
+//!
+//! Where the sandbox has overlays, all commands of a call run above one layer, and what they changed is applied when the last
+//! one has ended. Elsewhere they change the folder itself, and nothing is known of their changes.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::held::{Held, HeldChanges, Waiting, remove};
+use crate::domain::visible::visible;
+use crate::domain::{Root, ToolAnswer};
+use crate::sandbox::{Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
+use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refusal, StoreError};
+
+/// Maximum number of changed files that an answer lists; the record has all of them.
+const LISTED: usize = 200;
+/// Maximum number of entries of one kind that the model is told of.
+const TOLD: usize = 5;
+
+/// The port through which captured changes are applied. It runs to its end even if its future is dropped.
+pub type ApplyCaptured =
+    Arc<dyn Fn(CapturedCall) -> BoxFuture<'static, Result<AppliedChanges, StoreError>> + Send + Sync>;
+
+/// Where the commands of a project are captured. Cheap to clone.
+#[derive(Clone)]
+pub struct Captures {
+    home: Home,
+    root: Root,
+    apply: ApplyCaptured,
+    /// Why commands cannot be captured here, if an attempt has shown it.
+    obstacle: Arc<OnceLock<String>>,
+    waiting: Arc<Waiting>,
+}
+
+impl Captures {
+    pub fn new(home: Home, root: Root, apply: ApplyCaptured) -> Self {
+        Self { home, root, apply, obstacle: Arc::default(), waiting: Arc::default() }
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    pub(super) async fn apply(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
+        (self.apply)(call).await
+    }
+
+    pub(super) fn show(&self, hash: String, held: &Arc<Held>) {
+        self.waiting.add(hash, held);
+    }
+
+    /// Returns the changes that wait for a person, by their hash.
+    pub fn waiting(&self, hash: &str) -> Option<Arc<Held>> {
+        self.waiting.get(hash)
+    }
+
+    /// Returns why commands cannot be captured here.
+    pub fn obstacle(&self, sandbox: &Sandbox) -> Option<String> {
+        self.obstacle.get().cloned().or_else(|| sandbox.capture_obstacle())
+    }
+}
+
+impl fmt::Debug for Captures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Captures").field("root", &self.root).field("obstacle", &self.obstacle).finish_non_exhaustive()
+    }
+}
+
+/// The commands of one call.
+pub struct CapturedRun {
+    sandbox: Sandbox,
+    captures: Option<Captures>,
+    /// Absent if the commands change the folder itself.
+    capture: Mutex<Option<Capture>>,
+}
+
+impl CapturedRun {
+    /// Prepares to capture what the commands of a call change in `folder`, if that is possible here.
+    pub async fn begin(sandbox: &Sandbox, captures: Option<&Captures>, folder: &Path) -> Self {
+        let captures = captures.filter(|captures| captures.obstacle(sandbox).is_none()).cloned();
+        let capture = match &captures {
+            None => None,
+            Some(Captures { home, root, .. }) => {
+                let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
+                let (home, root) = (home.clone(), root.clone());
+                let prepared = tokio::task::spawn_blocking(move || {
+                    // If the folder cannot be given to the commands' user, the command itself is refused with the reason.
+                    sandbox.prepare(&folder).ok()?;
+                    home.new_capture(&root)
+                        .inspect_err(|error| tracing::warn!(%error, "a command is not captured"))
+                        .ok()?
+                });
+                prepared.await.ok().flatten()
+            }
+        };
+        Self { sandbox: sandbox.clone(), captures, capture: Mutex::new(capture) }
+    }
+
+    /// Runs a command like [`Sandbox::run_with_output`].
+    pub async fn run(
+        &self,
+        job: Job,
+        cancel: CancellationToken,
+        live: OutputSink<'_>,
+    ) -> Result<Finished, SandboxError> {
+        let overlay = self.lock().as_ref().map(|capture| Overlay {
+            upper: capture.upper(),
+            work: capture.work(),
+            temporary: capture.temporary(),
+        });
+        let captured = Job { capture: overlay, ..job.clone() };
+        match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
+            Err(SandboxError::Capture(why)) => {
+                tracing::warn!(%why, "commands cannot be captured here, so what they change cannot be undone");
+                if let Some(captures) = &self.captures {
+                    let _ = captures.obstacle.set(why);
+                }
+                self.discard();
+                self.sandbox.run_with_output(job, cancel, live).await
+            }
+            ended => ended,
+        }
+    }
+
+    /// Reads what the commands changed, and keeps it apart.
+    pub async fn hold(self) -> HeldChanges {
+        let (Some(capture), Some(captures)) = (self.lock().take(), self.captures.clone()) else {
+            return HeldChanges::default();
+        };
+        let read = tokio::task::spawn_blocking(move || match capture.changes() {
+            Ok(changes) => Ok((capture, changes)),
+            Err(error) => {
+                remove(capture);
+                Err(error)
+            }
+        });
+        match read.await.unwrap_or(Err(StoreError::ShutDown)) {
+            Ok((capture, changes)) => HeldChanges::new(captures, capture, changes),
+            Err(error) => HeldChanges::failed(&error),
+        }
+    }
+
+    fn discard(&self) {
+        if let Some(capture) = self.lock().take() {
+            remove(capture);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Capture>> {
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of the changes of a call's commands.
+#[derive(Debug, Default)]
+pub struct CommandChanges {
+    applied: AppliedChanges,
+    /// Why none of them was applied.
+    error: Option<String>,
+}
+
+impl CommandChanges {
+    pub(super) fn of(applied: AppliedChanges, error: Option<String>) -> Self {
+        Self { applied, error }
+    }
+
+    /// Adds the changed files to an answer, and tells the model what was not applied.
+    pub fn add_to(&self, mut answer: ToolAnswer) -> ToolAnswer {
+        if let Some(data) = answer.data.as_object_mut().filter(|_| !self.applied.recorded.is_empty()) {
+            let listed = self.applied.recorded.iter().take(LISTED).map(|change| {
+                json!({"path": change.path.as_str(), "added": 0, "removed": 0, "deleted": change.after.is_none()})
+            });
+            data.insert("changes".to_owned(), listed.collect());
+            data.insert("changed_count".to_owned(), json!(self.applied.recorded.len()));
+            data.insert("undo".to_owned(), json!(true));
+        }
+        for note in self.notes() {
+            answer.text.push_str(&format!("\n[{note}]"));
+        }
+        answer.ok &= self.error.is_none();
+        answer
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let AppliedChanges { unrecorded, left, refused, .. } = &self.applied;
+        let mut notes: Vec<String> = Vec::new();
+        if let Some(error) = &self.error {
+            notes.push(format!("its changes of files were not applied: {error}"));
+        }
+        let refused = refused.iter().map(|refused| (refused.path.as_path(), refusal(refused.why).to_owned()));
+        let left = left.iter().map(|left| {
+            let why = match &left.why {
+                LeftReason::Changed => "it was changed by somebody else meanwhile".to_owned(),
+                LeftReason::Io(error) => error.to_string(),
+            };
+            (left.path.as_path(), why)
+        });
+        let all: Vec<_> = refused.chain(left).collect();
+        notes.extend(all.iter().take(TOLD).map(|(path, why)| format!("not applied: {}: {why}", shown(path))));
+        if all.len() > TOLD {
+            notes.push(format!("not applied: {} more", all.len() - TOLD));
+        }
+        if let Some(first) = unrecorded.first() {
+            let others = unrecorded.len() - 1;
+            notes.push(format!("cannot be undone, because of its name: {} and {others} others", shown(first)));
+        }
+        notes
+    }
+}
+
+pub(super) fn shown(path: &Path) -> String {
+    visible(&path.to_string_lossy())
+}
+
+pub(super) fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Special => "pipes, sockets and devices are not kept",
+        Refusal::SetUserId => "a program may not run as its owner",
+        Refusal::ChangedMeanwhile => "it was changed by somebody else meanwhile",
+        Refusal::TooDeep => "its path is too long",
+        Refusal::Unreadable => "it cannot be read",
+        Refusal::OtherFileSystem => "it is on another file system",
+    }
+}

@@ -1,0 +1,257 @@
+//! What commands change in a project: known to the byte, shown, undone, done again, and withdrawn.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use miniclaw::sandbox::{Job, Level, Overlay, Sandbox, SandboxConfig, SandboxError};
+use miniclaw::store::Capture;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::script::{call, calls, says, script};
+use crate::world::{CONFIG, Server, World};
+
+/// The content of a folder, by path: kind and mode, and content or target.
+type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
+
+fn tree(folder: &Path) -> Tree {
+    let mut all = Tree::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(now) = folders.pop() {
+        for entry in fs::read_dir(&now).unwrap().map(Result::unwrap) {
+            let (path, meta) = (entry.path(), entry.path().symlink_metadata().unwrap());
+            let below = path.strip_prefix(folder).unwrap().to_owned();
+            let mode = meta.mode() & 0o777;
+            let state = if meta.is_dir() {
+                folders.push(path);
+                (format!("folder {mode:o}"), Vec::new())
+            } else if meta.is_symlink() {
+                ("link".to_owned(), fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+            } else {
+                (format!("file {mode:o}"), fs::read(&path).unwrap())
+            };
+            all.insert(below, state);
+        }
+    }
+    all
+}
+
+/// Returns whether this machine has no overlays for commands, and says so.
+pub async fn cannot_capture() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let (scratch, capture) = (folder.path().join("scratch"), folder.path().join("capture"));
+    fs::create_dir(&scratch).unwrap();
+    let config = SandboxConfig { supervisor_exe: env!("CARGO_BIN_EXE_miniclaw").into(), level: Level::Standard };
+    let sandbox = Sandbox::new(config);
+    sandbox.prepare(&scratch).unwrap();
+    let capture = Capture::create(&capture, &scratch).unwrap();
+    let overlay = Overlay { upper: capture.upper(), work: capture.work(), temporary: capture.temporary() };
+    let job = Job {
+        argv: vec!["/bin/true".to_owned()],
+        cwd: scratch,
+        readable: Vec::new(),
+        env: Vec::new(),
+        wall: std::time::Duration::from_secs(30),
+        output_cap: 100,
+        memory: 1 << 30,
+        network: false,
+        capture: Some(overlay),
+    };
+    match sandbox.run(job, CancellationToken::new()).await {
+        Err(SandboxError::Capture(why)) => {
+            // On stderr itself, where the person who runs the tests sees it.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: what commands change: {why}");
+            true
+        }
+        ended => {
+            ended.unwrap();
+            false
+        }
+    }
+}
+
+/// A project with some of everything.
+fn fill(world: &World) {
+    let scratch = world.path("scratch");
+    for folder in ["src/deep", "old/inner", "empty"] {
+        fs::create_dir_all(scratch.join(folder)).unwrap();
+    }
+    for (path, content) in [
+        ("src/a.txt", "one\ntwo\n"),
+        ("src/deep/b.txt", "b\n"),
+        ("old/c.txt", "c\n"),
+        ("old/inner/d.txt", ""),
+        ("run.sh", "#!/bin/sh\n"),
+        ("kept.txt", "kept\n"),
+    ] {
+        fs::write(scratch.join(path), content).unwrap();
+    }
+    fs::write(scratch.join("data.bin"), [0, 255, 10, 13, 128]).unwrap();
+    symlink("src/a.txt", scratch.join("link")).unwrap();
+    fs::set_permissions(scratch.join("kept.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+}
+
+/// Changes some of everything.
+const EVERYDAY: &str = "set -e
+sed -i s/one/ONE/ src/a.txt
+rm -r old
+mv src/deep moved
+chmod 755 run.sh
+chmod 600 kept.txt
+printf '\\377\\000' > data.bin
+ln -sf moved link
+ln -s nowhere dangling
+mkdir -p new/folder && echo new > new/folder/file
+: > nothing
+truncate -s 3M sparse && printf end >> sparse
+rmdir empty && echo file > empty";
+
+fn bash(id: &str, command: &str) -> Value {
+    call(id, "bash", json!({"commands": [{"instruction": command}]}))
+}
+
+async fn bound(server: &Server<'_>) -> String {
+    let made = server.post("/api/sessions", json!({"title": "Work", "project_id": "scratch"})).await.ok();
+    made["id"].as_str().unwrap().to_owned()
+}
+
+async fn ask(server: &Server<'_>, id: &str, question: &str) -> String {
+    server.chat(id, question).await;
+    let history = server.settled(id).await;
+    history["messages"].as_array().unwrap().last().unwrap()["work_id"].as_str().unwrap().to_owned()
+}
+
+async fn undo(server: &Server<'_>, id: &str, call: &str) -> Value {
+    server.post(&format!("/api/sessions/{id}/operations/{call}/undo"), json!({})).await.ok()
+}
+
+#[tokio::test]
+async fn command_is_undone_and_done_again_to_the_byte() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = World::new(script([calls([bash("c", EVERYDAY)]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    fill(&world);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let first = tree(&world.path("scratch"));
+    let work = ask(&server, &id, "go").await;
+    let second = tree(&world.path("scratch"));
+    assert_eq!(second[Path::new("src/a.txt")].1, b"ONE\ntwo\n");
+    assert!(second.contains_key(Path::new("moved/b.txt")) && !second.contains_key(Path::new("old/c.txt")));
+
+    let listed = server.get(&format!("/api/sessions/{id}/changes?work_id={work}")).await.ok();
+    let kinds: BTreeMap<String, String> = listed["files"].as_array().unwrap().iter().map(kind_of).collect();
+    let expected = [
+        ("dangling", "created nothing link"),
+        ("data.bin", "changed binary binary"),
+        ("empty", "changed folder text"),
+        ("kept.txt", "changed text text"),
+        ("link", "changed link link"),
+        ("moved/b.txt", "renamed text text"),
+        ("new", "created nothing folder"),
+        ("nothing", "renamed text text"),
+        ("old", "deleted folder nothing"),
+        ("run.sh", "changed text text"),
+    ];
+    for (path, kind) in expected {
+        assert_eq!(kinds.get(path).map(String::as_str), Some(kind), "{path}: {kinds:?}");
+    }
+    let content =
+        |side: &str, path: &str| format!("/api/sessions/{id}/changes/content?path=project/scratch/{path}&side={side}");
+    assert_eq!(server.get(&content("before", "src/a.txt")).await.text(), "one\ntwo\n");
+    assert_eq!(server.get(&content("after", "src/a.txt")).await.text(), "ONE\ntwo\n");
+    assert_eq!(server.get(&content("before", "link")).await.text(), "src/a.txt");
+
+    undo(&server, &id, "c").await;
+    assert_eq!(tree(&world.path("scratch")), first);
+    undo(&server, &id, "c").await;
+    assert_eq!(tree(&world.path("scratch")), second, "done again");
+    let withdraw = format!("/api/sessions/{id}/works/{work}/withdraw");
+    let done = server.post(&withdraw, json!({})).await.ok();
+    assert_eq!(done["withdrawn"], true);
+    assert_eq!(tree(&world.path("scratch")), first);
+    drop(server);
+    let server = world.serve().await;
+    server.post(&format!("/api/sessions/{id}/works/{work}/reapply"), json!({})).await.ok();
+    assert_eq!(tree(&world.path("scratch")), second, "reapplied after a restart");
+    let left = fs::read_dir(world.path("storage/captures/project.scratch")).unwrap().count();
+    assert_eq!(left, 0, "no capture is left");
+}
+
+fn kind_of(file: &Value) -> (String, String) {
+    let side = |side: &str| file[side]["content"].as_str().unwrap_or("nothing").to_owned();
+    let path = file["path"].as_str().unwrap().trim_start_matches("project/scratch/").to_owned();
+    (path, format!("{} {} {}", file["kind"].as_str().unwrap(), side("before"), side("after")))
+}
+
+#[tokio::test]
+async fn undo_of_a_command_leaves_what_a_person_changed() {
+    if cannot_capture().await {
+        return;
+    }
+    let command = "echo one > a.txt; echo two > b.txt";
+    let world = World::new(script([calls([bash("c", command)]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let work = ask(&server, &id, "go").await;
+    world.write("scratch/b.txt", "mine\n");
+    let refused = server.post(&format!("/api/sessions/{id}/operations/c/undo"), json!({})).await;
+    assert_eq!(refused.status(), 409, "{}", refused.text());
+    assert_eq!((world.read("scratch/a.txt").as_str(), world.read("scratch/b.txt").as_str()), ("one\n", "mine\n"));
+    let withdraw = format!("/api/sessions/{id}/works/{work}/withdraw");
+    let refused = server.post(&withdraw, json!({})).await;
+    assert_eq!(refused.status(), 409);
+    assert!(refused.text().contains("b.txt"), "{}", refused.text());
+    server.post(&withdraw, json!({"keep": ["project/scratch/b.txt"]})).await.ok();
+    assert!(!world.path("scratch/a.txt").exists());
+    assert_eq!(world.read("scratch/b.txt"), "mine\n");
+}
+
+#[tokio::test]
+async fn commands_and_file_tools_of_a_work_are_undone_together() {
+    if cannot_capture().await {
+        return;
+    }
+    let edit = json!({"path": "src/a.txt", "operations": [{"search": "two", "replace": "TWO"}]});
+    let work = [
+        bash("c1", "echo three >> src/a.txt; mkdir out; cp src/a.txt out/"),
+        call("c2", "edit_file", edit),
+        bash("c3", "cat src/a.txt > out/a.txt; rm -r old"),
+        call("c4", "delete_file", json!({"paths": ["src/deep"], "recursive": true})),
+    ];
+    let world = World::new(script([calls(work), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    fill(&world);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let first = tree(&world.path("scratch"));
+    let work = ask(&server, &id, "go").await;
+    assert_eq!(world.read("scratch/out/a.txt"), "one\nTWO\nthree\n");
+    server.post(&format!("/api/sessions/{id}/works/{work}/withdraw"), json!({})).await.ok();
+    assert_eq!(tree(&world.path("scratch")), first);
+}
+
+#[tokio::test]
+async fn background_job_changes_files_when_it_ends() {
+    if cannot_capture().await {
+        return;
+    }
+    let start = json!({"commands": [{"instruction": "echo made > made.txt"}], "background": true});
+    let stop = json!({"job": "job1", "stop": true});
+    let script = script([calls([call("c1", "bash", start)]), calls([call("c2", "bash", stop)]), says(["Done."])]);
+    let world = World::new(script).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    ask(&server, &id, "go").await;
+    // Stopping waits for the end of the job, by which its changes are applied. It may be stopped before it writes.
+    let changed = server.get(&format!("/api/sessions/{id}/changes")).await.ok();
+    let files = changed["files"].as_array().unwrap().len();
+    assert_eq!(files == 1, world.path("scratch/made.txt").exists(), "{changed}");
+}
