@@ -154,7 +154,7 @@ impl From<EngineError> for ApiError {
             EngineError::NoSession(_) | EngineError::NoProject(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", message)
             }
-            EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NoMessage(_) | EngineError::NoJob(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
             EngineError::PinRefused(PinRefused::NoText) => Self::new(StatusCode::CONFLICT, "no_text", message),
             EngineError::PinRefused(PinRefused::TooLong(_)) => {

@@ -48,6 +48,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::compacted::compacted))
         .routes(routes!(models::choice::choose))
         .routes(routes!(sessions::project::bind))
+        .routes(routes!(sessions::jobs::list_jobs))
+        .routes(routes!(sessions::jobs::stop_job))
         .routes(routes!(sessions::compress::preview))
         .routes(routes!(sessions::compress::restore_compacted))
         .routes(routes!(sessions::deleted::deleted))

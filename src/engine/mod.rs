@@ -15,6 +15,7 @@ mod file_authors;
 pub mod find;
 mod followed_work;
 pub mod hub;
+mod jobs;
 mod labels;
 mod ledger;
 pub mod local_model;
@@ -93,6 +94,8 @@ pub enum EngineError {
     NoTenant(TenantId),
     #[error("this session has no message {0}")]
     NoMessage(String),
+    #[error("this session has no background command {0}; it may have ended with the server")]
+    NoJob(String),
     #[error("there is no project {0} in this home")]
     NoProject(ProjectId),
     #[error("this session is running; wait until it's done, or stop it first")]
@@ -395,9 +398,11 @@ impl Engine {
         Err(EngineError::ShuttingDown)
     }
 
-    /// Whether the tenant can be closed unnoticed: no session is in memory, and nobody follows an event stream.
+    /// Whether the tenant can be closed unnoticed: no session is in memory, no command runs in the background, and nobody
+    /// follows an event stream.
     pub(super) fn is_idle(&self) -> bool {
-        self.lock().sessions.values().all(mpsc::Sender::is_closed) && !self.tenant.hub.has_followers()
+        let is_busy = self.tenant.jobs.is_any_running() || self.tenant.hub.has_followers();
+        !is_busy && self.lock().sessions.values().all(mpsc::Sender::is_closed)
     }
 
     /// Returns the number of sessions in memory.

@@ -23,6 +23,11 @@ pub enum Notice {
     FolderChanged {
         path: String,
     },
+    /// A command that runs in the background of a session started or ended; `running` of its commands run now.
+    JobsChanged {
+        session_id: String,
+        running: usize,
+    },
     SkillsChanged,
     ModelChanged(ModelStatus),
     ConfigChanged {

@@ -21,7 +21,7 @@ use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
-use crate::tools::project::{Bash, ProjectFiles, project_file_tools};
+use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
 use crate::tools::{
     Captures, CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool,
     ToolSet,
@@ -38,6 +38,8 @@ pub struct Tenant {
     pub models: Arc<Models>,
     /// Where the tools of each exchange come from.
     pub tool_sources: Arc<ToolSources>,
+    /// The commands that run in the background of sessions.
+    pub jobs: Arc<Jobs>,
     /// The index of memory/.
     pub memory: Arc<Library>,
     /// The index of knowledge/.
@@ -82,8 +84,16 @@ impl Tenant {
         let documents = Documents::new(store.clone(), listeners);
         let scratch = Root::Project(ProjectId::scratch());
         let captures = Captures::new(home.clone(), scratch, documents.access().apply_captured);
-        let home_tools = home_tools(&runtime, (&home, &captures), &documents, [&memory, &knowledge]);
-        let tool_sources = Arc::new(ToolSources::new(home_tools));
+        let jobs = jobs(hub.clone());
+        let parts = ToolParts {
+            home: &home,
+            documents: &documents,
+            captures: &captures,
+            memory: &memory,
+            knowledge: &knowledge,
+            jobs: &jobs,
+        };
+        let tool_sources = Arc::new(ToolSources::new(home_tools(&runtime, parts)));
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
         let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
         documents.followed_by(&models);
@@ -98,6 +108,7 @@ impl Tenant {
             hub,
             models,
             tool_sources,
+            jobs,
             memory,
             knowledge,
             documents,
@@ -182,12 +193,25 @@ impl Libraries<'_> {
     }
 }
 
-fn home_tools(
-    runtime: &Runtime,
-    (home, captures): (&Home, &Captures),
-    documents: &Documents,
-    [memory, knowledge]: [&Arc<Library>; 2],
-) -> ProjectTools {
+/// Returns a registry of background commands that tells tabs when one starts or ends.
+fn jobs(hub: Arc<Hub>) -> Arc<Jobs> {
+    Arc::new(Jobs::new(Arc::new(move |session, running| {
+        hub.notice(Notice::JobsChanged { session_id: session.to_string(), running });
+    })))
+}
+
+/// What the tools of a home work on.
+struct ToolParts<'a> {
+    home: &'a Home,
+    documents: &'a Documents,
+    captures: &'a Captures,
+    memory: &'a Arc<Library>,
+    knowledge: &'a Arc<Library>,
+    jobs: &'a Arc<Jobs>,
+}
+
+fn home_tools(runtime: &Runtime, parts: ToolParts<'_>) -> ProjectTools {
+    let ToolParts { home, documents, captures, memory, knowledge, jobs } = parts;
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
     let root = Root::Project(ProjectId::scratch());
@@ -203,7 +227,7 @@ fn home_tools(
     let mut bound = project_file_tools(&scratch, runtime.sandbox.clone());
     if !runtime.sandbox.is_readable_by_every_job(home.path()) {
         tools.push(Arc::new(Terminal::new(environment.clone())));
-        bound.push(Arc::new(Bash::new(scratch, environment.clone())));
+        bound.push(Arc::new(Bash::new(scratch, environment.clone(), jobs.clone())));
         if let Some(python) = &runtime.python {
             let python: Arc<dyn Tool> = Arc::new(PythonRepl::new(environment, python.clone()));
             tools.push(python.clone());

@@ -40,6 +40,7 @@ mod golden;
 mod guard;
 mod hostile;
 mod interrupt;
+mod jobs;
 mod journal;
 mod keeping;
 mod left_out;

@@ -155,6 +155,11 @@ export const sendQueued = (id: string, message: string) =>
   dataOf(api.POST('/api/sessions/{id}/queue/{message_id}/send', queued(id, message)))
 
 export const interrupt = (id: string) => dataOf(api.POST('/api/sessions/{id}/interrupt', { params: of(id) }))
+/** The commands in the background of a session, oldest first. */
+export const listJobs = (id: string) => dataOf(api.GET('/api/sessions/{id}/jobs', { params: of(id) }))
+/** Stops a command and waits for its end. */
+export const stopJob = (id: string, job: string) =>
+  dataOf(api.POST('/api/sessions/{id}/jobs/{job}/stop', { params: { path: { id, job } } }))
 export const getCompressionPlan = (id: string, signal: AbortSignal) =>
   dataOf(api.GET('/api/sessions/{id}/compress', { params: of(id), signal }))
 export const proposeSummary = (id: string, hash: string, signal: AbortSignal) =>

@@ -14,6 +14,7 @@ const NOTICES: Record<Notice['type'], true> = {
   sessions_changed: true,
   file_changed: true,
   folder_changed: true,
+  jobs_changed: true,
   skills_changed: true,
   model_changed: true,
   config_changed: true,

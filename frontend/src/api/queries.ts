@@ -3,6 +3,7 @@ import {
   keepPreviousData,
   type Query,
   QueryClient,
+  skipToken,
   type UseQueryResult,
   useQueries,
   useQuery,
@@ -30,6 +31,7 @@ import {
   listDeleted,
   listFiles,
   listFolder,
+  listJobs,
   listModels,
   listOperations,
   listProviders,
@@ -51,6 +53,7 @@ import {
 } from './endpoints'
 import type {
   Approval,
+  BackgroundJob,
   Chosen,
   FolderContent,
   FolderStatus,
@@ -93,6 +96,8 @@ export const keys = {
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
+  everyJob: ['jobs'],
+  jobs: (id: string) => ['jobs', id],
   operations: (id: string) => ['operations', id],
   changes: ['changes'],
   changesOf: (id: string) => ['changes', id],
@@ -211,6 +216,25 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
 
 export const useOperations = (id: string) =>
   useQuery({ queryKey: keys.operations(id), queryFn: () => listOperations(id), staleTime: 0 })
+/** Milliseconds between two reads of the output of running commands. */
+const OUTPUT_MS = 1000
+/**
+ * The commands in the background of a conversation. A notice refreshes them when one starts or ends; their output only
+ * while it is `watched`, one of them runs and the page is in view.
+ */
+export const useJobs = (id: string | null, watched?: 'watched') =>
+  useQuery({
+    queryKey: keys.jobs(id ?? ''),
+    queryFn: id === null ? skipToken : () => listJobs(id),
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: ({ state: { data } }) =>
+      watched && data?.some(job => job.state === 'running') ? OUTPUT_MS : false,
+  })
+export const patchJob = (key: QueryKey, job: BackgroundJob): void => {
+  queryClient.setQueryData<BackgroundJob[]>(key, jobs =>
+    jobs?.map(known => (known.id === job.id && known.call_id === job.call_id ? job : known)),
+  )
+}
 /** What a conversation changed, or one of its works; the previous list stays until the new one arrives. */
 export const useChanges = (id: string, work: string | null) =>
   useQuery({

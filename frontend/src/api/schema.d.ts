@@ -996,6 +996,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the commands that run in the background of a session, and those that have ended since the server started.
+         * @description The list has up to 16 entries, oldest first. The event `jobs_changed` tells when a command starts or ends.
+         */
+        get: operations["sessions_list_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/jobs/{job}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stops a background command with everything that it has started, and waits for its end, up to eight seconds.
+         * @description Does nothing to a command that has ended.
+         */
+        post: operations["sessions_stop_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/labels": {
         parameters: {
             query?: never;
@@ -1753,6 +1793,39 @@ export interface components {
         AutoCompact: "ask" | "on" | "off";
         BTreeMap: {
             [key: string]: string;
+        };
+        /** @description Commands that one call of `bash` runs in the background. */
+        BackgroundJob: {
+            /** @description Unique in its session until the server is restarted. */
+            id: string;
+            /** @description The call that started it. */
+            call_id: string;
+            /** @description The commands, one a line. Characters that are invisible or change how others are displayed are escaped. */
+            command: string;
+            state: components["schemas"]["JobState"];
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            started_at: number;
+            /**
+             * Format: int64
+             * @description How long it ran, or has run so far.
+             */
+            duration_ms: number;
+            /** @description How its last command ended, as English words; null while it runs. */
+            outcome?: string | null;
+            /**
+             * @description `stopped`, or why the last command failed: `exit_code`, `unknown_command`, `timeout`, `signal`, `no_folder`,
+             *     `blocked` or `not_started`. Null while it runs and if it succeeded.
+             */
+            code?: string | null;
+            /** Format: int32 */
+            exit_code?: number | null;
+            /** @description The end of its output, up to 5,000 characters. */
+            output: string;
+            /** @description Its output is longer. */
+            truncated: boolean;
         };
         BoundSession: {
             session_id: string;
@@ -2577,6 +2650,8 @@ export interface components {
         Interrupted: {
             interrupted: boolean;
         };
+        /** @enum {string} */
+        JobState: "running" | "ended";
         /** @description The body may be empty. */
         KeptFiles: {
             /** @description Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them. */
@@ -2884,6 +2959,11 @@ export interface components {
             path: string;
             /** @enum {string} */
             type: "folder_changed";
+        } | {
+            session_id: string;
+            running: number;
+            /** @enum {string} */
+            type: "jobs_changed";
         } | {
             /** @enum {string} */
             type: "skills_changed";
@@ -6309,6 +6389,66 @@ export interface operations {
                     "application/json": components["schemas"]["Interrupted"];
                 };
             };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_list_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackgroundJob"][];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_stop_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackgroundJob"];
+                };
+            };
+            /** @description No such session, or it has no such job */
             404: {
                 headers: {
                     [name: string]: unknown;

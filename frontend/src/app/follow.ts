@@ -66,6 +66,7 @@ function reloadEverything(): void {
     keys.tokens,
     keys.retrieval,
     keys.texts,
+    keys.everyJob,
   ]
   for (const key of all) refresh(key)
 }
@@ -215,6 +216,9 @@ function handle(notice: Notice, id: string | null): void {
       refreshChangesSoon()
       void folderChanged(notice.path)
       break
+    case 'jobs_changed':
+      refresh(keys.jobs(notice.session_id))
+      break
     case 'skills_changed':
       refresh(keys.skills)
       refreshEach(ROOTS.filter(createsSkills).map(keys.root))
@@ -242,7 +246,8 @@ function onState(state: Connection, retryAt: number | null): void {
   if (state === 'open') sendHeld()
   // The server does not replay notices, so everything they would have reported in the meantime is read again.
   if (state === 'open' && lost) {
-    for (const key of [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval]) refresh(key)
+    const all = [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval, keys.everyJob]
+    all.forEach(refresh)
     reloadThreads(phase => phase === 'failed')
   }
   lost = state === 'lost' || (lost && state !== 'open')

@@ -57,6 +57,12 @@ pub enum Notice {
     FolderChanged {
         path: String,
     },
+    /// A command that runs in the background of a session started or ended: reload its list if you show it. `running` of its
+    /// commands run now.
+    JobsChanged {
+        session_id: String,
+        running: usize,
+    },
     SkillsChanged {},
     ModelChanged(ModelStatus),
     ConfigChanged {
@@ -82,6 +88,7 @@ impl Notice {
             Notice::SessionsChanged { .. } => "sessions_changed",
             Notice::FileChanged { .. } => "file_changed",
             Notice::FolderChanged { .. } => "folder_changed",
+            Notice::JobsChanged { .. } => "jobs_changed",
             Notice::SkillsChanged {} => "skills_changed",
             Notice::ModelChanged(_) => "model_changed",
             Notice::ConfigChanged { .. } => "config_changed",
@@ -176,6 +183,7 @@ fn notice(published: &Publication) -> Option<Notice> {
         engine::Notice::SessionsChanged { session_id } => Notice::SessionsChanged { session_id },
         engine::Notice::FileChanged { path, etag, by } => Notice::FileChanged { path, etag, by },
         engine::Notice::FolderChanged { path } => Notice::FolderChanged { path },
+        engine::Notice::JobsChanged { session_id, running } => Notice::JobsChanged { session_id, running },
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },

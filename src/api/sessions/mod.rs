@@ -7,6 +7,7 @@ pub mod compress;
 pub mod deleted;
 pub mod find;
 pub mod history;
+pub mod jobs;
 pub mod labels;
 pub mod operations;
 pub mod pins;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, FailedDetails, Verb};
 use super::command::{Command, CommandEnd, CommandLimits, Reason, Running, Shell, WALL};
-use super::jobs::{Job, Jobs, LiveText};
+use super::jobs::{JobReport, Jobs, LiveText, NewJob};
 use super::{ProjectFiles, spec};
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
@@ -22,8 +22,6 @@ use crate::tools::{
 
 /// Maximum time of a command that the call asks for, in seconds.
 const MAX_TIMEOUT: usize = 600;
-/// Maximum characters of a job's output that a look at it returns.
-const JOB_OUTPUT: usize = 5_000;
 const EXECUTE: Verb = Verb { word: "execute", past: "executed", label: "执行结果" };
 
 pub struct Bash {
@@ -33,7 +31,8 @@ pub struct Bash {
 }
 
 impl Bash {
-    pub fn new(files: ProjectFiles, environment: CommandEnvironment) -> Self {
+    /// `jobs` are the commands in the background, which people can see and stop too.
+    pub fn new(files: ProjectFiles, environment: CommandEnvironment, jobs: Arc<Jobs>) -> Self {
         let command = json!({
             "type": "object",
             "properties": {"instruction": {"type": "string", "minLength": 1}, "working_directory": {"type": "string"}},
@@ -54,7 +53,7 @@ impl Bash {
             environment.bounds()
         );
         let spec = spec("bash", &description, (properties, &[]), Effect::Execute);
-        Self { shell: Arc::new(Shell::new(files, environment)), jobs: Arc::default(), spec }
+        Self { shell: Arc::new(Shell::new(files, environment)), jobs, spec }
     }
 }
 
@@ -124,6 +123,12 @@ impl Bash {
 }
 
 impl BashCall {
+    /// Returns the commands, one a line.
+    fn lines(&self) -> String {
+        let lines: Vec<String> = self.arguments.commands.iter().map(Command::line).collect();
+        lines.join("\n")
+    }
+
     fn limits(&self) -> CommandLimits {
         let wall = self.arguments.timeout.map_or(WALL, |seconds| Duration::from_secs(seconds as u64));
         CommandLimits { permissions: self.arguments.permissions, wall }
@@ -168,27 +173,33 @@ impl BashCall {
 
     /// Starts the commands in the background.
     fn start(&self) -> ToolAnswer {
-        let cancel = CancellationToken::new();
-        let job = Job::new(cancel.clone());
-        let Some(id) = self.jobs.add(&self.session, job.clone()) else {
+        let (cancel, call_id) = (CancellationToken::new(), self.call_id.clone());
+        let new = NewJob { call_id, command: visible(&self.lines()), cancel: cancel.clone() };
+        let Some(job) = self.jobs.add(&self.session, new) else {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };
+        let id = job.id.clone();
         let (shell, arguments, limits) = (self.shell.clone(), self.arguments.clone(), self.limits());
-        let (session, call_id) = (self.session.clone(), self.call_id.clone());
+        // Weak: the jobs are stopped when their tenant drops them.
+        let (jobs, session) = (Arc::downgrade(&self.jobs), self.session.clone());
+        let call_id = self.call_id.clone();
         tokio::spawn(async move {
             let captured = shell.environment.begin().await;
-            let mut outcome = String::new();
+            let mut last = None;
             for command in &arguments.commands {
                 let live = LiveOutput::default();
                 let running = Running { cancel: &cancel, live: &live, output: &job.live, captured: &captured };
                 let end = shell.run(command, limits, running).await;
-                outcome = end.message.clone();
-                if end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error) {
+                let stops = end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error);
+                last = Some(end);
+                if stops {
                     break;
                 }
             }
-            captured.hold().await.apply(session, call_id).await;
-            job.end(outcome);
+            captured.hold().await.apply(session.clone(), call_id).await;
+            if let (Some(jobs), Some(end)) = (jobs.upgrade(), last) {
+                jobs.end(&session, &job, (&end).into());
+            }
         });
         let text = format!("started in the background as {id}; look at it with {{\"job\": \"{id}\"}}");
         let answer =
@@ -250,8 +261,7 @@ impl PreparedCall for BashCall {
     }
 
     fn shown(&self) -> Shown {
-        let lines: Vec<String> = self.arguments.commands.iter().map(Command::line).collect();
-        let mut command = lines.join("\n");
+        let mut command = self.lines();
         if self.arguments.background {
             command.push_str(" &");
         }
@@ -294,15 +304,14 @@ impl JobCall {
         if self.stop {
             job.stopped().await;
         }
-        let (outcome, output) = (job.outcome(), job.live.end());
+        let JobReport { outcome, output, is_truncated, took, .. } = job.report();
         let state = if outcome.is_some() { "ended" } else { "running" };
-        let seconds = job.started.elapsed().as_secs();
-        let status = outcome.unwrap_or_else(|| format!("running for {seconds} s"));
-        let skipped = output.chars().count().saturating_sub(JOB_OUTPUT);
-        let end: String = output.chars().skip(skipped).collect();
-        let text =
-            if end.is_empty() { format!("[{status}; no output]") } else { format!("{}\n[{status}]", end.trim_end()) };
-        let data = json!({"job": self.id, "state": state, "truncated": skipped > 0});
+        let status = outcome.map_or_else(|| format!("running for {} s", took.as_secs()), |outcome| outcome.text);
+        let text = match output.trim_end() {
+            "" => format!("[{status}; no output]"),
+            output => format!("{output}\n[{status}]"),
+        };
+        let data = json!({"job": self.id, "state": state, "truncated": is_truncated});
         ToolAnswer::done(status, text).with_data(data).with_code(&self.id)
     }
 }

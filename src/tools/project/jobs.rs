@@ -1,4 +1,5 @@
-//! Commands that go on in the background: they can be looked at and stopped, and end with their session or the server.
+//! Commands that go on in the background: they can be looked at and stopped, by the model and by people, and end with
+//! their session or the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::command::CommandEnd;
+use crate::clock;
 use crate::domain::SessionId;
 use crate::tools::text::plain;
 
@@ -17,6 +20,8 @@ const MAX_JOBS: usize = 16;
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum bytes of output that are kept of a job while it runs.
 const KEPT: usize = 64 << 10;
+/// Maximum characters of a job's output that a report contains.
+const REPORTED: usize = 5_000;
 
 /// Output of a running command: the part that has not been shown yet, and the end of all of it.
 #[derive(Default)]
@@ -56,29 +61,96 @@ impl LiveText {
     }
 }
 
+/// What a job is started with.
+pub struct NewJob {
+    /// The call that started it.
+    pub call_id: String,
+    /// The commands as people see them, one a line, without hidden characters.
+    pub command: String,
+    pub cancel: CancellationToken,
+}
+
+/// How a job ended: the end of its last command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobOutcome {
+    /// In a few English words, for example `exit code 0`.
+    pub text: String,
+    /// `stopped`, or why the command failed, in the words of the records; `None` if it succeeded.
+    pub code: Option<&'static str>,
+    pub exit_code: Option<i32>,
+}
+
+impl From<&CommandEnd> for JobOutcome {
+    fn from(end: &CommandEnd) -> Self {
+        let code = if end.is_cancelled { Some("stopped") } else { end.reason.map(|reason| reason.failure().code) };
+        Self { text: end.message.clone(), code, exit_code: end.exit_code }
+    }
+}
+
+/// A job as of now.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    pub id: String,
+    pub call_id: String,
+    pub command: String,
+    /// Unix seconds.
+    pub started_at: f64,
+    /// How long it ran, or has run so far.
+    pub took: Duration,
+    /// What became of it; `None` while it runs.
+    pub outcome: Option<JobOutcome>,
+    /// The end of its output, up to 5,000 characters.
+    pub output: String,
+    /// Whether the output was longer.
+    pub is_truncated: bool,
+}
+
+/// Is called when a job of a session starts or ends, with the number of those that run.
+pub type OnJobsChanged = Arc<dyn Fn(&SessionId, usize) + Send + Sync>;
+
 /// A command in the background.
 #[derive(Clone)]
 pub struct Job {
+    pub id: String,
     pub live: Arc<LiveText>,
-    pub started: Instant,
+    call_id: String,
+    command: String,
+    started: Instant,
+    started_at: f64,
     cancel: CancellationToken,
-    /// What became of it, once it has ended.
-    ended: watch::Sender<Option<String>>,
+    /// How it ended and how long it ran, once it has ended.
+    ended: watch::Sender<Option<(JobOutcome, Duration)>>,
 }
 
 impl Job {
-    pub fn new(cancel: CancellationToken) -> Self {
+    fn new(id: String, NewJob { call_id, command, cancel }: NewJob) -> Self {
         let (ended, _) = watch::channel(None);
-        Self { live: Arc::default(), started: Instant::now(), cancel, ended }
+        let (started, started_at) = (Instant::now(), clock::now());
+        Self { id, live: Arc::default(), call_id, command, started, started_at, cancel, ended }
     }
 
-    pub fn end(&self, outcome: String) {
-        self.ended.send_replace(Some(outcome));
+    fn is_running(&self) -> bool {
+        self.ended.borrow().is_none()
     }
 
-    /// Returns what became of it; `None` while it runs.
-    pub fn outcome(&self) -> Option<String> {
-        self.ended.borrow().clone()
+    pub fn report(&self) -> JobReport {
+        let ended = self.ended.borrow().clone();
+        let (outcome, took) = match ended {
+            Some((outcome, took)) => (Some(outcome), took),
+            None => (None, self.started.elapsed()),
+        };
+        let output = self.live.end();
+        let skipped = output.chars().count().saturating_sub(REPORTED);
+        JobReport {
+            id: self.id.clone(),
+            call_id: self.call_id.clone(),
+            command: self.command.clone(),
+            started_at: self.started_at,
+            took,
+            outcome,
+            output: output.chars().skip(skipped).collect(),
+            is_truncated: skipped > 0,
+        }
     }
 
     /// Stops it, and waits until it has ended, up to eight seconds: the sandbox ends every process of a command within six.
@@ -95,8 +167,10 @@ impl Job {
 }
 
 /// The jobs of all sessions. Dropping it stops them.
-#[derive(Default)]
-pub struct Jobs(Mutex<BTreeMap<SessionId, SessionJobs>>);
+pub struct Jobs {
+    sessions: Mutex<BTreeMap<SessionId, SessionJobs>>,
+    on_change: OnJobsChanged,
+}
 
 #[derive(Default)]
 struct SessionJobs {
@@ -104,27 +178,63 @@ struct SessionJobs {
     jobs: BTreeMap<usize, Job>,
 }
 
+impl SessionJobs {
+    fn running(&self) -> usize {
+        self.jobs.values().filter(|job| job.is_running()).count()
+    }
+}
+
 impl Jobs {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, SessionJobs>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn new(on_change: OnJobsChanged) -> Self {
+        Self { sessions: Mutex::default(), on_change }
     }
 
-    /// Adds a job and returns its id; `None` if too many are running.
-    pub fn add(&self, session: &SessionId, job: Job) -> Option<String> {
-        let mut all = self.lock();
-        let of_session = all.entry(session.clone()).or_default();
-        if of_session.jobs.len() >= MAX_JOBS {
-            let ended = *of_session.jobs.iter().find(|(_, job)| job.outcome().is_some())?.0;
-            of_session.jobs.remove(&ended);
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, SessionJobs>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a job; returns `None` if too many are running.
+    pub fn add(&self, session: &SessionId, job: NewJob) -> Option<Job> {
+        let (job, running) = {
+            let mut all = self.lock();
+            let of_session = all.entry(session.clone()).or_default();
+            if of_session.jobs.len() >= MAX_JOBS {
+                let ended = *of_session.jobs.iter().find(|(_, job)| !job.is_running())?.0;
+                of_session.jobs.remove(&ended);
+            }
+            of_session.count += 1;
+            let job = Job::new(format!("job{}", of_session.count), job);
+            of_session.jobs.insert(of_session.count, job.clone());
+            (job, of_session.running())
+        };
+        (self.on_change)(session, running);
+        Some(job)
+    }
+
+    /// Records how a job ended. Nobody is told about a job of a closed session.
+    pub fn end(&self, session: &SessionId, job: &Job, outcome: JobOutcome) {
+        job.ended.send_replace(Some((outcome, job.started.elapsed())));
+        let running = self.lock().get(session).map(SessionJobs::running);
+        if let Some(running) = running {
+            (self.on_change)(session, running);
         }
-        of_session.count += 1;
-        of_session.jobs.insert(of_session.count, job);
-        Some(format!("job{}", of_session.count))
     }
 
     pub fn get(&self, session: &SessionId, id: &str) -> Option<Job> {
         let number = id.strip_prefix("job")?.parse::<usize>().ok()?;
         self.lock().get(session)?.jobs.get(&number).cloned()
+    }
+
+    /// Returns the jobs of a session, oldest first.
+    pub fn list(&self, session: &SessionId) -> Vec<JobReport> {
+        let jobs: Vec<Job> =
+            self.lock().get(session).map(|of_session| of_session.jobs.values().cloned().collect()).unwrap_or_default();
+        jobs.iter().map(Job::report).collect()
+    }
+
+    /// Whether a job of any session is running.
+    pub fn is_any_running(&self) -> bool {
+        self.lock().values().any(|of_session| of_session.running() > 0)
     }
 
     /// Stops the jobs of a closed session and forgets them.
@@ -158,24 +268,55 @@ mod tests {
         assert_eq!((live.take().unwrap().len(), live.end().len()), (KEPT, KEPT));
     }
 
+    fn new_job(cancel: &CancellationToken) -> NewJob {
+        NewJob { call_id: "call".to_owned(), command: "sleep 9".to_owned(), cancel: cancel.clone() }
+    }
+
+    fn succeeded() -> JobOutcome {
+        JobOutcome { text: "exit code 0".to_owned(), code: None, exit_code: Some(0) }
+    }
+
     #[test]
     fn jobs_are_bounded_and_stopped_with_their_session() {
-        let (jobs, session) = (Jobs::default(), SessionId::parse("s").unwrap());
+        let (jobs, session) = (Jobs::new(Arc::new(|_, _| ())), SessionId::parse("s").unwrap());
         let other = SessionId::parse("other").unwrap();
+        let add = |token: &CancellationToken| jobs.add(&session, new_job(token)).map(|job| job.id);
         let tokens: Vec<CancellationToken> = (0..MAX_JOBS).map(|_| CancellationToken::new()).collect();
         for (at, token) in tokens.iter().enumerate() {
-            assert_eq!(jobs.add(&session, Job::new(token.clone())), Some(format!("job{}", at + 1)));
+            assert_eq!(add(token), Some(format!("job{}", at + 1)));
         }
-        assert_eq!(jobs.add(&session, Job::new(CancellationToken::new())), None);
-        jobs.get(&session, "job3").unwrap().end("exit code 0".to_owned());
-        assert_eq!(jobs.add(&session, Job::new(CancellationToken::new())), Some("job17".to_owned()));
+        assert_eq!(add(&CancellationToken::new()), None);
+        jobs.end(&session, &jobs.get(&session, "job3").unwrap(), succeeded());
+        assert_eq!(add(&CancellationToken::new()), Some("job17".to_owned()));
         assert!(jobs.get(&session, "job3").is_none() && jobs.get(&other, "job1").is_none());
         assert!(jobs.get(&session, "job").is_none() && jobs.get(&session, "x1").is_none());
+        assert!(jobs.is_any_running() && jobs.list(&other).is_empty());
         jobs.close(&session);
-        assert!(tokens[0].is_cancelled() && jobs.get(&session, "job1").is_none());
+        assert!(tokens[0].is_cancelled() && jobs.get(&session, "job1").is_none() && !jobs.is_any_running());
         let token = CancellationToken::new();
-        jobs.add(&session, Job::new(token.clone()));
+        jobs.add(&session, new_job(&token));
         drop(jobs);
         assert!(token.is_cancelled());
+    }
+
+    #[test]
+    fn start_and_end_of_a_job_are_told_and_reported() {
+        let told: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let listener = told.clone();
+        let jobs = Jobs::new(Arc::new(move |_, running| listener.lock().unwrap().push(running)));
+        let session = SessionId::parse("s").unwrap();
+        let job = jobs.add(&session, new_job(&CancellationToken::new())).unwrap();
+        job.live.push("茶".repeat(REPORTED + 1).as_bytes());
+        let report = jobs.list(&session).remove(0);
+        assert_eq!((report.id.as_str(), report.call_id.as_str(), &report.outcome), ("job1", "call", &None));
+        assert_eq!((report.output.chars().count(), report.is_truncated), (REPORTED, true));
+        jobs.end(&session, &job, succeeded());
+        let report = jobs.list(&session).remove(0);
+        assert_eq!(report.outcome, Some(succeeded()));
+        assert_eq!(job.report().took, report.took, "the time of an ended job stands still");
+        assert_eq!(*told.lock().unwrap(), [1, 0]);
+        jobs.close(&session);
+        jobs.end(&session, &job, succeeded());
+        assert_eq!(told.lock().unwrap().len(), 2);
     }
 }

@@ -26,6 +26,7 @@ use crate::domain::{BadPath, Place, RelPath, Root, Taint, ToolSpec};
 use crate::sandbox::Sandbox;
 
 pub use bash::Bash;
+pub use jobs::{JobOutcome, JobReport, Jobs};
 pub use todo::TodoTool;
 
 /// What a path begins with that names a file of the home instead of one of the project.

@@ -1,5 +1,6 @@
 import { type ReactNode, type RefObject, useMemo } from 'react'
 import type { TokenCount } from '@/api/endpoints'
+import { useJobs } from '@/api/queries'
 import type { When } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { onDemand } from '@/components/onDemand'
@@ -18,6 +19,7 @@ import { type Row, Transcript } from './Transcript'
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
 const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
 const TodoPanel = onDemand(() => import('@/features/project/TodoPanel'))
+const RunningJobs = onDemand(() => import('@/features/jobs/RunningJobs'))
 const Queue = onDemand(() => import('@/features/queue/Queue'))
 const PlanNote = onDemand(() => import('@/features/permission/PlanNote'))
 const TaintNote = onDemand(() => import('./TaintNote'))
@@ -78,6 +80,7 @@ export function Chat(props: Props) {
   const thread = shownThread(loaded)
   const running = thread?.running != null
   const last = thread?.entries.findLast(entry => entry.kind === 'user')
+  const jobs = useJobs(sessionId).data?.filter(job => job.state === 'running') ?? []
   const size = useRequestSize(sessionId)
   // An answer that was made so is marked; the note is for the first time.
   const marked = thread?.entries.some(entry => entry.kind === 'assistant' && entry.leftOut > 0)
@@ -100,6 +103,9 @@ export function Chat(props: Props) {
       {plan && !running && thread?.entries.at(-1)?.kind === 'assistant' && <PlanNote onStart={onStartPlan} />}
       {thread?.todo && (
         <TodoPanel key={thread.sessionId} list={thread.todo} onLeave={() => input.current?.focus()} />
+      )}
+      {sessionId && jobs.length > 0 && (
+        <RunningJobs sessionId={sessionId} jobs={jobs} onLeave={() => input.current?.focus()} />
       )}
       {sessionId && thread && thread.queue.length > 0 && (
         <Queue

@@ -13,6 +13,7 @@ import { arrivedAt } from './Times'
 import { rendererOfTool } from './tools'
 import { Verdict } from './Verdict'
 
+const JobOfCall = onDemand(() => import('@/features/jobs/JobOfCall'))
 const LiveOutput = onDemand(() => import('./LiveOutput'))
 
 const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
@@ -37,9 +38,10 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
   const { word, icon } = STATE[step.status]
-  const { title, summary, failed, Details } = rendererOfTool(step.tool)
+  const { title, summary, failed, job, Details } = rendererOfTool(step.tool)
   const heading = title?.(step, t) ?? null
   const failures = failed?.(step) ?? []
+  const jobId = job?.(step) ?? null
   const since = step.status === 'running' ? arrivedAt(id, step.startedAt ?? null) : null
   return (
     <>
@@ -82,6 +84,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
         </p>
       )}
       {step.status === 'running' && step.output !== '' && <LiveOutput output={step.output} />}
+      {jobId !== null && <JobOfCall callId={step.id} jobId={jobId} />}
     </>
   )
 }

@@ -31,6 +31,10 @@ function bashTitle(step: Step, t: Translate): string | null {
   return n > 0 ? t(given.background === true ? 'callRunsBehind' : 'callRuns', { n }) : null
 }
 
+/** A call that looks at a job, or stops it, names it too. */
+const startedJob = (step: Step): string | null =>
+  argumentsOf(step).background === true && step.status === 'done' ? textIn(dataOf(step), 'job') : null
+
 const about = (title: (step: Step, t: Translate) => string | null, rest: string[] = []): ToolRenderer => ({
   ...defaultTool,
   title,
@@ -62,6 +66,7 @@ export const PROJECT_TOOLS: readonly (readonly [string, ToolRenderer])[] = [
       title: bashTitle,
       summary: step => commandsOf(step).join(' ; '),
       failed: failedItems,
+      job: startedJob,
       Details,
     },
   ],

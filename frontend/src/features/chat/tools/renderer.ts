@@ -15,6 +15,8 @@ export interface ToolRenderer {
   title?: (step: Step, t: Translate) => string | null
   /** The items of the call that failed. */
   failed?: (step: Step) => readonly FailedItem[]
+  /** The id of the commands in the background that the call started; null if it started none. */
+  job?: (step: Step) => string | null
   /** One line that distinguishes this call from other calls of the same tool. */
   summary: (step: Step) => string
   /** The content of an expanded call, below the decision of the person who was asked. */
