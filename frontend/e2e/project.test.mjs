@@ -111,6 +111,34 @@ test('an existing conversation is bound by a command, and other tabs follow', as
   await page.getByRole('button', { name: 'Works in: Home' }).waitFor()
 })
 
+test('the X-ray and the meter of a chat that is not sent yet are those of its project', async ({ open }) => {
+  const page = await open()
+  const meter = page.getByRole('meter', { name: 'Context', exact: true }).first()
+  await until(
+    () => meter.getAttribute('aria-valuetext'),
+    text => /\d/.test(text ?? ''),
+    'the size',
+  )
+  const before = await meter.getAttribute('aria-valuetext')
+  await choose(page, /^scratch/)
+  await until(
+    () => meter.getAttribute('aria-valuetext'),
+    text => text !== before,
+    'the size in the project',
+  )
+  await page.getByRole('button', { name: 'Prompt X-ray' }).click()
+  const xray = page.getByRole('dialog', { name: /X-ray/ })
+  await xray.locator('summary', { hasText: /^Project/ }).waitFor()
+  await shot(page, 'project-xray')
+  await page.keyboard.press('Escape')
+  await choose(page, /^Home/)
+  await until(
+    () => meter.getAttribute('aria-valuetext'),
+    text => text === before,
+    'the size in the home',
+  )
+})
+
 test('several files are named, with those that failed and why', async ({ open, app }) => {
   const page = await open()
   await choose(page, /^scratch/)

@@ -80,11 +80,6 @@ impl Session {
         files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone())).collect()
     }
 
-    /// Returns the session that a new conversation with these choices would begin with.
-    pub fn unsaved(chosen: Chosen) -> Arc<Self> {
-        Arc::new(Self { chosen, ..Self::new("", 0.0) })
-    }
-
     pub fn new(title: impl Into<String>, now: f64) -> Self {
         Self {
             title: title.into(),

@@ -1,5 +1,7 @@
 //! What a person chooses for a session: its project, its model, whether it thinks, and what may run.
 
+use std::sync::Arc;
+
 use super::actor::Command;
 use super::{Engine, EngineError, IfMissing};
 use crate::clock;
@@ -27,6 +29,15 @@ impl Engine {
         let session = Session { project_id, ..Session::new(title, clock::now()) };
         self.save_new(&id, &session).await?;
         Ok(SessionSummary::of(&id, &session))
+    }
+
+    /// Returns the session that a new conversation with these choices would begin with. It is not stored.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if this home does not have the project.
+    pub fn unsaved_session(&self, chosen: Chosen, project_id: Option<ProjectId>) -> Result<Arc<Session>, EngineError> {
+        self.check_project(project_id.as_ref())?;
+        Ok(Arc::new(Session { chosen, project_id, ..Session::new("", 0.0) }))
     }
 
     /// Binds a session to a project of this home, whose folder its tools then work in, or to none.

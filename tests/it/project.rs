@@ -76,6 +76,36 @@ async fn unknown_project_is_refused() {
 }
 
 #[tokio::test]
+async fn shown_request_of_a_new_session_is_that_of_its_project() {
+    let world = World::new(script([says(["Hi."])])).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let shown = server.get("/api/prompt?project_id=scratch").await.ok();
+    let home = server.get("/api/prompt").await.ok();
+    let draft = json!({"message": "hi", "project_id": "scratch"});
+    let size = server.post("/api/tokens/request", draft).await.ok();
+    for path in ["/api/prompt?project_id=none", "/api/prompt?project_id=scratch&session_id=nobody"] {
+        assert_eq!(server.get(path).await.refused(), (404, "not_found".to_owned()), "{path}");
+    }
+    let refused = server.post("/api/tokens/request", json!({"message": "", "project_id": "none"})).await;
+    assert_eq!(refused.refused(), (404, "not_found".to_owned()));
+
+    let id = bound(&server).await;
+    server.chat(&id, "hi").await;
+    server.settled(&id).await;
+    let sent = world.asked().remove(0);
+    assert_eq!((&shown["request"]["tools"], &shown["system"]), (&sent["tools"], &sent["messages"][0]["content"]));
+    assert_ne!(home["request"]["tools"], sent["tools"]);
+    assert_eq!((&size["tools_tokens"], &size["system_tokens"]), (&shown["tools_tokens"], &json!(tokens(&shown))));
+}
+
+/// Returns the tokens of the system prompt, which the X-ray does not show by itself.
+fn tokens(shown: &Value) -> u64 {
+    let of = |name: &str| shown[name].as_u64().unwrap();
+    of("total_tokens") - of("tools_tokens") - of("message_tokens") - of("retrieved_tokens")
+}
+
+#[tokio::test]
 async fn items_of_a_call_succeed_or_fail_one_by_one() {
     let items = json!([
         {"path": "/src/a.txt", "content": "one\ntwo\n"}, {"path": "empty", "folder": true}, {"path": "there.txt"},

@@ -254,9 +254,17 @@ export type TokenCount = Schemas['SessionTokens']
 export type DraftMessage = Schemas['DraftMessage']
 export const countTokens = (body: DraftMessage) => dataOf(api.POST('/api/tokens/request', { body }))
 
+/** What is chosen for a conversation that has no session yet. */
+export interface NewChoice {
+  chosen: Chosen
+  projectId: string | null
+}
+
 /** The next request, as it would be sent at this moment. */
-export const getPrompt = (session_id: string | null, { model, thinking, permission_mode }: Chosen) => {
+export const getPrompt = (session_id: string | null, { chosen, projectId }: NewChoice) => {
+  const { model, thinking, permission_mode } = chosen
   const choice = {
+    ...(projectId && { project_id: projectId }),
     ...(model && { model }),
     ...(thinking != null && { thinking }),
     ...(permission_mode && { permission_mode }),

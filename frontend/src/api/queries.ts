@@ -39,6 +39,7 @@ import {
   listSessions,
   listSkills,
   listTrash,
+  type NewChoice,
   previewUndo,
   previewUndoLater,
   readChanged,
@@ -54,7 +55,6 @@ import {
 import type {
   Approval,
   BackgroundJob,
-  Chosen,
   FolderContent,
   FolderStatus,
   IndexNotice,
@@ -261,10 +261,10 @@ export const useUndoingLater = (id: string, work: string) =>
     retry: false,
   })
 /** Never served from the cache: a file may have changed. */
-export const usePrompt = (id: string | null, chosen: Chosen) =>
+export const usePrompt = (id: string | null, choice: NewChoice) =>
   useQuery({
-    queryKey: [...keys.tokens, 'prompt', id, chosen],
-    queryFn: () => getPrompt(id, chosen),
+    queryKey: [...keys.tokens, 'prompt', id, choice],
+    queryFn: () => getPrompt(id, choice),
     staleTime: 0,
     gcTime: 0,
   })

@@ -2058,6 +2058,8 @@ export interface components {
             session_id?: string | null;
             /** @description What is chosen for a new session. */
             chosen?: components["schemas"]["Chosen"];
+            /** @description The project that a new session would be bound to. */
+            project_id?: string | null;
             message: string;
             /**
              * Format: int32
@@ -5090,6 +5092,8 @@ export interface operations {
                 thinking?: boolean | null;
                 /** @description Of a new session: what may run in it. */
                 permission_mode?: components["schemas"]["PermissionMode"] | null;
+                /** @description Of a new session: the project that it would be bound to. */
+                project_id?: string | null;
             };
             header?: never;
             path?: never;
@@ -5105,6 +5109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Prompt"];
                 };
             };
+            /** @description No such session, or this home does not have the project */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7781,6 +7786,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionTokens"];
                 };
             };
+            /** @description No such session, or this home does not have the project */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -1,8 +1,8 @@
 /** What is chosen for the conversation that has no session yet. */
 import { create } from 'zustand'
-import type { Chosen } from '@/api/types'
+import type { NewChoice } from '@/api/endpoints'
 
-export const useNewChoice = create<{ chosen: Chosen; projectId: string | null }>(() => ({
+export const useNewChoice = create<NewChoice>(() => ({
   chosen: {},
   projectId: null,
 }))

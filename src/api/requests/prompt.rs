@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Chosen, PermissionMode, Session, SessionId};
+use crate::domain::{Chosen, PermissionMode, ProjectId, Session, SessionId};
 use crate::engine::{Tenant, blocking};
 use crate::prompt::request::NextRequest;
 
@@ -21,6 +21,9 @@ pub struct PromptQuery {
     thinking: Option<bool>,
     /// Of a new session: what may run in it.
     permission_mode: Option<PermissionMode>,
+    /// Of a new session: the project that it would be bound to.
+    #[param(value_type = Option<String>)]
+    project_id: Option<ProjectId>,
 }
 
 /// One part of the system prompt.
@@ -70,12 +73,16 @@ pub struct Prompt {
 
 /// Returns the exact prompt of the next request.
 #[utoipa::path(get, path = "/api/prompt", tag = "prompt", params(PromptQuery),
-    responses((status = 200, body = Prompt), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = Prompt),
+              (status = 404, description = "No such session, or this home does not have the project", body = ErrorBody)))]
 pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
-    let PromptQuery { session_id, model, thinking, permission_mode } = query;
+    let PromptQuery { session_id, model, thinking, permission_mode, project_id } = query;
     let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
-        None => Some(Session::unsaved(Chosen { model, thinking, permission_mode, auto_compact: None })),
+        None => {
+            let chosen = Chosen { model, thinking, permission_mode, auto_compact: None };
+            Some(caller.engine.unsaved_session(chosen, project_id)?)
+        }
     };
     let tenant = caller.tenant().clone();
     let next = tenant.next_request(session.clone()).await?;

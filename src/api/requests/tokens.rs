@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{AutoCompact, Chosen, Place, Session, SessionId};
+use crate::domain::{AutoCompact, Chosen, Place, ProjectId, SessionId};
 use crate::engine::{Draft, RequestSize, blocking};
 use crate::prompt::system::{MemoryMode, PART_LIMIT, Share, part_of, share};
 
@@ -75,6 +75,10 @@ pub struct DraftMessage {
     /// What is chosen for a new session.
     #[serde(default)]
     chosen: Chosen,
+    /// The project that a new session would be bound to.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    project_id: Option<ProjectId>,
     message: String,
     /// Tokens of its files, as `POST /api/tokens/attachment` counts them.
     #[serde(default)]
@@ -159,15 +163,17 @@ pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Js
 ///
 /// Nothing is stored or sent.
 #[utoipa::path(post, path = "/api/tokens/request", tag = "tokens", request_body = DraftMessage,
-    responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody), (status = 413, body = ErrorBody)))]
+    responses((status = 200, body = SessionTokens),
+              (status = 404, description = "No such session, or this home does not have the project", body = ErrorBody),
+              (status = 413, body = ErrorBody)))]
 pub async fn request_tokens(
     caller: Caller,
     request: Result<Json<DraftMessage>, JsonRejection>,
 ) -> Result<Json<SessionTokens>, ApiError> {
-    let Json(DraftMessage { session_id, chosen, message, attachment_tokens }) = request?;
+    let Json(DraftMessage { session_id, chosen, project_id, message, attachment_tokens }) = request?;
     let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
-        None => Some(Session::unsaved(chosen)),
+        None => Some(caller.engine.unsaved_session(chosen, project_id)?),
     };
     let draft = Draft { text: message, attachments: attachment_tokens as usize };
     Ok(Json(caller.tenant().request_size(session, draft).await?.into()))

@@ -26,8 +26,10 @@ export function useRequestSize(sessionId: string | null): TokenCount | null {
   const message = counted.key === key ? counted.message : typed
   const attachment_tokens = files.reduce((sum, file) => sum + (file.tokens ?? 0), 0)
   const fresh = useNewChoice(s => s.chosen)
+  const place = useNewChoice(s => s.projectId)
   const chosen = sessionId === null ? fresh : NONE
-  return useTokens(sessionId, { chosen, message, attachment_tokens }).data ?? null
+  const project_id = sessionId === null ? place : null
+  return useTokens(sessionId, { chosen, project_id, message, attachment_tokens }).data ?? null
 }
 
 /** How full the context window is, from 0 to 1; 1 as soon as a message is left out. */

@@ -15,10 +15,9 @@ interface Props {
 /** The next request, before it is sent. */
 export function NextRequest({ sessionId, onLeave }: Props) {
   const t = useT()
-  const prompt = usePrompt(
-    sessionId,
-    useNewChoice(s => s.chosen),
-  )
+  const chosen = useNewChoice(s => s.chosen)
+  const projectId = useNewChoice(s => s.projectId)
+  const prompt = usePrompt(sessionId, { chosen, projectId })
   const origins = useMemo(() => (prompt.data ? originsOf(prompt.data) : []), [prompt.data])
   return (
     <>

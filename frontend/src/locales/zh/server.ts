@@ -188,6 +188,7 @@ export const server: Record<string, string> = {
   'text.Agents Guide': '智能体指南',
   'text.Long-term Memory': '长期记忆',
   'text.Permission Mode': '权限模式',
+  'text.Project': '项目',
   'text.File not found': '找不到文件',
   'text.File is empty': '文件为空',
   'text.Broken link': '链接已失效',
