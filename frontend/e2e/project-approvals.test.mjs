@@ -46,7 +46,7 @@ for (const { look, small, given } of LOOKS) {
       if (i === 0) {
         await card.getByText('create /a.txt (+1 line)').waitFor()
         for (const name of ['a', 'b']) {
-          await card.getByText(new RegExp(`^${created} (\\S*/)?${name}\\.txt$`)).waitFor()
+          await card.getByText(`${created} scratch/${name}.txt`, { exact: true }).waitFor()
           await card.getByText(`new ${name}`).waitFor()
         }
       } else if (i === 1) {

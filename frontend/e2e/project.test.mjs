@@ -152,6 +152,20 @@ test('several files are named, with those that failed and why', async ({ open, a
   await answers(page).locator('summary', { hasText: 'Search “one”' }).waitFor()
   assert.equal(await readFile(join(app.home, 'scratch/there.txt'), 'utf8'), 'kept\n')
   await shot(page, 'project-items')
+
+  // Everywhere by the path that people know.
+  await answers(page).getByRole('button', { name: 'scratch/report/a.txt', exact: true }).waitFor()
+  await answers(page).getByRole('button', { name: 'View changes' }).click()
+  const changes = page.getByRole('dialog', { name: 'Changes' })
+  await changes.getByRole('article', { name: 'scratch/report/a.txt' }).waitFor()
+  await changes.getByRole('treeitem', { name: /^scratch/ }).waitFor()
+  assert.equal(await page.getByText('project/').count(), 0)
+  await shot(page, 'project-changes')
+  await page.keyboard.press('Escape')
+  await answers(page).getByRole('button', { name: 'Withdraw' }).click()
+  await page.getByRole('dialog').getByRole('region', { name: 'scratch/report/a.txt' }).waitFor()
+  assert.equal(await page.getByText('project/').count(), 0)
+  await shot(page, 'project-withdraw')
 })
 
 for (const { look, small, given } of LOOKS) {

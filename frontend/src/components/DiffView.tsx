@@ -1,6 +1,7 @@
 import { cn } from '@/lib/cn'
 import { type DiffLine, diffLines } from '@/lib/diff'
 import { type Key, useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 import { Visible } from './Visible'
 
 const LOOK: Record<DiffLine['kind'], { className: string; sign: string; word: Key | null }> = {
@@ -29,7 +30,7 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
     >
       {diffLines(diff).map((line, i) => {
         const { className, sign, word } = LOOK[line.kind]
-        const text = line.kind === 'file' ? t(FILE[line.change], { path: line.text }) : line.text
+        const text = line.kind === 'file' ? t(FILE[line.change], { path: shownPath(line.text) }) : line.text
         return (
           <div key={i} className={cn('flex px-2', className)}>
             <span aria-hidden className="w-4 shrink-0 select-none">

@@ -1,6 +1,7 @@
 /** Why an operation failed, in the person's language if the page knows the case. */
 import { ApiError } from '@/api/client'
 import { type Key, say, t } from './i18n'
+import { shownPath } from './roots'
 import { failureIn } from './server'
 
 /** Codes that the page has texts for in every language. */
@@ -11,8 +12,11 @@ export function reasonOf(error: unknown): string {
     const own = OWN[error.code]
     if (own) return t(own)
     const { about } = error.body
-    const told = failureIn(say, error.code, { ...(isTexts(about) ? about : {}), message: error.message })
-    if (told !== null) return told
+    const facts = isTexts(about) ? about : {}
+    const files = facts.files?.split('\n') ?? []
+    const message = files.reduce((text, file) => text.replaceAll(file, shownPath(file)), error.message)
+    const shown = { ...facts, ...(facts.files && { files: files.map(shownPath).join('\n') }), message }
+    return failureIn(say, error.code, shown) ?? message
   }
   if (error instanceof TypeError && NOT_LOADED.test(error.message)) return t('noAnswer')
   return error instanceof Error ? error.message : String(error)

@@ -104,6 +104,13 @@ export class FileRef {
   }
 }
 
+/** The folder of commands, as the server writes it in paths, and as people know it. */
+const SCRATCH = { server: 'project/scratch/', people: 'scratch/' }
+
+/** A path from the server as people know it. Requests to the server need the path itself. */
+export const shownPath = (path: string): string =>
+  path.startsWith(SCRATCH.server) ? SCRATCH.people + path.slice(SCRATCH.server.length) : path
+
 /** The file that describes the agent's character. */
 export const SOUL = FileRef.of('workspace', 'SOUL.md')
 

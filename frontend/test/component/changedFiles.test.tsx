@@ -75,7 +75,7 @@ it('the files of one call are undone together, also if the call failed in part',
   const changes = changesOf({ segments: [{ kind: 'tools', steps: [step] }] } as unknown as AssistantEntry)
   show(...changes)
   expect(screen.getAllByRole('listitem').map(row => row.textContent)).toEqual([
-    'project/scratch/a.txt+1 −0Undo 2 files',
-    'project/scratch/b.txt+0 −2',
+    'scratch/a.txt+1 −0Undo 2 files',
+    'scratch/b.txt+0 −2',
   ])
 })

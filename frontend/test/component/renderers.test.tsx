@@ -62,6 +62,7 @@ test.each([
     { tool: 'write_file', shown: { path: 'memory/a.md', diff: '@@\n+a\n', before: '0' } },
     'Change memory/a.md',
   ],
+  [{ tool: 'create_file', shown: { path: 'project/scratch/a.md', diff: '@@\n+a\n' } }, 'Create scratch/a.md'],
   [{ tool: 'python', shown: {}, effect: 'execute' as const }, 'Run code'],
   [{ tool: 'fetch', shown: {}, effect: 'network' as const }, 'Access the network'],
   [{ tool: 'mcp_x', shown: {}, effect: 'write' as const }, 'Use mcp_x'],

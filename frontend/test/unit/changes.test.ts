@@ -24,6 +24,20 @@ const file = (path: string, given: Partial<ChangedFile> = {}): ChangedFile => ({
   undo: 'possible',
   ...given,
 })
+it('a file of the folder of commands is in the folder that people know, and keeps its path', () => {
+  const files = [file('project/scratch/src/a.rs'), file('memory/a.md')]
+  const rows = changeRows(files, () => true)
+  expect(rows.map(({ path, name }) => [path, name])).toEqual([
+    ['memory', 'memory'],
+    ['memory/a.md', 'a.md'],
+    ['scratch', 'scratch'],
+    ['scratch/src', 'src'],
+    ['project/scratch/src/a.rs', 'a.rs'],
+  ])
+  expect(matching(files, 'scratch/src')).toEqual([files[0]])
+  expect(matching(files, 'project')).toEqual([])
+})
+
 const FILES = ['memory/a.md', 'knowledge/deep/10.md', 'knowledge/deep/9.md', 'knowledge/z.md'].map(path =>
   file(path),
 )

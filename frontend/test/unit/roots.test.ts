@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/standing'
-import { FileRef, isBelow, isSearchFolder, ROOT_TRAITS, ROOTS, SEARCH_FOLDERS } from '@/lib/roots'
+import { FileRef, isBelow, isSearchFolder, ROOT_TRAITS, ROOTS, SEARCH_FOLDERS, shownPath } from '@/lib/roots'
 
 test('a path parses into a root and the path below it', () => {
   const skill = FileRef.parse('skills/weather/SKILL.md')
@@ -23,6 +23,18 @@ test('a folder contains the paths below it, and none that only begins like it', 
     false,
     false,
   ])
+})
+
+test('a path is shown as people know it, and never as that of another folder', () => {
+  expect(shownPath('project/scratch/src/a.txt')).toBe('scratch/src/a.txt')
+  for (const path of [
+    'memory/a.md',
+    'project/memory/a.md',
+    'project/scratch',
+    'project/scratchy/a',
+    'scratch/a',
+  ])
+    expect(shownPath(path)).toBe(path)
 })
 
 test('only memory and knowledge are searched, and only skills are trusted', () => {

@@ -285,6 +285,16 @@ describe('an error of the API', () => {
   })
 })
 
+it('the files that a refusal names are named as people know them', async () => {
+  const files = 'project/scratch/a.txt\nmemory/a.md'
+  const message = 'project/scratch/a.txt and memory/a.md have changed since.'
+  const body = { code: 'files_changed', message, about: { files } }
+  expect(reasonOf(new ApiError(409, body))).toBe('scratch/a.txt and memory/a.md have changed since.')
+  await setLang('zh')
+  expect(reasonOf(new ApiError(409, body))).toContain('：scratch/a.txt\nmemory/a.md。')
+  await setLang('en')
+})
+
 it('a call without a response is explained in the language of the page', async () => {
   vi.stubGlobal('fetch', async () => {
     throw new TypeError('Failed to fetch')

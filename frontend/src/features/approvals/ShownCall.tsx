@@ -6,6 +6,7 @@ import { Visible } from '@/components/Visible'
 import { levelWord } from '@/features/settings/sandbox'
 import { prettyJson } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 import { visible } from '@/lib/visible'
 
 interface Props {
@@ -36,7 +37,7 @@ export function ShownCall({ approval, language }: Props) {
             diff={shown.diff}
             label={
               shown.path
-                ? t('approvalDiff', { path: shown.path })
+                ? t('approvalDiff', { path: shownPath(shown.path) })
                 : t('diffSeveral', { n: shown.command.split('\n').length })
             }
           />

@@ -14,6 +14,7 @@ import type { Approval } from '@/api/types'
 import { commandsOf } from '@/features/chat/tools/callData'
 import type { Key, Translate } from '@/lib/i18n'
 import '@/lib/later'
+import { shownPath } from '@/lib/roots'
 
 interface CallKind {
   title: string
@@ -24,7 +25,7 @@ interface CallKind {
 
 export function kindOf(approval: Approval, t: Translate): CallKind {
   const { tool, effect, shown } = approval
-  const { path } = shown
+  const path = shown.path && shownPath(shown.path)
   const n = linesOf(shown.command)
   if (tool === 'bash') {
     const commands = commandsOf(approval).length || 1

@@ -5,6 +5,7 @@ import { Visible } from '@/components/Visible'
 import { useTreeRows } from '@/features/inspector/useTreeRows'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 import { KINDS } from './kinds'
 import { LineCounts } from './LineCounts'
 import { type ChangeRow, changeRows } from './tree'
@@ -65,7 +66,7 @@ export function ChangeTree({ files, current, focused, scroller, onSelect }: Prop
               aria-expanded={row.kind === 'folder' ? row.open : undefined}
               aria-selected={row.path === current}
               tabIndex={at === stop ? 0 : -1}
-              title={row.path}
+              title={shownPath(row.path)}
               onFocus={() => setActive(row.path)}
               onKeyDown={event => onKeyDown(event, row, at)}
               onClick={() => act(row)}

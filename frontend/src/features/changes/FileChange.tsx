@@ -6,7 +6,7 @@ import { Button } from '@/components/ui/Button'
 import { Visible } from '@/components/Visible'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
-import { FileRef } from '@/lib/roots'
+import { FileRef, shownPath } from '@/lib/roots'
 import { type Content, contentOf, KINDS, modeChange, UNDO_REASONS } from './kinds'
 import { LineCounts } from './LineCounts'
 import { TextChange } from './TextChange'
@@ -46,18 +46,18 @@ export function FileChange({ sessionId, file, work, view, back, views, onOpen, o
   const why = NOT_SHOWN[content]
   const reason = undo === 'possible' ? null : UNDO_REASONS[undo]
   return (
-    <article aria-label={path} className="flex min-h-0 flex-1 flex-col gap-2">
+    <article aria-label={shownPath(path)} className="flex min-h-0 flex-1 flex-col gap-2">
       <header className="flex flex-wrap items-center gap-x-2 gap-y-1">
         {back}
         <h3 className="min-w-0 break-all font-mono font-normal text-[12px]">
-          <Visible text={path} />
+          <Visible text={shownPath(path)} />
         </h3>
         <span className={cn('text-small', tone)}>{t(word)}</span>
         <LineCounts file={file} />
         {mode && <span className="text-fg-2 text-small">{t(mode)}</span>}
         {renamed_from && (
           <span className="min-w-0 break-all text-fg-2 text-small">
-            <Visible text={t('changeRenamedFrom', { path: renamed_from })} />
+            <Visible text={t('changeRenamedFrom', { path: shownPath(renamed_from) })} />
           </span>
         )}
         <div className="ms-auto flex flex-wrap items-center gap-2">

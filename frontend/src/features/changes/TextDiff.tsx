@@ -9,6 +9,7 @@ import { phrases } from '@/features/editor/phrases'
 import { highlightStyle } from '@/features/editor/theme'
 import { useLang, useT } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
+import { shownPath } from '@/lib/roots'
 import { UNSEEN, written } from '@/lib/visible'
 
 /** How two texts are shown. */
@@ -64,7 +65,7 @@ export default function TextDiff({ path, before, after, view: { layout, whole } 
   useEffect(() => {
     let shown: { destroy: () => void } | null = null
     let left = false
-    const label = t('changeDiff', { path })
+    const label = t('changeDiff', { path: shownPath(path) })
     const limits = { diffConfig: DIFF, ...(!whole && { collapseUnchanged: COLLAPSED }) }
     void languageOf(path).then(language => {
       if (left || !parent.current) return

@@ -11,6 +11,7 @@ import { FilePreviews } from '@/features/undo/FilePreviews'
 import { FileUndoing } from '@/features/undo/FileUndoing'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
+import { shownPath } from '@/lib/roots'
 import { useLive } from '@/stores/live'
 import { shownThread } from '@/thread/loaded'
 
@@ -40,7 +41,7 @@ export default function UndoLater({ open, onOpenChange, sessionId, work }: Props
   const [stop, setStop] = useState<Stop | null>(null)
   const [undoing, setUndoing] = useState(false)
   const busy = running || hasCode(error, 'busy')
-  const conflicts = plan?.files.filter(file => file.diff == null).map(file => file.path) ?? []
+  const conflicts = plan?.files.filter(file => file.diff == null).map(file => shownPath(file.path)) ?? []
   const separator = t('listSeparator')
   const onUndo = async () => {
     if (!plan) return
@@ -48,7 +49,7 @@ export default function UndoLater({ open, onOpenChange, sessionId, work }: Props
     const stopped = await undoAll(sessionId, plan.calls)
     setUndoing(false)
     if (stopped === null) return run()
-    const paths = plan.files.filter(({ calls }) => calls.includes(stopped)).map(({ path }) => path)
+    const paths = plan.files.filter(({ calls }) => calls.includes(stopped)).map(({ path }) => shownPath(path))
     const n = plan.calls.length - plan.calls.indexOf(stopped) - 1
     setStop({ paths: paths.join(separator), n })
     void refetch()

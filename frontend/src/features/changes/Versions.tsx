@@ -3,6 +3,7 @@ import { changedUrl } from '@/api/endpoints'
 import type { ChangedFile, FileVersionFacts, VersionSide } from '@/api/types'
 import { kilobytes } from '@/lib/format'
 import { type Key, useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 
 interface Props {
   sessionId: string
@@ -28,7 +29,7 @@ export function Versions({ sessionId, file, work }: Props) {
             <h4 className="mb-2 font-medium">{t(word)}</h4>
             {!version && <p className="text-fg-3">{t(none)}</p>}
             {version?.content === 'picture' && (
-              <Picture version={version} source={source} label={t(picture, { path: file.path })} />
+              <Picture version={version} source={source} label={t(picture, { path: shownPath(file.path) })} />
             )}
             {version && <Size version={version} source={source} name={file.path.split('/').at(-1) ?? ''} />}
           </section>

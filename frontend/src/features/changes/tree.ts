@@ -1,6 +1,7 @@
 /** Changed files as rows of a tree: folders first, and only the content of open folders. */
 import type { ChangedFile } from '@/api/types'
 import type { TreeItem } from '@/features/inspector/tree'
+import { shownPath } from '@/lib/roots'
 
 export interface ChangeRow extends TreeItem {
   kind: 'folder' | 'file'
@@ -34,7 +35,7 @@ const folder = (path: string): Folder => ({
 function grouped(files: readonly ChangedFile[]): Folder {
   const top = folder('')
   for (const file of files) {
-    const names = file.path.split('/').slice(0, -1)
+    const names = shownPath(file.path).split('/').slice(0, -1)
     let at = top
     names.forEach((name, i) => {
       const below = at.folders.get(name) ?? folder(names.slice(0, i + 1).join('/'))
@@ -81,5 +82,7 @@ export const firstOf = (files: readonly ChangedFile[]): ChangedFile | null =>
 export function matching(files: readonly ChangedFile[], text: string): readonly ChangedFile[] {
   const wanted = text.trim().toLowerCase()
   if (wanted === '') return files
-  return files.filter(file => `${file.path}\n${file.renamed_from ?? ''}`.toLowerCase().includes(wanted))
+  return files.filter(file =>
+    [file.path, file.renamed_from ?? ''].map(shownPath).join('\n').toLowerCase().includes(wanted),
+  )
 }

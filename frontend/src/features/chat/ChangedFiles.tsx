@@ -1,7 +1,7 @@
 import { FileDiff, Files as FilesIcon, GitCompare, Redo2, Undo2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
-import { FileRef } from '@/lib/roots'
+import { FileRef, shownPath } from '@/lib/roots'
 import { openPath } from '@/stores/ui'
 import { type Change, reviewableIn } from './changes'
 
@@ -47,6 +47,7 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
       <ul>
         {changes.map(change => {
           const { callId, path, added, removed, undone, together } = change
+          const shown = shownPath(path)
           const Turn = undone ? Redo2 : Undo2
           return (
             <li key={`${callId} ${path}`} className="flex flex-wrap items-center gap-x-2 gap-y-1 py-0.5">
@@ -54,10 +55,10 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
               <button
                 type="button"
                 onClick={() => (FileRef.parse(path) ? openPath(path) : onShow())}
-                title={t('openFile', { path })}
+                title={t('openFile', { path: shown })}
                 className="min-w-0 truncate font-mono text-[12px] underline-offset-2 hover:underline pointer-coarse:py-2"
               >
-                {path}
+                {shown}
               </button>
               <span className="font-mono text-[12px] tabular-nums">
                 <span className="text-ok">+{added}</span> <span className="text-bad">−{removed}</span>
@@ -68,7 +69,7 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
                   <Button size="small" look="ghost" onClick={() => onReview(path)}>
                     <GitCompare size={13} aria-hidden className="max-md:hidden" />
                     {t('reviewFile')}
-                    <span className="sr-only"> {path}</span>
+                    <span className="sr-only"> {shown}</span>
                   </Button>
                 )}
                 {together > 0 && (
@@ -78,7 +79,7 @@ export function ChangedFiles({ changes, onShow, onReview, onUndo, onUndoAll }: P
                     {together > 1 ? (
                       ` ${t('undoTogether', { n: together })}`
                     ) : (
-                      <span className="sr-only"> {path}</span>
+                      <span className="sr-only"> {shown}</span>
                     )}
                   </Button>
                 )}

@@ -3,11 +3,13 @@ import type { LaterFileUndo } from '@/api/types'
 import { DiffView } from '@/components/DiffView'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 
 /** The effect of an undo on one file. */
 export function FileUndoing({ file }: { file: LaterFileUndo }) {
   const t = useT()
-  const { path, diff, added, removed } = file
+  const { diff, added, removed } = file
+  const path = shownPath(file.path)
   return (
     <section aria-label={path} className="text-[13px]">
       <h3 className="mb-1 flex flex-wrap items-center gap-x-2 font-normal">

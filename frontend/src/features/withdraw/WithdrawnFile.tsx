@@ -4,6 +4,7 @@ import { DiffView } from '@/components/DiffView'
 import { Button } from '@/components/ui/Button'
 import { Visible } from '@/components/Visible'
 import { type Key, useT } from '@/lib/i18n'
+import { shownPath } from '@/lib/roots'
 import { hasConflict } from './file'
 
 /** The last work that changed the file later. */
@@ -32,7 +33,8 @@ const SAME = { word: 'withdrawSame', Icon: Files, tone: 'text-fg-3' } as const
 /** One file of a work that is to be withdrawn: what becomes of it, or what is in the way. */
 export function WithdrawnFile({ file, later, kept, onKeep, onOther }: Props) {
   const t = useT()
-  const { path, diff, effect } = file
+  const { diff, effect } = file
+  const path = shownPath(file.path)
   const { word, Icon, tone } = EFFECTS[effect] ?? SAME
   const conflict = hasConflict(file)
   return (
