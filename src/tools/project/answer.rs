@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::domain::picture::PictureHeader;
 use crate::domain::{BadPath, Language};
 use crate::store::StoreError;
 
@@ -77,6 +78,17 @@ impl Failure {
 
     pub fn not_text() -> Self {
         Self::new("not_text", "不是文本文件", "it is not text")
+    }
+
+    /// The file is a picture, which no tool can give to the model.
+    pub fn is_picture(header: PictureHeader, bytes: usize) -> Self {
+        let PictureHeader { media, width, height } = header;
+        let (kind, size) = (media.extension().to_uppercase(), bytes.div_ceil(1024));
+        let advice = format!(
+            "it is a picture, {width} × {height} pixels, {kind}, {size} kB; it cannot be read as text. The user can attach \
+             it to a message"
+        );
+        Self { advice, ..Self::not_text() }
     }
 
     pub fn bad_edit(advice: impl Into<String>) -> Self {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::answer::{self, FailedDetails, Failure, Verb};
 use super::{ProjectFiles, spec};
-use crate::domain::{Effect, Language, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Language, Place, Shown, Taint, ToolAnswer, ToolSpec, picture};
+use crate::store::{Home, StoreError};
 use crate::tools::{
     EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
@@ -160,6 +161,7 @@ fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText,
     let text = match home.read_text(&place) {
         Ok(text) => text.content,
         Err(_) if home.is_folder(&place) => return Err(Failure::is_folder()),
+        Err(StoreError::NotText { .. }) => return Err(not_text(home, &place)),
         Err(error) => return Err(error.into()),
     };
     let untrusted = !home.trusts(&place, text.as_bytes());
@@ -195,6 +197,12 @@ fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText,
     Ok(ReadText { name: files.name(&place), content, numbered, size: text.len(), lines, source })
 }
 
+/// Says what a file is that is not text, as far as its first bytes tell.
+fn not_text(home: &Home, place: &Place) -> Failure {
+    let bytes = home.read_bytes(place).unwrap_or_default();
+    picture::head(&bytes).map_or_else(Failure::not_text, |header| Failure::is_picture(header, bytes.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +233,22 @@ mod tests {
         let summary = &answer.data["summary"];
         assert_eq!((summary["successful_reads"].clone(), summary["failed_reads"].clone()), (json!(1), json!(4)));
         assert!(answer.text.starts_with("/a.txt\n1\tone\n2\ttwo\n\n/sub: it is a folder"), "{}", answer.text);
+    }
+
+    #[test]
+    fn picture_is_named_with_its_size() {
+        let (folder, files) = project();
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0".to_vec();
+        png.resize(12_000, 0xff);
+        for (name, bytes) in [("a.png", png.as_slice()), ("cut.png", &png[..12]), ("jpg.txt", b"\xff\xd8\xff\xda")] {
+            std::fs::write(folder.path().join("scratch").join(name), bytes).unwrap();
+        }
+        let items = json!([{"path": "a.png"}, {"path": "cut.png"}, {"path": "jpg.txt"}]);
+        let answer = read(&files, items, Language::English);
+        let lines: Vec<&str> = answer.text.split("\n\n").collect();
+        assert!(lines[0].starts_with("a.png: it is a picture, 640 × 480 pixels, PNG, 12 kB;"), "{}", answer.text);
+        assert_eq!(lines[1..], ["cut.png: it is not text", "jpg.txt: it is not text"]);
+        assert_eq!(answer.data["/a.png"]["code"], "not_text");
     }
 
     #[test]
