@@ -111,7 +111,9 @@ test('a command ends with the server, and its row says so', async ({ open, app }
   await openChain(page)
   await row(page).getByText('Running in the background').waitFor()
   await app.restart()
-  await answers(page).getByText('Ended when the server stopped').waitFor()
+  await answers(page)
+    .getByText(/^Ended when the server stopped/)
+    .waitFor()
   await line(page).waitFor({ state: 'detached' })
 })
 

@@ -105,7 +105,8 @@ pub struct JobReport {
     pub is_truncated: bool,
 }
 
-/// Is called when a job of a session starts or ends, with the number of those that run.
+/// Is called when a job of a session starts or ends, with the number of those that run. The registry is locked meanwhile, so
+/// that the calls are in this order: it must not be used in them.
 pub type OnJobsChanged = Arc<dyn Fn(&SessionId, usize) + Send + Sync>;
 
 /// A command in the background.
@@ -195,28 +196,25 @@ impl Jobs {
 
     /// Adds a job; returns `None` if too many are running.
     pub fn add(&self, session: &SessionId, job: NewJob) -> Option<Job> {
-        let (job, running) = {
-            let mut all = self.lock();
-            let of_session = all.entry(session.clone()).or_default();
-            if of_session.jobs.len() >= MAX_JOBS {
-                let ended = *of_session.jobs.iter().find(|(_, job)| !job.is_running())?.0;
-                of_session.jobs.remove(&ended);
-            }
-            of_session.count += 1;
-            let job = Job::new(format!("job{}", of_session.count), job);
-            of_session.jobs.insert(of_session.count, job.clone());
-            (job, of_session.running())
-        };
-        (self.on_change)(session, running);
+        let mut all = self.lock();
+        let of_session = all.entry(session.clone()).or_default();
+        if of_session.jobs.len() >= MAX_JOBS {
+            let ended = *of_session.jobs.iter().find(|(_, job)| !job.is_running())?.0;
+            of_session.jobs.remove(&ended);
+        }
+        of_session.count += 1;
+        let job = Job::new(format!("job{}", of_session.count), job);
+        of_session.jobs.insert(of_session.count, job.clone());
+        (self.on_change)(session, of_session.running());
         Some(job)
     }
 
     /// Records how a job ended. Nobody is told about a job of a closed session.
     pub fn end(&self, session: &SessionId, job: &Job, outcome: JobOutcome) {
+        let all = self.lock();
         job.ended.send_replace(Some((outcome, job.started.elapsed())));
-        let running = self.lock().get(session).map(SessionJobs::running);
-        if let Some(running) = running {
-            (self.on_change)(session, running);
+        if let Some(of_session) = all.get(session) {
+            (self.on_change)(session, of_session.running());
         }
     }
 

@@ -101,7 +101,7 @@ export const calls = {
   jobTimeout: 'Stopped at its time limit',
   jobKilled: 'Ended by a signal',
   jobNotRun: 'Not started',
-  jobEndedWithServer: 'Ended when the server stopped',
+  jobEndedWithServer: 'Ended when the server stopped or the conversation was deleted',
   jobForgotten: 'Ended; its output is no longer kept',
   jobTruncated: 'Only the end of the output is shown.',
   stopJob: 'Stop {command}',

@@ -99,7 +99,7 @@ export const calls: Record<keyof typeof en, string> = {
   jobTimeout: '已达到时间限制并停止',
   jobKilled: '被信号终止',
   jobNotRun: '未启动',
-  jobEndedWithServer: '服务器停止时已结束',
+  jobEndedWithServer: '服务器停止或对话被删除时已结束',
   jobForgotten: '已结束，输出不再保留',
   jobTruncated: '仅显示输出的末尾。',
   stopJob: '停止 {command}',
