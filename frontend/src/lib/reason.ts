@@ -1,7 +1,7 @@
 /** Why an operation failed, in the person's language if the page knows the case. */
 import { ApiError } from '@/api/client'
 import { type Key, say, t } from './i18n'
-import { shownPath } from './roots'
+import { withShownPaths } from './roots'
 import { failureIn } from './server'
 
 /** Codes that the page has texts for in every language. */
@@ -12,11 +12,9 @@ export function reasonOf(error: unknown): string {
     const own = OWN[error.code]
     if (own) return t(own)
     const { about } = error.body
-    const facts = isTexts(about) ? about : {}
-    const files = facts.files?.split('\n') ?? []
-    const message = files.reduce((text, file) => text.replaceAll(file, shownPath(file)), error.message)
-    const shown = { ...facts, ...(facts.files && { files: files.map(shownPath).join('\n') }), message }
-    return failureIn(say, error.code, shown) ?? message
+    const told = { ...(isTexts(about) ? about : {}), message: error.message }
+    const facts = Object.entries(told).map(([name, text]) => [name, withShownPaths(text)])
+    return failureIn(say, error.code, Object.fromEntries(facts)) ?? withShownPaths(error.message)
   }
   if (error instanceof TypeError && NOT_LOADED.test(error.message)) return t('noAnswer')
   return error instanceof Error ? error.message : String(error)

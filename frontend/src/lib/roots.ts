@@ -105,11 +105,14 @@ export class FileRef {
 }
 
 /** The folder of commands, as the server writes it in paths, and as people know it. */
-const SCRATCH = { server: 'project/scratch/', people: 'scratch/' }
+const SCRATCH = { server: 'project/scratch/', inText: /(?<![\w./-])project\/scratch\//g, people: 'scratch/' }
 
 /** A path from the server as people know it. Requests to the server need the path itself. */
 export const shownPath = (path: string): string =>
   path.startsWith(SCRATCH.server) ? SCRATCH.people + path.slice(SCRATCH.server.length) : path
+
+/** The same for all paths that a text of the server names. */
+export const withShownPaths = (text: string): string => text.replace(SCRATCH.inText, SCRATCH.people)
 
 /** The file that describes the agent's character. */
 export const SOUL = FileRef.of('workspace', 'SOUL.md')

@@ -1,7 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/standing'
-import { FileRef, isBelow, isSearchFolder, ROOT_TRAITS, ROOTS, SEARCH_FOLDERS, shownPath } from '@/lib/roots'
+import {
+  FileRef,
+  isBelow,
+  isSearchFolder,
+  ROOT_TRAITS,
+  ROOTS,
+  SEARCH_FOLDERS,
+  shownPath,
+  withShownPaths,
+} from '@/lib/roots'
 
 test('a path parses into a root and the path below it', () => {
   const skill = FileRef.parse('skills/weather/SKILL.md')
@@ -35,6 +44,9 @@ test('a path is shown as people know it, and never as that of another folder', (
     'scratch/a',
   ])
     expect(shownPath(path)).toBe(path)
+  expect(withShownPaths('“project/scratch/a” and project/scratch/b, not a/project/scratch/c')).toBe(
+    '“scratch/a” and scratch/b, not a/project/scratch/c',
+  )
 })
 
 test('only memory and knowledge are searched, and only skills are trusted', () => {
