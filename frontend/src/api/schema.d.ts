@@ -78,6 +78,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns what a rehearsed call would change in files.
+         * @description Only while the question waits: afterwards the changes are applied or discarded.
+         */
+        get: operations["approvals_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/changes/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the content of a file before a rehearsed call, or as the call would leave it.
+         * @description Pictures have their own content type, texts are `text/plain`, and everything else is a download.
+         */
+        get: operations["approvals_content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals/{id}/hold": {
         parameters: {
             query?: never;
@@ -1729,7 +1769,7 @@ export interface components {
         };
         /** @description Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English. */
         ApprovalReason: {
-            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may add others. */
+            /** @description `persona`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others. */
             code: string;
             /**
              * @description Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
@@ -2016,7 +2056,7 @@ export interface components {
             more_mentions: number;
         };
         /** @enum {string} */
-        ContentKind: "text" | "picture" | "binary" | "too_large" | "damaged";
+        ContentKind: "text" | "picture" | "binary" | "link" | "folder" | "too_large" | "not_kept" | "damaged";
         /** @enum {string} */
         CutAt: "before" | "after";
         /** @enum {string} */
@@ -2239,7 +2279,7 @@ export interface components {
             content: components["schemas"]["ContentKind"];
             /**
              * Format: int64
-             * @description Bytes; `null` if the copy is damaged.
+             * @description Bytes; `null` for a folder, and if the copy is damaged.
              */
             size?: number | null;
             /** @description SHA-256 of the content, in hexadecimal. */
@@ -3312,6 +3352,36 @@ export interface components {
             hash: string;
             shown?: components["schemas"]["Shown"] | null;
         };
+        /** @description What a call did in a rehearsal: a run whose changes of files were kept apart. */
+        Rehearsed: {
+            /** @description How it ended, in a few words: `exit code 0`. */
+            outcome: string;
+            /** @description What the model will read of its output; at most about 5,000 characters. */
+            output: string;
+            /** @description Number of files, links and folders that it would create, change and delete. */
+            created: number;
+            changed: number;
+            deleted: number;
+            /** @description Entries that cannot be applied, with the reason in a few words each. */
+            refused?: string[];
+            /** @description SHA-256 over all changes, in hexadecimal. An answer is bound to it. */
+            hash: string;
+        };
+        /** @description A file, link or folder that would change. */
+        RehearsedChange: {
+            /** @description Relative to the working folder. Invisible characters are escaped. */
+            path: string;
+            kind: components["schemas"]["FileChangeKind"];
+            before?: components["schemas"]["FileVersionFacts"] | null;
+            after?: components["schemas"]["FileVersionFacts"] | null;
+            /** @description Number of lines; `null` if a version is not text, or if counting all files took too long. */
+            added?: number | null;
+            removed?: number | null;
+        };
+        /** @description Everything that would change, the deletions first. */
+        RehearsedChanges: {
+            files: components["schemas"]["RehearsedChange"][];
+        };
         Removed: {
             removed: boolean;
         };
@@ -3681,6 +3751,7 @@ export interface components {
             path?: string | null;
             /** @description Hash of that file when this was shown; absent if the file did not exist. */
             before?: string | null;
+            rehearsal?: components["schemas"]["Rehearsed"] | null;
         };
         SignedIn: {
             signed_in: boolean;
@@ -4278,6 +4349,79 @@ export interface operations {
             };
             /** @description already_answered, expired, hash_differs, never_always or no_host */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    approvals_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RehearsedChanges"];
+                };
+            };
+            /** @description No question about a rehearsed call has this id */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    approvals_content: {
+        parameters: {
+            query: {
+                /** @description As in the list of changes. */
+                path: string;
+                side: "before" | "after";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            /** @description There is no such question, file or version */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too_large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
