@@ -132,9 +132,9 @@ async fn terminal_explains_its_failures() {
 
     for (command, reason) in [
         ("python3 -c 'x = bytearray(3 << 30)'", "3 GiB of memory"),
-        ("head -c 200000000 /dev/zero > big", "larger than 128 MiB"),
-        ("head -c 200000000 /dev/zero > big; true; exit 153", "larger than 128 MiB"),
-        ("python3 -c 'open(\"big\", \"wb\").write(bytes(200_000_000))'", "files of up to 128 MiB"),
+        ("head -c 200000000 /dev/zero > big", "larger than allowed here"),
+        ("head -c 200000000 /dev/zero > big; true; exit 153", "larger than allowed here"),
+        ("python3 -c 'open(\"big\", \"wb\").write(bytes(200_000_000))'", "or 128 MiB where"),
         ("for i in $(seq 1000); do sleep 100 & done", "about 256 processes"),
         (
             "python3 -c 'import os, signal\nfor i in range(1000):\n if not os.fork(): signal.pause()'",

@@ -241,9 +241,11 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
 
 /// Resource limits for each process. They guard against accidents; some do not apply to user 0.
 fn limits(request: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
+    // In an overlay the kernel copies a file, whole, before the job changes it, and the limit counts for the copy.
+    let file_size = if request.overlay.is_some() { 1 << 30 } else { 128 << 20 };
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
-        (libc::RLIMIT_FSIZE, 128 << 20),
+        (libc::RLIMIT_FSIZE, file_size),
         (libc::RLIMIT_NOFILE, 1024),
         (libc::RLIMIT_AS, request.memory),
     ];

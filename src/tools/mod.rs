@@ -315,14 +315,16 @@ impl CommandEnvironment {
             "Couldn't connect to server",
             "Failed to establish a new connection",
         ];
+        const FILE_SIZE: &str =
+            "This sandbox allows files of up to 1 GiB, or 128 MiB where the changes of commands are not captured.";
         const LIMITS: [(&str, &str); 7] = [
             ("Resource temporarily unavailable", "This sandbox allows about 256 processes."),
             ("BlockingIOError: [Errno 11]", "This sandbox allows about 256 processes."),
             ("MemoryError", "This sandbox allows each process 3 GiB of memory."),
             ("Cannot allocate memory", "This sandbox allows each process 3 GiB of memory."),
             ("memory exhausted", "This sandbox allows each process 3 GiB of memory."),
-            ("File too large", "This sandbox allows files of up to 128 MiB."),
-            ("File size limit exceeded", "This sandbox allows files of up to 128 MiB."),
+            ("File too large", FILE_SIZE),
+            ("File size limit exceeded", FILE_SIZE),
         ];
         if let Some((_, limit)) = LIMITS.iter().find(|(sign, _)| output.contains(sign)) {
             return Some(limit);

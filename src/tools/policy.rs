@@ -299,8 +299,16 @@ mod tests {
     impl Call {
         fn case<'a>(&'a self, tool: &'a str, effect: Effect, arguments: &'a Value) -> Case<'a> {
             let Self { shown, changes, level } = self;
-            Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable: None, tainted: None }
+            let can_be = matches!(level, Some(Level::Standard)) && !shown.network;
+            let unrehearsable = (!can_be).then(|| "nothing is captured".to_owned());
+            Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable, tainted: None }
         }
+    }
+
+    /// The policy that asks before each command.
+    fn asking() -> Policy {
+        let effects = Effects { execute: Rule::Ask, ..Policy::default().effects };
+        Policy { effects, ..Policy::default() }
     }
 
     fn process(level: Level, network: bool) -> Call {
@@ -344,7 +352,11 @@ mod tests {
             (&standard, "read_file", Read, &nothing, true, "allow"),
             (&standard, "create_file", Write, &notes, false, "ask"),
             (&standard, "create_file", Write, &memory, false, "ask"),
-            (&standard, "terminal", Execute, &sandboxed_call, false, "ask"),
+            (&standard, "terminal", Execute, &sandboxed_call, false, "rehearse"),
+            (&standard, "terminal", Execute, &sandboxed_call, true, "rehearse"),
+            (&standard, "terminal", Execute, &networked, false, "ask"),
+            (&standard, "terminal", Execute, &unsandboxed, false, "ask"),
+            (&standard, "terminal", Execute, &unsandboxed, true, "ask"),
             (&standard, "fetch_url", Network, &nothing, false, "ask"),
             (&standard, "somebody_else_s", Execute, &nothing, false, "ask"),
             // `sandboxed` allows a call only if there is a sandbox, and without network and text from outside.
@@ -354,7 +366,7 @@ mod tests {
             (&sandboxed, "terminal", Execute, &sandboxed_call, true, "ask"),
             (&sandboxed, "terminal", Execute, &networked, false, "ask"),
             (&sandboxed, "terminal", Execute, &unsandboxed, false, "ask"),
-            (&sandboxed, "python_repl", Execute, &sandboxed_call, false, "ask"),
+            (&sandboxed, "python_repl", Execute, &sandboxed_call, false, "rehearse"),
             // `allow` allows calls; changes of persona, memory and skills only if it is the tool's own rule.
             (&open(Rule::Allow), "terminal", Execute, &sandboxed_call, false, "allow"),
             (&open(Rule::Allow), "terminal", Execute, &networked, false, "allow"),
@@ -554,7 +566,7 @@ mod tests {
 
     fn asked_again(rules: &[AlwaysAllowedCall], command: &str) -> &'static str {
         let arguments = json!({"command": command});
-        word(&Policy::default(), &in_scratch().case("terminal", Effect::Execute, &arguments), rules)
+        word(&asking(), &in_scratch().case("terminal", Effect::Execute, &arguments), rules)
     }
 
     /// Each of these does something other than an allowed line but looks similar.
@@ -645,7 +657,7 @@ mod tests {
         let verdict = |tool: &str, arguments: &Value, call: &Call, tainted: bool| {
             let tainted = tainted.then_some(&Taint::Outside);
             let case = Case { tainted, ..call.case(tool, Effect::Execute, arguments) };
-            word(&Policy::default(), &case, &rules)
+            word(&asking(), &case, &rules)
         };
         let with = |shown: Shown| Call { shown, ..here.clone() };
         assert_eq!(verdict("terminal", &arguments, &here, false), "allow");

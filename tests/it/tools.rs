@@ -311,7 +311,7 @@ async fn exhausting_command_hits_a_named_limit() {
     let hungry = [
         (forks, "about 256 processes"),
         ("python3 -c 'x=bytearray(3<<30)'", "3 GiB of memory"),
-        ("head -c 200000000 /dev/zero > big", "larger than 128 MiB"),
+        ("truncate -s 2G big; exit $?", "larger than allowed here"),
         ("ulimit -t 1; while :; do :; done", "processor time"),
     ];
     let made = hungry

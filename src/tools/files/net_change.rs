@@ -508,7 +508,7 @@ mod tests {
             Some((FileFacts { hash: String::new(), mode: FileMode::Regular, content }, Some(text.to_owned())))
         };
         let (before, after) = (facts("a\n"), facts("b\n"));
-        let count = |until| lines([&before, &after], until);
+        let count = |until| line_count([&before, &after], until);
         assert_eq!(count(Instant::now() + COUNT_TIME), Some(LineCount { added: 1, removed: 1 }));
         assert_eq!(count(Instant::now()), None);
     }

@@ -250,7 +250,7 @@ pub fn signal_name(signal: i32) -> &'static str {
         libc::SIGABRT => " (aborted)",
         libc::SIGKILL => " (killed, perhaps for its use of memory or processor time)",
         libc::SIGXCPU => " (processor time)",
-        libc::SIGXFSZ => " (a file larger than 128 MiB)",
+        libc::SIGXFSZ => " (a file larger than allowed here)",
         libc::SIGPIPE => " (output closed)",
         _ => "",
     }
