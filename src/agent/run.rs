@@ -216,6 +216,7 @@ impl Run {
                 usage: answer.usage,
                 context_window: client.endpoint().context_window,
                 left_out: answer.left_out,
+                request: answer.request,
             };
             recorder.mark(finished).await?;
             if answer.calls.is_empty() {
@@ -358,8 +359,8 @@ impl Run {
             },
         });
         let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
-        keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
-        answer.map(|answer| Exchange { left_out: next.left_out, ..answer })
+        let request = keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
+        answer.map(|answer| Exchange { left_out: next.left_out, request, ..answer })
     }
 }
 

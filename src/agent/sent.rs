@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::domain::{ChangedBy, Place, SentPart, SentRequest, SessionId, Usage, WorkId};
+use crate::domain::{AnsweredRequest, ChangedBy, Place, SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::prompt::sent::{OutgoingRequest, take_apart};
 use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
@@ -94,21 +94,24 @@ impl RequestKeeper {
 
 impl PendingRecord {
     /// Completes the record after the exchange with the provider's token counts. A request that was repeated without a
-    /// refused field gets its own record.
-    pub async fn finish(self, usage: Option<Usage>) {
+    /// refused field gets its own record. Returns the request that was sent last.
+    pub async fn finish(self, usage: Option<Usage>) -> Option<AnsweredRequest> {
         let Self { kept, keeper, mut envelope } = self;
-        let Ok(StoredRecord { mut request, changes }) = kept.await else { return };
-        // The run continues whether this succeeds or not.
-        let _ = tokio::task::spawn_blocking(move || {
+        let StoredRecord { mut request, changes } = kept.await.ok()?;
+        let stored = tokio::task::spawn_blocking(move || {
             if keeper.client.changes() != changes {
                 envelope.position.attempt += 1;
-                keeper.write(&envelope, usage);
-            } else if usage.is_some() {
+                return keeper.write(&envelope, usage).request;
+            }
+            if usage.is_some() {
                 // The texts are stored already; only the record is written again.
                 request.usage = usage;
                 keeper.log(keeper.home.records().keep_record(&keeper.session, envelope.position, &request));
             }
-        })
-        .await;
+            request
+        });
+        // The run continues whether this succeeds or not.
+        let SentRequest { dialogue, attempt, sha256, .. } = stored.await.ok()?;
+        Some(AnsweredRequest { dialogue, attempt, sha256 })
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{Event, InputProgress, StatusKind, Usage, WorkId};
+use crate::domain::{AnsweredRequest, Event, InputProgress, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
 /// The result of an exchange.
@@ -16,6 +16,8 @@ pub struct Exchange {
     pub usage: Usage,
     /// Number of the session's messages that the request did not contain.
     pub left_out: usize,
+    /// The request that made the answer, once it is known.
+    pub request: Option<AnsweredRequest>,
 }
 
 /// Why an exchange gave no answer.
@@ -105,7 +107,7 @@ pub async fn exchange(
             Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }
-    Ok(Exchange { calls: calls.into_values().collect(), finish, usage, left_out: 0 })
+    Ok(Exchange { calls: calls.into_values().collect(), finish, usage, left_out: 0, request: None })
 }
 
 /// Maximum characters shown of a tool's name: a model may call a tool by a name of any length.

@@ -138,7 +138,8 @@ impl From<StoreError> for ApiError {
             StoreError::Newer { .. } => (StatusCode::CONFLICT, "newer_format", None),
             StoreError::DurabilityUnknown { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
             StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
-            StoreError::ShutDown => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
+            // A server has opened its home, with a key, before it answers anything.
+            StoreError::ShutDown | StoreError::NoKey { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };

@@ -1,4 +1,4 @@
-//! The command line: serve, init, doctor, skills, eval, openapi, mock-llm.
+//! The command line: serve, init, doctor, verify, skills, eval, openapi, mock-llm.
 
 mod doctor;
 mod eval;
@@ -7,6 +7,7 @@ mod kit;
 mod mock;
 mod serve;
 mod skills;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(long)]
         needs_model: bool,
     },
+    /// Check that sessions, change records and requests are what this home wrote, and list what was edited outside.
+    Verify(verify::VerifyArguments),
     /// List which versions of skills are trusted, and trust others.
     Skills(skills::SkillsArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
@@ -65,6 +68,7 @@ pub fn run() -> ExitCode {
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
+        Command::Verify(verify) => verify::run(&verify),
         Command::Skills(wish) => skills::skills(&wish),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),

@@ -41,6 +41,7 @@ impl Session {
                 work.work_id = WorkId::new(names.next());
             }
             work.requested.clear();
+            work.requests.clear();
             work.created_at = time(work.created_at);
             work.finished_at = work.finished_at.map(time);
         }
@@ -72,7 +73,9 @@ impl Session {
         self.withdrawn.iter_mut().for_each(|withdrawn| withdrawn.withdrawn_at = time(withdrawn.withdrawn_at));
         self.taint = vec![Taint::Imported];
         self.seq = 0;
-        self.extra.shift_remove("mac");
+        for of_file in ["chain", "mac"] {
+            self.extra.shift_remove(of_file);
+        }
         self
     }
 
@@ -117,6 +120,7 @@ pub fn without_claims(session: &mut Map<String, Value>) {
 fn without_claims_of_parts(part: &mut Map<String, Value>) {
     for work in objects(part, "works") {
         work.shift_remove("requested");
+        work.shift_remove("requests");
         drop_unknown::<Outcome>(work, "outcome");
     }
     for message in objects(part, "messages") {

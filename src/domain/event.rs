@@ -15,6 +15,7 @@ use super::ids::{ProjectId, WorkId};
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
 use super::queued::QueuedMessage;
+use super::request::AnsweredRequest;
 use super::taint::Taint;
 use super::work::{Outcome, Usage};
 
@@ -107,6 +108,9 @@ pub enum Event {
         /// Number of the session's messages that did not fit into the request.
         #[serde(default, skip_serializing_if = "super::is_zero")]
         left_out: usize,
+        /// The request that made the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<AnsweredRequest>,
     },
     /// The terminal event of a work, unless a person has it continued. `content` is all its text, for views; it is not stored, because the messages
     /// hold it.

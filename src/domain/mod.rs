@@ -60,7 +60,7 @@ pub use picture::{NewPicture, Picture};
 pub use pinned::{PINNED_CHARACTERS, PinRefused, PinnedMessage};
 pub use place::Place;
 pub use queued::{MOST_QUEUED, QueuedMessage, When};
-pub use request::{ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};
+pub use request::{AnsweredRequest, ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};
 pub use root::Root;
 pub use session::Session;
 pub use stamp::FileStamp;

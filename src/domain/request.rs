@@ -38,6 +38,9 @@ pub struct SentRequest {
     pub bytes: usize,
     /// Hash of the whole body as sent.
     pub hash: String,
+    /// SHA-256 of the whole body as sent; empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sha256: String,
     /// The system prompt: the texts of these parts, joined by an empty line.
     pub system: Vec<SentPart>,
     /// Hashes of the other messages, each stored as JSON.
@@ -89,6 +92,17 @@ pub struct SentRetrieval {
     pub message: usize,
     /// Byte offset in the message's content at which it begins; it extends to the end of the content.
     pub start: usize,
+}
+
+/// The request that made an answer, as its session records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnsweredRequest {
+    /// 0-based number of the exchange inside the work.
+    pub dialogue: u32,
+    /// 0-based number of the attempt inside the exchange.
+    pub attempt: u32,
+    /// SHA-256 of the whole body as sent.
+    pub sha256: String,
 }
 
 /// A text of a request, with the hash under which it is stored.

@@ -138,6 +138,7 @@ impl Session {
                     usage: Default::default(),
                     left_out: 0,
                     requested: Vec::new(),
+                    requests: Vec::new(),
                     finished_at: None,
                     outcome: None,
                 }));
@@ -239,8 +240,9 @@ impl Session {
                     call.undone = *undone;
                 }
             }
-            Event::DialogueFinished { work_id, usage, left_out, .. } => {
+            Event::DialogueFinished { work_id, usage, left_out, request, .. } => {
                 if let Some(work) = self.work_mut(work_id) {
+                    work.requests.extend(request.clone());
                     work.usage.add(*usage);
                     work.left_out = work.left_out.max(*left_out);
                 }

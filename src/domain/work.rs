@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::RequestedCall;
 use super::ids::WorkId;
+use super::request::AnsweredRequest;
 
 /// Tokens as counted by the provider, summed over a work's dialogues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -132,6 +133,9 @@ pub struct Work {
     /// Calls of the last exchange that were requested and have not started, while one before them waits for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<RequestedCall>,
+    /// The requests that made its answers, in order; absent for answers of earlier versions, and for partial ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<AnsweredRequest>,
     /// Absent while the work runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<f64>,

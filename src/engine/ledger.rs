@@ -34,10 +34,12 @@ pub enum OnDisk {
 impl Ledger {
     pub fn new(id: SessionId, loaded: Loaded, tenant: &Tenant) -> Self {
         let (log, claim, hub) = (tenant.log.clone(), tenant.claim, tenant.hub.clone());
+        let mut writer = log.writer(claim, &id);
+        writer.continue_chain(loaded.chain);
         Self {
             session: Arc::new(loaded.session),
             last: hub.last(),
-            writer: log.writer(claim, &id),
+            writer,
             id,
             log,
             claim,
@@ -123,6 +125,7 @@ impl Ledger {
             ReloadOutcome::Changed(loaded) => {
                 (self.session, self.version) = (Arc::new(loaded.session), loaded.version);
                 self.unsaved = loaded.unsaved;
+                self.writer.continue_chain(loaded.chain);
                 Ok(OnDisk::ReadAgain)
             }
             // The state in memory is kept and saved again.

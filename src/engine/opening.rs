@@ -98,7 +98,7 @@ async fn load(tenant: &Tenant, id: &SessionId, missing: IfMissing) -> Result<Loa
         None if missing == IfMissing::Create => {
             let session = Session::new("", clock::now());
             let version = save_new(tenant, id, &session).await?;
-            Ok(Loaded { session, version, unsaved: false })
+            Ok(Loaded { session, version, unsaved: false, chain: None })
         }
         None => Err(EngineError::NoSession(id.clone())),
     }

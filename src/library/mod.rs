@@ -9,6 +9,7 @@ mod embedding;
 pub mod evaluation;
 mod pieces;
 mod refresh;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 

@@ -7,6 +7,7 @@ pub mod request;
 pub mod sent;
 pub mod system;
 pub mod tokens;
+pub mod transcript;
 
 pub use system::{Part, SystemPrompt};
 pub use tokens::RequestTokens;

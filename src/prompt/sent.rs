@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{SystemPrompt, pictures};
 use crate::domain::{SentPart, SentRequest, SentRetrieval, SentText, WorkId};
 use crate::provider::RequestPicture;
-use crate::store::etag;
+use crate::store::{etag, sha256};
 
 const MESSAGES: &str = "messages";
 const TOOLS: &str = "tools";
@@ -68,6 +68,7 @@ pub fn take_apart(sending: OutgoingRequest<'_>) -> (SentRequest, Vec<SentText>) 
         body,
         bytes: whole.len(),
         hash: etag(whole.as_bytes()),
+        sha256: sha256(whole.as_bytes()),
         system: parts,
         messages,
         tools,

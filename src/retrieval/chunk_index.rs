@@ -3,11 +3,12 @@
 //! For each file, the index has one document with its state and one document for each of its chunks. Commits are atomic: after
 //! a crash, the index is in the state of the last commit.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tantivy::directory::MmapDirectory;
+use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
 };
@@ -164,15 +165,31 @@ impl ChunkIndex {
         let directory = MmapDirectory::open(folder).map_err(tantivy::TantivyError::from)?;
         let (schema, fields) = schema();
         if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
-            let index = Index::open(directory)?;
-            if index.schema() != schema || index.load_metas()?.payload.as_deref() != Some(&settings.version_tag) {
-                return Err(IndexError::Outdated);
-            }
-            return Self::new(index, fields, settings);
+            return Self::existing(Index::open(directory)?, settings);
         }
         let mut chunk_index = Self::new(Index::create(directory, schema, IndexSettings::default())?, fields, settings)?;
         chunk_index.commit()?;
         Ok(chunk_index)
+    }
+
+    /// Opens a copy in memory of an index on disk, from the contents of its files by their names.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::on_disk`], and an error if there is no index.
+    pub fn of_files(files: &BTreeMap<String, Vec<u8>>, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
+        let directory = RamDirectory::create();
+        for (name, bytes) in files {
+            directory.atomic_write(Path::new(name), bytes).map_err(tantivy::TantivyError::from)?;
+        }
+        Self::existing(Index::open(directory)?, settings)
+    }
+
+    fn existing(index: Index, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
+        let (schema, fields) = schema();
+        if index.schema() != schema || index.load_metas()?.payload.as_deref() != Some(&settings.version_tag) {
+            return Err(IndexError::Outdated);
+        }
+        Self::new(index, fields, settings)
     }
 
     fn new(index: Index, fields: Fields, settings: ChunkIndexSettings) -> Result<Self, IndexError> {

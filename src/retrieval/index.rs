@@ -61,6 +61,14 @@ impl FolderIndex {
         Self::of(ChunkIndex::on_disk(folder, index_settings(limits))?, limits)
     }
 
+    /// Opens a copy in memory of an index on disk, from the contents of its files by their names.
+    ///
+    /// # Errors
+    /// Returns the errors of [`FolderIndex::on_disk`], and an error if there is no index.
+    pub fn of_files(files: &BTreeMap<String, Vec<u8>>, limits: ChunkLimits) -> Result<Self, IndexError> {
+        Self::of(ChunkIndex::of_files(files, index_settings(limits))?, limits)
+    }
+
     fn of(chunk_index: ChunkIndex, limits: ChunkLimits) -> Result<Self, IndexError> {
         let mut index = Self { chunk_index, files: BTreeMap::new(), limits };
         index.recall()?;

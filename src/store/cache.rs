@@ -1,6 +1,8 @@
 //! `storage/retrieval/`: caches of retrieval. Everything in it can be deleted at any time and is rebuilt.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -31,6 +33,28 @@ impl Caches {
     pub fn folder(&self, name: &str) -> Result<PathBuf, StoreError> {
         self.dir()?.create_dir_all(name).map_err(StoreError::io(format!("creating {FOLDER}/{name}/")))?;
         Ok(self.home.path().join(FOLDER).join(name))
+    }
+
+    /// Reads the files of a cache folder by their names, to look at them without changing anything. `None` if there is no
+    /// such folder.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read.
+    pub fn files_of_folder(&self, name: &str) -> io::Result<Option<BTreeMap<String, Vec<u8>>>> {
+        let folder = match self.home.root().open_dir(format!("{FOLDER}/{name}")) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut files = BTreeMap::new();
+        for entry in folder.entries()? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if entry.file_type()?.is_file() {
+                files.insert(name.clone(), folder.read(name)?);
+            }
+        }
+        Ok(Some(files))
     }
 
     /// Removes a cache folder and its contents.

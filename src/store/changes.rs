@@ -15,7 +15,7 @@ use super::session_files::SessionFiles;
 use super::{atomic, etag};
 use crate::domain::{Place, SessionId};
 
-const BLOBS: &str = "blobs";
+pub(super) const BLOBS: &str = "blobs";
 /// What is being done, for errors.
 const KEEPING: &str = "keeping what files were, for an undo";
 

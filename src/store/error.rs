@@ -34,6 +34,12 @@ pub enum StoreError {
     ShutDown,
     #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
     Locked { holder: String },
+    /// The home has signed files, and the key to check them is gone.
+    #[error(
+        "session-key.json cannot be used ({reason}), so no signature can be checked. Put it back from a backup of this home. \
+         Without one, the next start of the server takes all sessions over as content"
+    )]
+    NoKey { reason: String },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }

@@ -13,6 +13,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
+use super::heads::{self, HeadList};
 use super::quarantine::Quarantined;
 use super::seal::{self, KeyStatus, Seal};
 use super::summaries::SummaryCache;
@@ -38,7 +39,20 @@ struct Inner {
     seal: Seal,
     startup_warnings: Mutex<Vec<String>>,
     fence: Fence,
-    _lock: File,
+    /// Opened by the first line that is written.
+    heads: Mutex<Option<HeadList>>,
+    /// Absent if the home was opened for reading only.
+    _lock: Option<File>,
+}
+
+/// What opening a home found.
+struct Opened {
+    path: PathBuf,
+    root: Dir,
+    sessions: Dir,
+    seal: Seal,
+    projects: BTreeMap<ProjectId, Dir>,
+    lock: Option<File>,
 }
 
 impl Home {
@@ -74,13 +88,44 @@ impl Home {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
         let scratch = root.open_dir("scratch").map_err(StoreError::io("opening scratch/"))?;
+        Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
-        let home = Self {
+        let projects = BTreeMap::from([(ProjectId::scratch(), scratch)]);
+        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
+        home.keep_key(key)?;
+        Ok(home)
+    }
+
+    /// Opens the home at `path` to read it, whether a server runs on it or not. Takes no lock and writes nothing, and its
+    /// users must not write anything either.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no home, and [`StoreError::NoKey`] if there are signed files and the key
+    /// is missing or damaged: then nothing can be checked.
+    pub fn open_for_reading(path: &Path) -> Result<Self, StoreError> {
+        let shown = path.display().to_string();
+        let doing = || format!("home folder {shown}");
+        let path = path.canonicalize().map_err(StoreError::io(doing()))?;
+        let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(StoreError::io(doing()))?;
+        let sessions = root.open_dir("sessions").map_err(StoreError::io(format!("sessions/ of the home {shown}")))?;
+        let (seal, key) = Seal::open(&root, &sessions)?;
+        match key {
+            KeyStatus::Read | KeyStatus::First => {}
+            KeyStatus::Lost => return Err(StoreError::NoKey { reason: "it is missing".to_owned() }),
+            KeyStatus::Damaged(reason) => return Err(StoreError::NoKey { reason }),
+        }
+        let scratch = root.open_dir("scratch").ok().map(|scratch| (ProjectId::scratch(), scratch));
+        Ok(Self::of(Opened { path, root, sessions, seal, projects: scratch.into_iter().collect(), lock: None }))
+    }
+
+    fn of(opened: Opened) -> Self {
+        let Opened { path, root, sessions, seal, projects, lock } = opened;
+        Self {
             inner: Arc::new(Inner {
                 path,
                 root,
                 sessions,
-                projects: RwLock::new(BTreeMap::from([(ProjectId::scratch(), scratch)])),
+                projects: RwLock::new(projects),
                 edit: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
@@ -88,11 +133,10 @@ impl Home {
                 seal,
                 startup_warnings: Mutex::default(),
                 fence: Fence::default(),
+                heads: Mutex::default(),
                 _lock: lock,
             }),
-        };
-        home.keep_key(key)?;
-        Ok(home)
+        }
     }
 
     /// Stores a new key, and reports if it replaces a lost or damaged one.
@@ -106,10 +150,13 @@ impl Home {
                  that you do not know.",
                 seal::FILE
             )),
-            KeyStatus::Damaged(reason) => {
+            KeyStatus::Damaged(ref reason) => {
                 let reason = format!("{reason}; the sessions that are there are taken over as if they were imported");
                 self.quarantine_setting(seal::FILE, reason)?;
             }
+        }
+        if !matches!(key, KeyStatus::First) && self.inner.sessions.exists(heads::FILE) {
+            self.quarantine(heads::FILE, "it was signed with a key that is gone".to_owned())?;
         }
         self.inner.seal.keep(&self.inner.root)
     }
@@ -153,6 +200,10 @@ impl Home {
 
     pub(super) fn fence(&self) -> &Fence {
         &self.inner.fence
+    }
+
+    pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {
+        &self.inner.heads
     }
 
     pub(super) fn edit_lock(&self) -> std::sync::MutexGuard<'_, ()> {

@@ -1,19 +1,22 @@
 //! The journal of a session: one fact per line while a run is under way, each line with a checksum.
 //!
-//! A line is a JSON object that ends in `,"mac":"…","crc":"xxxxxxxx"}`. The MAC proves that this home wrote the bytes
+//! A line is a JSON object that ends in `,"chain":"…","mac":"…","crc":"xxxxxxxx"}`. The chain is the head of the session's
+//! hash chain after the fact (see [`Chain`]). The MAC proves that this home wrote the bytes
 //! before it; the checksum (CRC-32, IEEE) covers every byte of the line before the comma that precedes it. Any JSON tool
 //! can read the file, and torn lines, damaged lines and lines that another program appended are detected. A version that
-//! does not know the MAC ignores that field.
+//! does not know the chain or the MAC ignores these fields.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
 
 use super::atomic;
+use super::chain::Chain;
 use super::error::StoreError;
 use super::home::Home;
-use super::seal::Seal;
+use super::seal::{MacKind, Seal, split_line};
 use crate::domain::{Fact, SessionId};
 
 /// Whether an append waits for the disk.
@@ -32,13 +35,33 @@ pub(super) struct Journal {
     name: String,
     file: Option<File>,
     length: u64,
+    /// The session's chain up to the last fact that was appended, if known.
+    chain: Option<Chain>,
     /// Whether a disk error left it unknown which bytes of the file are on disk.
     doubtful: bool,
 }
 
+/// Facts as lines of a journal, and the chain with them.
+pub(super) struct EncodedFacts {
+    lines: Vec<u8>,
+    chain: Chain,
+}
+
 impl Journal {
-    pub fn new(home: &Home, id: &SessionId) -> Self {
-        Self { home: home.clone(), session: id.clone(), name: file_name(id), file: None, length: 0, doubtful: false }
+    /// `chain` is the session's chain up to the last fact that is stored; without one, the next fact begins it.
+    pub fn new(home: &Home, id: &SessionId, chain: Option<Chain>) -> Self {
+        let (home, session, name) = (home.clone(), id.clone(), file_name(id));
+        Self { home, session, name, file: None, length: 0, chain, doubtful: false }
+    }
+
+    /// Returns the session's chain up to the fact of this number, at which it continues.
+    pub fn chain_at(&mut self, seq: u64) -> Chain {
+        let chain = Chain::of(&self.session, seq, self.chain.take());
+        self.chain.insert(chain).clone()
+    }
+
+    pub fn set_chain(&mut self, chain: Option<Chain>) {
+        self.chain = chain;
     }
 
     /// Whether further appends can become durable. After a failed sync they cannot: the kernel reports the loss of a page
@@ -51,21 +74,24 @@ impl Journal {
     /// Appends facts. After an error the file is truncated to its previous length; the journal becomes unsound if that
     /// fails too, or if the sync failed.
     pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
-        let lines = self.encode(facts);
-        self.append_encoded(&lines, durability)
+        let facts = self.encode(facts);
+        self.append_encoded(&facts, durability)
     }
 
     /// Encodes facts as journal lines.
-    pub(super) fn encode(&self, facts: &[Fact]) -> Vec<u8> {
-        let mut lines = Vec::with_capacity(256 * facts.len());
+    pub(super) fn encode(&self, facts: &[Fact]) -> EncodedFacts {
+        let before = facts.first().map_or(0, |fact| fact.seq.saturating_sub(1));
+        let chain = Chain::of(&self.session, before, self.chain.clone());
+        let mut encoded = EncodedFacts { lines: Vec::with_capacity(384 * facts.len()), chain };
         for fact in facts {
-            write_line(&mut lines, fact, (self.home.seal(), &self.session));
+            encoded.add(fact, (self.home.seal(), &self.session));
         }
-        lines
+        encoded
     }
 
-    /// Appends lines that [`Journal::encode`] returned, like [`Journal::append`].
-    pub(super) fn append_encoded(&mut self, lines: &[u8], durability: Durability) -> Result<(), StoreError> {
+    /// Appends facts that [`Journal::encode`] returned, like [`Journal::append`].
+    pub(super) fn append_encoded(&mut self, facts: &EncodedFacts, durability: Durability) -> Result<(), StoreError> {
+        let lines = facts.lines.as_slice();
         let doing = format!("writing {}", self.name);
         if self.doubtful {
             return Err(StoreError::DurabilityUnknown { path: format!("sessions/{}", self.name) });
@@ -87,6 +113,7 @@ impl Journal {
             return Err(StoreError::io(doing)(error));
         }
         self.length = length + lines.len() as u64;
+        self.chain = Some(facts.chain.clone());
         Ok(())
     }
 
@@ -125,14 +152,26 @@ pub(super) fn remove(home: &Home, name: &str) -> Result<(), StoreError> {
     }
 }
 
-fn write_line(bytes: &mut Vec<u8>, fact: &Fact, (seal, session): (&Seal, &SessionId)) {
-    let start = bytes.len();
-    serde_json::to_writer(&mut *bytes, fact).expect("a fact has string keys and finite numbers, so it is JSON");
-    bytes.pop();
-    seal.sign_line(session.as_str(), bytes, start);
-    let crc = crc32fast::hash(&bytes[start..]);
-    bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+impl EncodedFacts {
+    fn add(&mut self, fact: &Fact, (seal, session): (&Seal, &SessionId)) {
+        let start = self.lines.len();
+        let bytes = &mut self.lines;
+        serde_json::to_writer(&mut *bytes, fact).expect("a fact has string keys and finite numbers, so it is JSON");
+        bytes.pop();
+        let head = self.chain.head_after(&bytes[start..]);
+        self.chain.add(session, fact.seq, Some(&head));
+        bytes.extend_from_slice(BEFORE_HEAD);
+        bytes.extend_from_slice(head.as_bytes());
+        bytes.push(b'"');
+        seal.sign_line((MacKind::Fact, session.as_str()), bytes, start);
+        let crc = crc32fast::hash(&bytes[start..]);
+        bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+    }
 }
+
+const BEFORE_HEAD: &[u8] = b",\"chain\":\"";
+/// Length of a head in hexadecimal digits.
+const HEAD_LENGTH: usize = 64;
 
 /// An intact line whose fact this version does not know.
 #[derive(Debug, PartialEq)]
@@ -144,6 +183,17 @@ pub(super) struct JournalLine {
     pub fact: Fact,
     /// Whether this home wrote the line, or the line existed before this home had a key.
     pub own: bool,
+    /// Absent in a line of a version without chains.
+    pub link: Option<Link>,
+}
+
+/// The position of a line in its session's chain.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Link {
+    /// The head after the fact.
+    pub head: String,
+    /// The fact's JSON without its closing brace, as a range of the journal's bytes.
+    pub fact: Range<usize>,
 }
 
 /// Maximum fact number. No session has so many facts: a higher number is forged and could leave no number for later facts.
@@ -156,16 +206,26 @@ pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Resul
     let mut good = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(mut json) = whole(line) else { break };
-        let own = good + line.len() <= known || seal.verify_line(session.as_str(), &json);
+        let own = good + line.len() <= known || seal.verify_line((MacKind::Fact, session.as_str()), &json);
+        let link = link(&json).map(|(fact, head)| Link { head, fact: good..good + fact });
         json.push(b'}');
         let fact: Fact = serde_json::from_slice(&json).map_err(|_| Unknown)?;
         if fact.seq > MOST_FACTS {
             break;
         }
-        lines.push(JournalLine { fact, own });
+        lines.push(JournalLine { fact, own, link });
         good += line.len();
     }
     Ok((lines, good))
+}
+
+/// Returns the length of the fact's JSON in a line without checksum and closing brace, and the head after it.
+fn link(line: &[u8]) -> Option<(usize, String)> {
+    let (body, _) = split_line(line)?;
+    let body = body.strip_suffix(b"\"")?;
+    let (fact, head) = body.split_at_checked(body.len().checked_sub(HEAD_LENGTH)?)?;
+    let head = std::str::from_utf8(head).ok().filter(|head| head.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    Some((fact.strip_suffix(BEFORE_HEAD)?.len(), head.to_owned()))
 }
 
 /// Returns a line's JSON without the checksum and the closing brace; `None` if the line is torn or the checksum is wrong.
@@ -188,7 +248,13 @@ mod tests {
     }
 
     fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
-        super::write_line(bytes, fact, (&Seal::of([7; 32]), &session()));
+        write_line_as(bytes, fact, 7);
+    }
+
+    fn write_line_as(bytes: &mut Vec<u8>, fact: &Fact, key: u8) {
+        let mut encoded = EncodedFacts { lines: std::mem::take(bytes), chain: Chain::begin(&session(), fact.seq - 1) };
+        encoded.add(fact, (&Seal::of([key; 32]), &session()));
+        *bytes = encoded.lines;
     }
 
     fn parse(bytes: &[u8]) -> Result<(Vec<Fact>, usize), Unknown> {
@@ -201,7 +267,7 @@ mod tests {
     fn journal_line_without_valid_seal_is_foreign() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
-        super::write_line(&mut bytes, &fact(2, "two"), (&Seal::of([8; 32]), &session()));
+        write_line_as(&mut bytes, &fact(2, "two"), 8);
         let body = r#"{"seq":3,"at":1.5,"event":{"type":"titled","title":"three"}"#;
         bytes.extend_from_slice(format!("{body},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes())).as_bytes());
         let own = |id: &str| {

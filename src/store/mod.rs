@@ -10,11 +10,13 @@ mod beginning;
 mod cache;
 mod capture;
 mod captured;
+mod chain;
 mod changes;
 mod error;
 mod fence;
 mod files;
 mod folder;
+mod heads;
 mod home;
 mod journal;
 mod listing;
@@ -43,6 +45,7 @@ mod tree;
 mod trusted;
 mod usage;
 mod variables;
+pub mod verify;
 mod weights;
 
 pub use beginning::beginning;
@@ -52,6 +55,7 @@ pub use capture::{
     ResumedPromotion,
 };
 pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, captured_entries};
+pub use chain::Chain;
 pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges};
 pub use error::StoreError;
 pub use fence::Claim;
@@ -67,6 +71,7 @@ pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
 pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
 pub use requests::{FoundWork, Records, RequestPosition};
+pub use seal::sha256;
 pub use session_files::SessionFiles;
 pub use session_log::{ClaimedHome, ReloadOutcome, SessionListKind, SessionLog};
 pub use session_writer::SessionWriter;

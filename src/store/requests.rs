@@ -2,7 +2,7 @@
 //!
 //! `{number}.json` is a request, `texts/{hash}` a text of one or more requests, `found/{work}.{hits}.json` what RAG mode
 //! found for a work. These records are for people, and nothing is derived from them: they are written without fsync, and
-//! every text is verified by its hash when it is read. A session keeps its last [`MOST`] requests and at most
+//! every text is verified by its hash when it is read. Each record is signed, so that `miniclaw verify` notices a change. A session keeps its last [`MOST`] requests and at most
 //! [`MOST_BYTES`] of their texts, all sessions together keep [`MOST_IN_ALL`]; the oldest are removed first.
 
 use std::collections::HashSet;
@@ -12,14 +12,15 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
 use super::error::StoreError;
 use super::home::Home;
+use super::seal::MacKind;
 use super::{aside, etag};
 use crate::clock;
 use crate::domain::knowledge::Search;
 use crate::domain::{SentRequest, SentText, SessionId, WorkId};
 
 pub(super) const FOLDER: &str = "requests";
-const TEXTS: &str = "texts";
-const FOUND: &str = "found";
+pub(super) const TEXTS: &str = "texts";
+pub(super) const FOUND: &str = "found";
 const TEMP: &str = ".part-";
 /// Maximum number of requests kept per session.
 const MOST: usize = 200;
@@ -88,7 +89,7 @@ impl Records {
                 write(&kept, hash, text.as_bytes()).map_err(StoreError::io(doing()))?;
             }
         }
-        write_record(&dir, at, request).map_err(StoreError::io(doing()))?;
+        self.write_record(&dir, session, at, request).map_err(StoreError::io(doing()))?;
         let names = names(&dir);
         if names.len() > MOST || names.len().is_multiple_of(SWEPT_EVERY) {
             sweep(&dir, RecordLimits { requests: MOST, bytes: MOST_BYTES }).map_err(StoreError::io(doing()))?;
@@ -107,7 +108,7 @@ impl Records {
         request: &SentRequest,
     ) -> Result<(), StoreError> {
         let dir = self.requests_of(session);
-        dir.and_then(|dir| write_record(&dir, at, request))
+        dir.and_then(|dir| self.write_record(&dir, session, at, request))
             .map_err(StoreError::io(format!("keeping a request of {session}")))
     }
 
@@ -144,7 +145,9 @@ impl Records {
         let dir = dir.open_dir(FOUND).map_err(StoreError::io(doing()))?;
         let mut bytes = serde_json::to_vec_pretty(search).expect("a search has string keys and finite numbers");
         bytes.push(b'\n');
-        write(&dir, &found_name(work, search.hits.len()), &bytes).map_err(StoreError::io(doing()))
+        let name = found_name(work, search.hits.len());
+        let bytes = self.home.seal().sign(MacKind::Request, &format!("{session}/{FOUND}/{name}"), bytes);
+        write(&dir, &name, &bytes).map_err(StoreError::io(doing()))
     }
 
     /// Returns the works with a stored search.
@@ -206,6 +209,19 @@ impl Records {
         Ok(())
     }
 
+    fn write_record(
+        &self,
+        dir: &Dir,
+        session: &SessionId,
+        at: RequestPosition,
+        request: &SentRequest,
+    ) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
+        bytes.push(b'\n');
+        let name = format!("{}.json", name(at));
+        write(dir, &name, &self.home.seal().sign(MacKind::Request, &format!("{session}/{name}"), bytes))
+    }
+
     fn requests_of(&self, session: &SessionId) -> io::Result<Dir> {
         let folder = format!("{FOLDER}/{session}");
         for inner in [TEXTS, FOUND] {
@@ -213,12 +229,6 @@ impl Records {
         }
         self.home.sessions_dir().open_dir(folder)
     }
-}
-
-fn write_record(dir: &Dir, at: RequestPosition, request: &SentRequest) -> io::Result<()> {
-    let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
-    bytes.push(b'\n');
-    write(dir, &format!("{}.json", name(at)), &bytes)
 }
 
 /// Writes a temporary file and renames it, so that a full disk leaves no partial file under the final name.

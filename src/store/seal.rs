@@ -39,6 +39,10 @@ pub(super) enum MacKind {
     Fact,
     /// `sessions/changes/{id}/{call}.json`; its name is `{id}/{call}.json`.
     Change,
+    /// `sessions/requests/{id}/{number}.json`; its name is `{id}/{number}.json`.
+    Request,
+    /// One line of `sessions/heads.jsonl`; its name is empty.
+    Head,
 }
 
 /// A file that existed when the key was created. The bytes that it had then count as this home's own.
@@ -105,6 +109,14 @@ impl Seal {
         }
     }
 
+    /// Takes the key file away from other users of this machine.
+    pub fn restrict(root: &Dir) {
+        if root.symlink_metadata(FILE).is_ok_and(|meta| meta.is_file() && meta.mode() & 0o077 != 0) {
+            // Best effort: on a file system without modes there is nothing to set.
+            let _ = root.set_permissions(FILE, Permissions::from_mode(0o600));
+        }
+    }
+
     /// Writes the key file; only its owner can read it.
     pub fn keep(&self, root: &Dir) -> Result<(), StoreError> {
         let file = KeyFile { key: base16ct::lower::encode_string(&self.key), first_start: self.first_start.clone() };
@@ -130,24 +142,23 @@ impl Seal {
         let (file, parts) = match kind {
             MacKind::Session => (format!("{name}.json"), split(bytes)),
             MacKind::Change => (format!("changes/{name}"), split(bytes)),
-            MacKind::Fact => return false,
+            MacKind::Request => (format!("requests/{name}"), split(bytes)),
+            MacKind::Fact | MacKind::Head => return false,
         };
         parts.is_some_and(|(body, code)| self.is_valid_mac(kind, name, (body, code))) || self.was_there(&file, bytes)
     }
 
-    /// Appends the MAC to an incomplete line: a JSON object without its closing brace.
-    pub fn sign_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
-        let code =
-            base16ct::lower::encode_string(&self.mac(MacKind::Fact, session, &bytes[start..]).finalize().into_bytes());
+    /// Appends the MAC to an incomplete line: a JSON object without its closing brace, which begins at `start`.
+    pub fn sign_line(&self, (kind, name): (MacKind, &str), bytes: &mut Vec<u8>, start: usize) {
+        let code = base16ct::lower::encode_string(&self.mac(kind, name, &bytes[start..]).finalize().into_bytes());
         bytes.extend_from_slice(BEFORE_LINE_MAC);
         bytes.extend_from_slice(code.as_bytes());
         bytes.push(b'"');
     }
 
     /// Whether this home wrote a line, which is passed without checksum and closing brace.
-    pub fn verify_line(&self, session: &str, line: &[u8]) -> bool {
-        let parts = line.strip_suffix(b"\"").and_then(|line| split_mac(line, BEFORE_LINE_MAC));
-        parts.is_some_and(|parts| self.is_valid_mac(MacKind::Fact, session, parts))
+    pub fn verify_line(&self, (kind, name): (MacKind, &str), line: &[u8]) -> bool {
+        split_line(line).is_some_and(|parts| self.is_valid_mac(kind, name, parts))
     }
 
     /// Whether the file existed with exactly these bytes when the key was created.
@@ -169,6 +180,8 @@ impl Seal {
             MacKind::Session => b"session\0",
             MacKind::Fact => b"fact\0",
             MacKind::Change => b"change\0",
+            MacKind::Request => b"request\0",
+            MacKind::Head => b"head\0",
         };
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
         for part in [kind, name.as_bytes(), b"\0", bytes] {
@@ -187,6 +200,16 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     split_mac(bytes.strip_suffix(AFTER_MAC)?, BEFORE_MAC)
 }
 
+/// Splits a line without checksum and closing brace into the bytes before its MAC, and the MAC.
+pub(super) fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    split_mac(line.strip_suffix(b"\"")?, BEFORE_LINE_MAC)
+}
+
+/// Returns whether a file ends with a MAC, valid or not.
+pub(super) fn has_mac(bytes: &[u8]) -> bool {
+    split(bytes).is_some()
+}
+
 fn split_mac<'b>(bytes: &'b [u8], mark: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
     let (body, code) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LENGTH)?)?;
     Some((body.strip_suffix(mark)?, code))
@@ -200,10 +223,6 @@ fn read(root: &Dir) -> Result<Option<Seal>, String> {
     };
     if !meta.is_file() {
         return Err("it is no ordinary file".to_owned());
-    }
-    if meta.mode() & 0o077 != 0 {
-        // Best effort: on a file system without modes there is nothing to set.
-        let _ = root.set_permissions(FILE, Permissions::from_mode(0o600));
     }
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
@@ -257,8 +276,7 @@ fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
 
 fn is_sealed_line(line: &[u8]) -> bool {
     // `,"crc":"xxxxxxxx"}` comes last.
-    let line = line.len().checked_sub(18).and_then(|end| line[..end].strip_suffix(b"\""));
-    line.and_then(|line| split_mac(line, BEFORE_LINE_MAC)).is_some()
+    line.len().checked_sub(18).and_then(|end| split_line(&line[..end])).is_some()
 }
 
 fn dirs(sessions: &Dir, path: &str) -> Vec<String> {
@@ -267,7 +285,8 @@ fn dirs(sessions: &Dir, path: &str) -> Vec<String> {
     dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-pub(super) fn sha256(bytes: &[u8]) -> String {
+/// Returns the SHA-256 of bytes, in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
@@ -347,8 +366,10 @@ mod tests {
     fn seal_is_valid_only_for_its_session() {
         let (seal, _) = opened(tempfile::tempdir().unwrap().path());
         let mut line = br#"x{"seq":1"#.to_vec();
-        seal.sign_line("s", &mut line, 1);
-        assert!(seal.verify_line("s", &line[1..]) && !seal.verify_line("t", &line[1..]));
-        assert!(!seal.verify_line("s", br#"{"seq":1"#) && !seal.verify_line("s", b""));
+        seal.sign_line((MacKind::Fact, "s"), &mut line, 1);
+        let verify = |name: &str, line: &[u8]| seal.verify_line((MacKind::Fact, name), line);
+        assert!(verify("s", &line[1..]) && !verify("t", &line[1..]));
+        assert!(!seal.verify_line((MacKind::Head, "s"), &line[1..]));
+        assert!(!verify("s", br#"{"seq":1"#) && !verify("s", b""));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::chain::{self, Chain};
 use crate::domain::{Message, Session, without_claims};
 
 /// The field with the MAC that proves who wrote the file.
@@ -20,8 +21,27 @@ pub enum BadSession {
     Field(String),
 }
 
+/// A session with the chain of its facts.
+#[derive(Debug)]
+pub(super) struct ChainedSession {
+    pub session: Session,
+    /// `None` if the file has no chain up to the session's last fact.
+    pub chain: Option<Chain>,
+}
+
+/// Parses a session that this home wrote, with its chain. See [`parse`].
+pub(super) fn parse_chained(bytes: &[u8], migrated_at: f64) -> Result<ChainedSession, BadSession> {
+    let mut session = parse_whole(bytes, migrated_at)?;
+    let chain = Chain::take(&mut session).filter(|chain| chain.seq == session.seq && chain.since <= chain.seq);
+    Ok(ChainedSession { session, chain })
+}
+
 /// Parses a session. Version 1 is a bare array of messages; it becomes an object with `migrated_at` as both its times.
 pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
+    parse_chained(bytes, migrated_at).map(|file| file.session)
+}
+
+fn parse_whole(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
     let value: Value = serde_json::from_slice(bytes).map_err(|e| BadSession::Json(e.to_string()))?;
     match value {
         Value::Array(messages) => {
@@ -49,7 +69,9 @@ pub fn parse_foreign(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSessi
         return strict;
     }
     without_claims(&mut fields);
-    fields.shift_remove(MAC);
+    for of_file in [chain::FIELD, MAC] {
+        fields.shift_remove(of_file);
+    }
     serde_json::from_value(Value::Object(fields)).or(strict)
 }
 

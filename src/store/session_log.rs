@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::chain::Chain;
 use super::changes::ChangeSet;
 use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
@@ -155,8 +156,11 @@ impl SessionLog {
         let (id, session) = (id.clone(), session.clone());
         match self {
             Self::Folder(home) => {
-                fenced(home, claim, move |home| home.save_snapshot(&id, &session).map(|()| home.session_version(&id)))
-                    .await
+                fenced(home, claim, move |home| {
+                    home.save_snapshot(&id, &session, &Chain::begin(&id, session.seq))?;
+                    Ok(home.session_version(&id))
+                })
+                .await
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::chain::Chain;
 use super::error::StoreError;
 use super::fence::{Claim, blocking};
 use super::home::Home;
@@ -25,6 +26,17 @@ pub struct JournalWriter {
 }
 
 impl SessionWriter {
+    /// Continues the chain that the session was loaded with. Without one, the next fact begins a chain.
+    pub fn continue_chain(&mut self, chain: Option<Chain>) {
+        match self {
+            Self::Folder(writer) => {
+                let mut journal = writer.take_journal();
+                journal.set_chain(chain);
+                writer.journal = Some(journal);
+            }
+        }
+    }
+
     /// Whether the outcome of every append is known. If it is not, further appends cannot become durable:
     /// [`Self::checkpoint`] must be called first, which leaves exactly the facts of the session that it is given.
     pub fn is_sound(&self) -> bool {
@@ -64,19 +76,19 @@ impl JournalWriter {
 
     async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
         let mut journal = self.take_journal();
-        let lines = journal.encode(facts);
+        let facts = journal.encode(facts);
         let (journal, written) = match durability {
             // Passing bytes to the kernel is faster than passing them to another thread.
             Durability::Buffered => {
                 let written =
-                    self.home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
+                    self.home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&facts, durability));
                 (journal, written)
             }
             Durability::Synced => {
                 let claim = self.claim;
                 blocking(&self.home, move |home| {
                     let written =
-                        home.fence().hold(claim).and_then(|_owned| journal.append_encoded(&lines, durability));
+                        home.fence().hold(claim).and_then(|_owned| journal.append_encoded(&facts, durability));
                     Ok((journal, written))
                 })
                 .await?
@@ -96,7 +108,8 @@ impl JournalWriter {
         let (claim, id) = (self.claim, self.id.clone());
         let (journal, written) = blocking(&self.home, move |home| {
             let written = home.fence().hold(claim).and_then(|_owned| {
-                let version = home.settle_session(&id, &session, known)?;
+                let chain = journal.chain_at(session.seq);
+                let version = home.settle_session(&id, (&session, &chain), known)?;
                 journal.remove().map(|()| version)
             });
             Ok((journal, written))
@@ -108,6 +121,6 @@ impl JournalWriter {
     }
 
     fn take_journal(&mut self) -> Journal {
-        self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id))
+        self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id, None))
     }
 }

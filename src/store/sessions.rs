@@ -6,10 +6,12 @@ use std::time::SystemTime;
 
 use cap_std::fs::{Dir, MetadataExt};
 
+use super::chain::Chain;
 use super::error::StoreError;
 use super::home::Home;
 use super::journal::{Journal, JournalLine};
 use super::seal::{MacKind, sha256};
+use super::session_file::ChainedSession;
 use super::{Durability, atomic, journal, session_file};
 use crate::clock;
 use crate::domain::{Fact, Message, Session, SessionId, WorkId};
@@ -21,6 +23,8 @@ pub struct Loaded {
     pub version: Option<RecordVersion>,
     /// Whether the session was adopted and its file still holds the original: save it before appending anything.
     pub unsaved: bool,
+    /// The chain of its facts; without one, the next fact begins it.
+    pub chain: Option<Chain>,
 }
 
 /// A file of compacted messages that was written.
@@ -34,6 +38,7 @@ pub struct CompactedFile {
 /// A session's file, and whether this home wrote it.
 struct SessionSnapshot {
     session: Session,
+    chain: Option<Chain>,
     own: bool,
 }
 
@@ -69,37 +74,49 @@ impl Home {
         // Taken before the read, so that an edit during the read is noticed later.
         let version = self.session_version(id);
         let snapshot = self.read_snapshot(id)?;
-        if let Some(SessionSnapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer())
+        if let Some(SessionSnapshot { session, own, .. }) =
+            snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer())
         {
             let session = session.clone();
             let session = if *own { session } else { session.adopted(&clock::new_id()) };
-            return Ok(Some(Loaded { session, version, unsaved: !own }));
+            return Ok(Some(Loaded { session, version, unsaved: !own, chain: None }));
         }
         let lines = self.read_journal(id)?;
         if snapshot.is_none() && lines.is_none() {
             return Ok(None);
         }
+        let is_written = snapshot.is_some();
         let created = lines.as_ref().and_then(|lines| lines.first()).map_or_else(clock::now, |line| line.fact.at);
-        let snapshot = snapshot.unwrap_or_else(|| SessionSnapshot { session: Session::new("", created), own: true });
+        let snapshot =
+            snapshot.unwrap_or_else(|| SessionSnapshot { session: Session::new("", created), chain: None, own: true });
         // Facts that the snapshot already holds are not applied, so it does not matter who wrote them.
         let is_own = |line: &JournalLine| line.own || line.fact.seq <= snapshot.session.seq;
         if !snapshot.own || !lines.iter().flatten().all(is_own) {
             let session = self.adopt(id, snapshot, &lines)?;
             // Without a journal `adopt` writes nothing, so the file keeps its version.
             let version = if lines.is_some() { self.session_version(id) } else { version };
-            return Ok(Some(Loaded { session, version, unsaved: lines.is_none() }));
+            return Ok(Some(Loaded { session, version, unsaved: lines.is_none(), chain: None }));
         }
-        let mut session = snapshot.session;
+        let SessionSnapshot { mut session, chain, .. } = snapshot;
+        let mut chain = Chain::of(id, session.seq, chain);
+        for JournalLine { fact, link, .. } in lines.iter().flatten() {
+            if fact.seq > chain.seq {
+                chain.add(id, fact.seq, link.as_ref().map(|link| link.head.as_str()));
+            }
+        }
+        if is_written {
+            self.note_if_older(id, &chain);
+        }
         if lines.is_none() && session.running().is_none() {
-            return Ok(Some(Loaded { session, version, unsaved: false }));
+            return Ok(Some(Loaded { session, version, unsaved: false, chain: Some(chain) }));
         }
         lines.iter().flatten().for_each(|line| session.apply_fact(&line.fact));
-        self.repair(id, &mut session)?;
-        self.save_snapshot(id, &session)?;
+        self.repair(id, &mut session, &mut chain)?;
+        self.save_snapshot(id, &session, &chain)?;
         if session.waiting().is_none() {
             journal::remove(self, &journal::file_name(id))?;
         }
-        Ok(Some(Loaded { session, version: self.session_version(id), unsaved: false }))
+        Ok(Some(Loaded { session, version: self.session_version(id), unsaved: false, chain: Some(chain) }))
     }
 
     /// Adopts a session that another program wrote, in whole or in part. Keeps all messages; nothing in them is acted on.
@@ -109,13 +126,13 @@ impl Home {
         snapshot: SessionSnapshot,
         lines: &Option<Vec<JournalLine>>,
     ) -> Result<Session, StoreError> {
-        let SessionSnapshot { mut session, own } = snapshot;
+        let SessionSnapshot { mut session, own, .. } = snapshot;
         tracing::warn!(session = %id, "its file or journal was written by another program: it is taken over as content");
         let known: HashSet<WorkId> = session.works.iter().map(|work| work.work_id.clone()).collect();
         // The fact number in a foreign snapshot does not prove which facts the snapshot holds. A fact of a work that the
         // snapshot does not know is therefore applied in any case, so that no such number hides an acknowledged message.
         let (held, mut last_own) = (session.seq, if own { session.seq } else { 0 });
-        for JournalLine { fact, own } in lines.iter().flatten() {
+        for JournalLine { fact, own, .. } in lines.iter().flatten() {
             let is_new = fact.event.work_id().is_some_and(|work_id| !known.contains(work_id));
             let folds = match own {
                 true => fact.seq > last_own && (is_new || fact.seq > held),
@@ -131,14 +148,14 @@ impl Home {
         let ours = if own { held } else { 0 };
         session.seq = lines.iter().flatten().map(|line| line.fact.seq).fold(ours, u64::max);
         if lines.is_some() {
-            self.save_snapshot(id, &session)?;
+            self.save_snapshot(id, &session, &Chain::begin(id, session.seq))?;
             journal::remove(self, &journal::file_name(id))?;
         }
         Ok(session)
     }
 
     /// Closes what a crash left open, by appending ordinary facts.
-    fn repair(&self, id: &SessionId, session: &mut Session) -> Result<(), StoreError> {
+    fn repair(&self, id: &SessionId, session: &mut Session, chain: &mut Chain) -> Result<(), StoreError> {
         let events = session.repairs();
         if events.is_empty() {
             return Ok(());
@@ -146,8 +163,10 @@ impl Home {
         let at = session.updated_at.max(session.works.last().map_or(0.0, |work| work.created_at));
         let facts: Vec<Fact> =
             events.into_iter().zip(session.seq + 1..).map(|(event, seq)| Fact { seq, at, event }).collect();
-        Journal::new(self, id).append(&facts, Durability::Synced)?;
+        let mut journal = Journal::new(self, id, Some(chain.clone()));
+        journal.append(&facts, Durability::Synced)?;
         facts.iter().for_each(|fact| session.apply_fact(fact));
+        *chain = journal.chain_at(session.seq);
         Ok(())
     }
 
@@ -159,9 +178,14 @@ impl Home {
             Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
         };
         let own = self.seal().verify(MacKind::Session, id.as_str(), &bytes);
-        let read = if own { session_file::parse } else { session_file::parse_foreign };
-        match read(&bytes, clock::now()) {
-            Ok(session) => Ok(Some(SessionSnapshot { session, own })),
+        let read = match own {
+            true => session_file::parse_chained(&bytes, clock::now()),
+            false => {
+                session_file::parse_foreign(&bytes, clock::now()).map(|session| ChainedSession { session, chain: None })
+            }
+        };
+        match read {
+            Ok(ChainedSession { session, chain }) => Ok(Some(SessionSnapshot { session, chain, own })),
             Err(reason) => {
                 self.quarantine(&name, reason.to_string())?;
                 Ok(None)
@@ -189,12 +213,16 @@ impl Home {
         Ok(Some(lines))
     }
 
-    /// Writes `sessions/{id}.json` atomically, with the MAC that proves that this home wrote it.
-    pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
+    /// Writes `sessions/{id}.json` atomically, with the chain of its facts and the MAC that proves that this home wrote it.
+    pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session, chain: &Chain) -> Result<(), StoreError> {
         let name = file_name(id);
-        let bytes = self.seal().sign(MacKind::Session, id.as_str(), session_file::encode(session));
+        let mut bytes = session_file::encode(session);
+        chain.write(&mut bytes);
+        let bytes = self.seal().sign(MacKind::Session, id.as_str(), bytes);
         atomic::replace(self.sessions_dir(), &name, &bytes, 0o600)
-            .map_err(StoreError::io(format!("saving sessions/{name}")))
+            .map_err(StoreError::io(format!("saving sessions/{name}")))?;
+        self.note_head(id, chain);
+        Ok(())
     }
 
     /// Returns the version of a session's file; `None` if there is no file.
@@ -209,14 +237,15 @@ impl Home {
     pub(super) fn settle_session(
         &self,
         id: &SessionId,
-        session: &Session,
+        session: (&Session, &Chain),
         known: Option<RecordVersion>,
     ) -> Result<RecordVersion, StoreError> {
         let found = self.session_version(id);
         if found.is_some() && found != known {
             self.quarantine(&file_name(id), "changed by another program while the session was at work".to_owned())?;
         }
-        self.save_snapshot(id, session)?;
+        let (session, chain) = session;
+        self.save_snapshot(id, session, chain)?;
         self.session_version(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
     }
 
@@ -267,6 +296,7 @@ impl Home {
             tracing::warn!(session = %id, %error, "the pictures of a deleted session stay where they were");
         }
         self.sync_both(&dir, id)?;
+        self.note_deleted(id);
         Ok(true)
     }
 
@@ -293,6 +323,7 @@ impl Home {
             tracing::warn!(session = %id, %error, "the pictures of a restored session stay aside");
         }
         self.sync_both(&dir, id)?;
+        self.note_restored(id);
         Ok(true)
     }
 

@@ -328,7 +328,8 @@ impl Home {
         record
     }
 
-    fn hash_whole(&self, path: &Place) -> Result<String, StoreError> {
+    /// Returns the SHA-256 of a file's content, whatever its size.
+    pub(super) fn hash_whole(&self, path: &Place) -> Result<String, StoreError> {
         let (mut file, mut digest) = (self.open_regular(path)?, Sha256::new());
         let mut block = vec![0; 1 << 16];
         loop {

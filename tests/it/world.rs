@@ -77,12 +77,14 @@ impl World {
         std::fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Returns a session's file, which must be complete, without its MAC.
+    /// Returns a session's file, which must be complete, without its chain and its MAC.
     pub fn session(&self, id: &str) -> Value {
         let file = self.read(&format!("sessions/{id}.json"));
         let mut file: Value = serde_json::from_str(&file).expect("a session file is JSON");
         if let Some(fields) = file.as_object_mut() {
-            fields.shift_remove("mac");
+            for of_file in ["chain", "mac"] {
+                fields.shift_remove(of_file);
+            }
         }
         file
     }

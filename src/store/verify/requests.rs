@@ -1,0 +1,103 @@
+//! The requests that are kept beside a session: each record is signed, each text is what its hash says, and the request that
+//! made an answer is the one that the session recorded.
+
+use std::collections::HashMap;
+
+use super::reading::{is_lost, names, read_if_there};
+use super::sessions::Writer;
+use super::{Check, SessionChecks};
+use crate::domain::{SentRequest, Session, SessionId, WorkId};
+use crate::store::etag;
+use crate::store::home::Home;
+use crate::store::requests::{FOLDER, FOUND, TEXTS};
+use crate::store::seal::{MacKind, has_mac};
+
+/// A request by its work, exchange and attempt.
+type RequestKey = (WorkId, u32, u32);
+
+pub(super) fn check(
+    home: &Home,
+    (id, writer): (&SessionId, Writer),
+    session: Option<&Session>,
+    found: &mut SessionChecks,
+) {
+    // The requests are read before it is known which are missing; the session was read before them.
+    let folder = format!("{FOLDER}/{id}");
+    let mut expected = session.map(answered).unwrap_or_default();
+    let mut seen = 0;
+    for name in names(home.sessions_dir(), &folder) {
+        if !name.ends_with(".json") {
+            continue;
+        }
+        let Some(record) = record(home, (&format!("{id}/{name}"), writer), found) else { continue };
+        let key = (record.work_id.clone(), record.dialogue, record.attempt);
+        if let Some(hashes) = expected.get_mut(&key) {
+            seen += 1;
+            if !record.sha256.is_empty() && !hashes.contains(&record.sha256) {
+                let what = "it is not the request that made its answer: the session has another hash";
+                found.requests.alarm(format!("sessions/{folder}/{name}"), what);
+            }
+        }
+    }
+    found.counts.dropped_requests = expected.len().saturating_sub(seen);
+    for name in names(home.sessions_dir(), &format!("{folder}/{FOUND}")) {
+        signed(home, (&format!("{id}/{FOUND}/{name}"), writer), found);
+    }
+    texts(home, &folder, &mut found.requests);
+}
+
+/// Returns the hashes of the requests that made the answers of a session.
+fn answered(session: &Session) -> HashMap<RequestKey, Vec<String>> {
+    let mut all: HashMap<RequestKey, Vec<String>> = HashMap::new();
+    let works = session.works.iter().chain(session.branches.iter().flat_map(|branch| &branch.works));
+    for work in works {
+        for request in &work.requests {
+            let key = (work.work_id.clone(), request.dialogue, request.attempt);
+            all.entry(key).or_default().push(request.sha256.clone());
+        }
+    }
+    all
+}
+
+fn record(home: &Home, file: (&str, Writer), found: &mut SessionChecks) -> Option<SentRequest> {
+    let bytes = signed(home, file, found)?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Reads a signed record. `None` if it is not what this home wrote.
+fn signed(home: &Home, (name, writer): (&str, Writer), found: &mut SessionChecks) -> Option<Vec<u8>> {
+    let bytes = read_if_there(home.sessions_dir(), &format!("{FOLDER}/{name}")).ok().flatten()?;
+    let path = format!("sessions/{FOLDER}/{name}");
+    found.requests.count += 1;
+    if home.seal().verify(MacKind::Request, name, &bytes) {
+        return Some(bytes);
+    }
+    if is_lost(&bytes) {
+        found.requests.note(path, "its content was lost in a power failure");
+        return None;
+    }
+    // A record of an earlier version has neither a signature nor the hash of the whole body.
+    let is_early = !has_mac(&bytes)
+        && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok_and(|record| record.get("sha256").is_none());
+    match (is_early, writer) {
+        (true, _) => found.counts.unsigned_requests += 1,
+        (false, Writer::Home) => found.requests.alarm(path, "its signature is not valid: it was changed outside"),
+        (false, Writer::Other) => found.requests.note(path, "this home did not write it"),
+    }
+    None
+}
+
+fn texts(home: &Home, folder: &str, check: &mut Check) {
+    let folder = format!("{folder}/{TEXTS}");
+    for name in names(home.sessions_dir(), &folder) {
+        let Ok(Some(bytes)) = read_if_there(home.sessions_dir(), &format!("{folder}/{name}")) else { continue };
+        check.count += 1;
+        let path = format!("sessions/{folder}/{name}");
+        if etag(&bytes) != name {
+            match is_lost(&bytes) {
+                true => check.note(path, "its content was lost in a power failure"),
+                false => check.alarm(path, "a text of requests was changed outside: it is not what its hash says"),
+            }
+        }
+    }
+}
