@@ -8,7 +8,7 @@ use clap::Args;
 use super::{home_dir, load_config};
 use crate::library::stored;
 use crate::prompt::transcript;
-use crate::store::Home;
+use crate::store::{Home, StoreError};
 use crate::store::verify::{Check, Finding, Report, verify};
 
 /// Exit code if the home could not be checked.
@@ -40,6 +40,9 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             eprintln!("miniclaw: the home could not be checked: {error:#}");
+            if matches!(error.downcast_ref(), Some(StoreError::NotFound { .. })) {
+                eprintln!("Name the home with --home. It can be checked after the server has started on it once.");
+            }
             Ok(ExitCode::from(NOT_CHECKED))
         }
     }

@@ -178,7 +178,8 @@ impl ChunkIndex {
     /// Returns the errors of [`Self::on_disk`], and an error if there is no index.
     pub fn of_files(files: &BTreeMap<String, Vec<u8>>, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
         let directory = RamDirectory::create();
-        for (name, bytes) in files {
+        // The locks of the process that uses the original say nothing about the copy.
+        for (name, bytes) in files.iter().filter(|(name, _)| !name.ends_with(".lock")) {
             directory.atomic_write(Path::new(name), bytes).map_err(tantivy::TantivyError::from)?;
         }
         Self::existing(Index::open(directory)?, settings)

@@ -28,6 +28,8 @@ pub fn redacted(mut value: Value) -> Value {
                     "duration_ms" => json!("…ms"),
                     // Also counts text chunks, of which a slow machine produces more.
                     "seq" => json!("<seq>"),
+                    // The body contains the time and the tools.
+                    "sha256" => json!("<sha256>"),
                     _ if is_time => json!("…"),
                     _ if is_id => json!(format!("<{name}>")),
                     "id" if field.as_str().is_some_and(|id| id.contains('-')) => json!("<id>"),

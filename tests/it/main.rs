@@ -73,4 +73,5 @@ mod syscall_faults;
 mod tabs;
 mod tainted;
 mod tools;
+mod verify;
 mod withdraw;
