@@ -16,10 +16,10 @@ use std::thread::available_parallelism;
 use kit::report::Report;
 use measures::{
     Bench, journal, knowledge, meaning, memory, project, prompt, sandbox, search, sessions, soak, start, streams, turn,
-    ui,
+    ui, verify,
 };
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "start",
     "memory",
     "prompt",
@@ -32,6 +32,7 @@ const NAMES: [&str; 13] = [
     "knowledge",
     "meaning",
     "project",
+    "verify",
     "ui",
 ];
 
@@ -70,6 +71,7 @@ fn main() -> io::Result<ExitCode> {
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
                 "meaning" => meaning::measure(&bench, &mut report).await?,
                 "project" => project::measure(&bench, &mut report).await?,
+                "verify" => verify::measure(&bench, &mut report).await?,
                 _ => ui::measure(&bench, &mut report).await?,
             }
         }

@@ -23,7 +23,7 @@ pub fn binary() -> PathBuf {
 }
 
 /// Returns a command for the program with an empty environment except `PATH`, so that it cannot use a person's API keys.
-fn program() -> Command {
+pub fn program() -> Command {
     let mut command = Command::new(binary());
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
     command

@@ -14,6 +14,7 @@ pub mod start;
 pub mod streams;
 pub mod turn;
 pub mod ui;
+pub mod verify;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -8,8 +8,8 @@ use clap::Args;
 use super::{home_dir, load_config};
 use crate::library::stored;
 use crate::prompt::transcript;
-use crate::store::{Home, StoreError};
 use crate::store::verify::{Check, Finding, Report, verify};
+use crate::store::{Home, StoreError};
 
 /// Exit code if the home could not be checked.
 const NOT_CHECKED: u8 = 2;

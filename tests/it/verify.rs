@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::crash::{AcknowledgedState, Rng, watch, works};
 use crate::script::{call, calls, says, script};
-use crate::world::{Server, World};
+use crate::world::{ASKING, Server, World};
 
 const FILE: &str = "knowledge/tea.md";
 
@@ -150,6 +150,34 @@ async fn kill_in_the_middle_of_a_work_is_no_alarm() {
         assert_eq!((code, paths(&killed, "alarms")), (0, Vec::new()), "after the kill: {killed:#}");
     }
     assert!(journals > 0, "no kill came in the middle of a work");
+}
+
+#[tokio::test]
+async fn work_that_waits_across_restarts_keeps_its_chain() {
+    let create = call("c1", "create_file", json!({"path": FILE, "content": "green\n"}));
+    let world = World::new(script([calls([create]), says(["Done."])])).await.with_file("config.yml", ASKING);
+    let server = world.serve().await;
+    server.post("/api/sessions/s/messages", json!({"message": "Write about tea."})).await.ok();
+    server.waiting(1).await;
+    drop(server);
+    for _ in 0..2 {
+        assert_eq!(verified(&world).await.0, 0);
+        let server = world.serve().await;
+        server.waiting(1).await;
+        drop(server);
+    }
+    let server = world.serve().await;
+    let approval = server.waiting(1).await.remove(0);
+    server.decide(&approval, "approve").await;
+    server.settled("s").await;
+    let (code, result) = verified(&world).await;
+    assert_eq!((code, paths(&result, "alarms"), count(&result, "files")), (0, Vec::new(), 1), "{result:#}");
+    let chain: Value = serde_json::from_str(&world.read("sessions/s.json")).unwrap();
+    assert_eq!(chain["chain"]["since"], 0, "one chain from the first fact on");
+    drop(server);
+    std::fs::remove_file(world.path("sessions/heads.jsonl")).unwrap();
+    drop(world.serve().await);
+    assert_eq!(verified(&world).await.0, 0);
 }
 
 /// Returns what people see of a home: its sessions, one of them, what it changed, and a search.

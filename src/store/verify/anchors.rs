@@ -2,11 +2,14 @@
 
 use super::reading;
 use super::{Check, Finding};
-use crate::domain::SessionId;
+use crate::domain::{Session, SessionId, Taint};
 use crate::store::chain::Chain;
 use crate::store::heads::{FILE, Heads};
 use crate::store::home::Home;
 use crate::store::sessions;
+
+/// Maximum difference, in seconds, between the time of a session and that of the list it was first put on.
+const CLOCK_MARGIN: f64 = 60.0;
 
 /// The list of heads as it was before the sessions were read.
 pub(super) struct Anchors {
@@ -30,6 +33,14 @@ impl Anchors {
     /// Whether the list says that the session was deleted.
     pub fn was_deleted(&self, id: &SessionId) -> bool {
         self.heads.as_ref().and_then(|heads| heads.last.get(id.as_str())).is_some_and(Option::is_none)
+    }
+
+    /// Whether a session with a whole chain is older than the list. Chains are as old as the list, so it was begun anew.
+    pub fn is_newer_than(&self, session: &Session, chain: &Chain) -> bool {
+        let began = self.heads.as_ref().and_then(|heads| heads.began);
+        let first = session.works.first().map(|work| work.created_at);
+        let is_older = began.zip(first).is_some_and(|(began, first)| first + CLOCK_MARGIN < began);
+        is_older && chain.since == 0 && !session.taint.contains(&Taint::Imported)
     }
 
     pub fn exists(&self) -> bool {

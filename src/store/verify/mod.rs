@@ -116,6 +116,7 @@ struct Counts {
     began_later: usize,
     taken_over: usize,
     ahead_of_list: usize,
+    older_than_list: usize,
     unsigned_requests: usize,
     dropped_requests: usize,
 }
@@ -145,13 +146,15 @@ impl SessionChecks {
         self.counts.began_later += other.counts.began_later;
         self.counts.taken_over += other.counts.taken_over;
         self.counts.ahead_of_list += other.counts.ahead_of_list;
+        self.counts.older_than_list += other.counts.older_than_list;
         self.counts.unsigned_requests += other.counts.unsigned_requests;
         self.counts.dropped_requests += other.counts.dropped_requests;
     }
 
     /// Adds a note for each number of sessions that share a remark.
     fn note_counts(&mut self) {
-        let Counts { began_later, taken_over, ahead_of_list, unsigned_requests, dropped_requests } = self.counts;
+        let Counts { began_later, taken_over, ahead_of_list, older_than_list, unsigned_requests, dropped_requests } =
+            self.counts;
         let note = |check: &mut Check, path: &str, count: usize, what: &str| {
             if count > 0 {
                 check.note(path, format!("{count} {what}"));
@@ -171,6 +174,8 @@ impl SessionChecks {
             ahead_of_list,
             "are newer than the list of heads: a crash, or an older copy of the list",
         );
+        let what = "are older than the list of heads: it was begun anew, and an older copy from before is not noticed";
+        note(sessions, "sessions/", older_than_list, what);
         let requests = &mut self.requests;
         note(requests, "sessions/requests/", unsigned_requests, "were kept by an earlier version, without a signature");
         note(requests, "sessions/requests/", dropped_requests, "that made an answer are not kept any more");

@@ -116,6 +116,7 @@ fn folded(
         if own {
             reaches(anchors, (id, &[(chain.seq, chain.head.clone())]), found);
             found.counts.began_later = usize::from(chain.since > 0);
+            found.counts.older_than_list = usize::from(anchors.is_newer_than(&session, &chain));
         }
         return Some(session);
     };
