@@ -1,5 +1,6 @@
 //! `sessions/heads.jsonl`: the head of each session's chain when the session's file was last written, one signed line per
-//! write. It tells an older copy of a session from the newest one, which the session's own MAC cannot.
+//! write. It tells an older copy of a session from the newest one, which the session's own MAC cannot. The MAC of a line also
+//! covers the MAC of the line before it, so no line can be removed, moved or repeated.
 //!
 //! A line is appended after the session's file is on disk, without a sync of its own: after a power cut the list is at most
 //! older than the files, never newer. A list that is missing is begun with the sessions that this home has signed. Nothing
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::atomic;
 use super::chain::Chain;
 use super::home::{Home, lock};
-use super::seal::{MacKind, Seal};
+use super::seal::{MacKind, Seal, split_line};
 use super::{session_file, sessions};
 use crate::clock;
 use crate::domain::SessionId;
@@ -46,28 +47,34 @@ pub(super) struct Heads {
     pub began: Option<f64>,
     /// The last chain of each session; `None` if it was deleted.
     pub last: BTreeMap<String, Option<Chain>>,
-    /// The lines that record a replaced session.
+    /// The last line of each session that records that it was replaced.
     pub replaced: Vec<HeadLine>,
     /// 1-based numbers of lines that this home did not write, or that were changed since.
     pub damaged: Vec<usize>,
-    /// Number of bytes up to the end of the last valid line. A crash can leave an incomplete line behind it.
+    /// Number of bytes without an incomplete line at the end, which a crash can leave.
     pub good: usize,
+    /// The MAC in the last line.
+    last_mac: String,
 }
 
 impl Heads {
     pub fn parse(bytes: &[u8], seal: &Seal) -> Self {
         let mut heads = Self::default();
-        let (mut at, mut doubtful) = (0, Vec::new());
+        let mut at = 0;
         for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             at += line.len();
-            let Some(line) = valid(line, seal) else {
-                doubtful.push(number + 1);
+            let valid = valid(line, (seal, &heads.last_mac));
+            // A crash leaves the beginning of a line; a power cut can leave zeros in its place.
+            let is_cut_off = !line.ends_with(b"\n") || line.contains(&0);
+            if valid.is_none() && is_cut_off {
                 continue;
-            };
-            // What comes before a valid line is no incomplete end.
-            heads.damaged.append(&mut doubtful);
+            }
             heads.good = at;
-            heads.add(line);
+            heads.last_mac = mac_of(line).unwrap_or_default();
+            match valid {
+                Some(line) => heads.add(line),
+                None => heads.damaged.push(number + 1),
+            }
         }
         heads
     }
@@ -77,6 +84,7 @@ impl Heads {
         let Some(session) = &line.session else { return };
         self.last.insert(session.clone(), line.chain.clone());
         if line.instead_of.is_some() {
+            self.replaced.retain(|known| known.session != line.session);
             self.replaced.push(line);
         }
     }
@@ -93,21 +101,36 @@ impl Heads {
     }
 }
 
-fn valid(line: &[u8], seal: &Seal) -> Option<HeadLine> {
+fn valid(line: &[u8], (seal, before): (&Seal, &str)) -> Option<HeadLine> {
     let body = line.strip_suffix(b"}\n")?;
-    seal.verify_line((MacKind::Head, ""), body).then(|| serde_json::from_slice(line).ok()).flatten()
+    seal.verify_line((MacKind::Head, before), body).then(|| serde_json::from_slice(line).ok()).flatten()
 }
 
-fn encode(lines: impl Iterator<Item = HeadLine>, seal: &Seal) -> Vec<u8> {
-    let mut bytes = Vec::new();
+fn mac_of(line: &[u8]) -> Option<String> {
+    let (_, mac) = split_line(line.strip_suffix(b"}\n")?)?;
+    String::from_utf8(mac.to_vec()).ok()
+}
+
+/// Lines of the list.
+struct EncodedLines {
+    bytes: Vec<u8>,
+    /// The MAC in the last of them.
+    last_mac: String,
+}
+
+/// Encodes lines that come after the line with the MAC `before`.
+fn encode(lines: impl Iterator<Item = HeadLine>, (seal, before): (&Seal, &str)) -> EncodedLines {
+    let mut encoded = EncodedLines { bytes: Vec::new(), last_mac: before.to_owned() };
     for line in lines {
-        let start = bytes.len();
-        serde_json::to_writer(&mut bytes, &line).expect("a line has string keys and finite numbers, so it is JSON");
+        let start = encoded.bytes.len();
+        let bytes = &mut encoded.bytes;
+        serde_json::to_writer(&mut *bytes, &line).expect("a line has string keys and finite numbers, so it is JSON");
         bytes.pop();
-        seal.sign_line((MacKind::Head, ""), &mut bytes, start);
+        seal.sign_line((MacKind::Head, &encoded.last_mac), bytes, start);
         bytes.extend_from_slice(b"}\n");
+        encoded.last_mac = mac_of(&bytes[start..]).expect("the line was signed just above");
     }
-    bytes
+    encoded
 }
 
 /// The list, open for writing.
@@ -143,8 +166,9 @@ impl HeadList {
     }
 
     /// Writes the list anew: each session once.
-    fn rewritten(home: &Home, heads: Heads) -> std::io::Result<Self> {
-        let bytes = encode(heads.lines(), home.seal());
+    fn rewritten(home: &Home, mut heads: Heads) -> std::io::Result<Self> {
+        let EncodedLines { bytes, last_mac } = encode(heads.lines(), (home.seal(), ""));
+        heads.last_mac = last_mac;
         atomic::replace(home.sessions_dir(), FILE, &bytes, 0o600)?;
         let file = home.sessions_dir().open_with(FILE, OpenOptions::new().append(true))?.into_std();
         let size = bytes.len() as u64;
@@ -152,8 +176,10 @@ impl HeadList {
     }
 
     fn append(&mut self, line: HeadLine, home: &Home) -> std::io::Result<()> {
-        let bytes = encode(std::iter::once(line.clone()), home.seal());
+        let one = std::iter::once(line.clone());
+        let EncodedLines { bytes, last_mac } = encode(one, (home.seal(), &self.heads.last_mac));
         self.file.write_all(&bytes)?;
+        self.heads.last_mac = last_mac;
         self.size += bytes.len() as u64;
         self.heads.add(line);
         if self.size > self.compact_at && self.heads.damaged.is_empty() {

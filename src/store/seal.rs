@@ -41,7 +41,7 @@ pub(super) enum MacKind {
     Change,
     /// `sessions/requests/{id}/{number}.json`; its name is `{id}/{number}.json`.
     Request,
-    /// One line of `sessions/heads.jsonl`; its name is empty.
+    /// One line of `sessions/heads.jsonl`; its name is the MAC of the line before it.
     Head,
 }
 

@@ -84,7 +84,9 @@ async fn load(Claimed { home, log, claim }: &Claimed, name: &str) -> Session {
     let path = home.path().join(format!("sessions/{name}.json"));
     let bytes = std::fs::read(&path).unwrap();
     let mut file: Value = serde_json::from_slice(&bytes).expect("the file is JSON");
-    assert!(file.as_object_mut().unwrap().shift_remove("mac").is_some(), "{name}: it says who wrote it");
+    for of_file in ["chain", "mac"] {
+        assert!(file.as_object_mut().unwrap().shift_remove(of_file).is_some(), "{name}: it has its {of_file}");
+    }
     assert!(!loaded.taint.contains(&Taint::Imported), "{name}: it is our own");
     assert_eq!(file, serde_json::to_value(&loaded).unwrap(), "{name}: the file is what was loaded");
     assert!(!home.path().join(format!("sessions/{name}.journal")).exists());

@@ -59,8 +59,10 @@ impl Anchors {
             return check;
         };
         check.count = heads.last.len();
-        for line in &heads.damaged {
-            check.alarm(path.as_str(), format!("line {line} is not one that this home wrote"));
+        // The line after a changed one can be damaged too, because its signature covers that of the line before it.
+        if let Some(line) = heads.damaged.first() {
+            let count = heads.damaged.len();
+            check.alarm(path.as_str(), format!("line {line} is not the one that this home wrote there (of {count})"));
         }
         if heads.damaged.is_empty() && heads.good < self.size {
             check.note(path.as_str(), "its last line is incomplete: a crash, or a server that is writing it");

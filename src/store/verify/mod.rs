@@ -172,7 +172,7 @@ impl SessionChecks {
             sessions,
             "sessions/",
             ahead_of_list,
-            "are newer than the list of heads: a crash, or an older copy of the list",
+            "are newer than the list of heads: a server at work, a crash, or an older copy of the list",
         );
         let what = "are older than the list of heads: it was begun anew, and an older copy from before is not noticed";
         note(sessions, "sessions/", older_than_list, what);

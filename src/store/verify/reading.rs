@@ -43,8 +43,10 @@ pub(super) fn read(home: &Home, id: &SessionId) -> io::Result<SessionBytes> {
 }
 
 pub(super) fn read_if_there(dir: &Dir, path: &str) -> io::Result<Option<Vec<u8>>> {
-    match dir.read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
+    match dir.metadata(path) {
+        Ok(meta) if meta.is_file() => dir.read(path).map(Some),
+        // Opening a named pipe would wait for ever.
+        Ok(_) => Err(io::Error::other("it is no ordinary file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -229,8 +229,8 @@ async fn one_changed_byte_in_any_file_is_an_alarm() {
     for file in files {
         let path = made.path(&file);
         let whole = std::fs::read(&path).unwrap();
-        // The end of the last line of a journal or list looks like a line that a crash has cut off.
-        let end = whole.len() - usize::from(file.ends_with(".journal") || file.ends_with(".jsonl")) * 300;
+        // Without its last byte, the last line of a journal or list looks like one that a crash has cut off.
+        let end = whole.len() - usize::from(file.ends_with(".journal") || file.ends_with(".jsonl"));
         for at in (0..end).step_by(1 + end / 97) {
             flip(&path, at);
             assert_eq!(made.alarms(), [file.as_str()], "byte {at} of {end}: {}", whole.escape_ascii());
@@ -267,6 +267,29 @@ async fn replaced_session_is_an_alarm() {
     }
     std::fs::write(&journal, &facts).unwrap();
     assert_eq!(made.alarms(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn line_of_the_list_cannot_be_moved_or_repeated() {
+    let made = Fixture::with_sessions().await;
+    let list = made.path("sessions/heads.jsonl");
+    let whole = std::fs::read(&list).unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let count = lines.len();
+    for (what, changed) in [
+        ("repeated at the end", [&lines[..], &lines[1..2]].concat()),
+        ("removed", [&lines[..1], &lines[2..]].concat()),
+        ("moved", [&lines[..1], &lines[2..], &lines[1..2]].concat()),
+        ("without its first", lines[1..].to_vec()),
+    ] {
+        std::fs::write(&list, changed.concat()).unwrap();
+        let alarms = made.alarms();
+        assert!(alarms.contains(&"sessions/heads.jsonl".to_owned()), "{what}: {alarms:?}");
+    }
+    // An older copy of the list is consistent, and the sessions that were written since are newer than it.
+    std::fs::write(&list, lines[..count - 2].concat()).unwrap();
+    assert_eq!(made.alarms(), Vec::<String>::new());
+    assert!(made.notes()[0].contains("newer than the list of heads"), "{:?}", made.notes());
 }
 
 #[tokio::test]
