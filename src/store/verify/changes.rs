@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::reading::{names, read_if_there};
+use super::reading::{names, read_listed};
 use super::sessions::Writer;
 use crate::domain::SessionId;
 use crate::store::RecordedContent;
@@ -36,7 +36,7 @@ pub(super) fn check(home: &Home, (id, writer): (&SessionId, Writer), check: &mut
     let blobs = blobs(home, &folder, check);
     let kept = home.session_files(id);
     for name in files.iter().filter(|name| name.ends_with(".json")) {
-        let Ok(Some(bytes)) = read_if_there(home.sessions_dir(), &format!("{folder}/{name}")) else { continue };
+        let Some(bytes) = read_listed(home, &format!("{folder}/{name}"), check) else { continue };
         check.count += 1;
         let path = format!("sessions/{folder}/{name}");
         if home.seal().verify(MacKind::Change, &format!("{id}/{name}"), &bytes) {
@@ -55,7 +55,7 @@ fn blobs(home: &Home, folder: &str, check: &mut Check) -> BTreeSet<String> {
     let folder = format!("{folder}/{BLOBS}");
     let names = names(home.sessions_dir(), &folder);
     for name in &names {
-        let Ok(Some(bytes)) = read_if_there(home.sessions_dir(), &format!("{folder}/{name}")) else { continue };
+        let Some(bytes) = read_listed(home, &format!("{folder}/{name}"), check) else { continue };
         check.count += 1;
         if sha256(&bytes) != *name {
             let what = "what a file was, or became, was changed outside: it is not what its hash says";

@@ -1,7 +1,7 @@
 //! The other files of sessions: pictures, compacted messages and deleted sessions; and the trusted files.
 
 use super::anchors::Anchors;
-use super::reading::{names, read_if_there};
+use super::reading::{names, read_if_there, read_listed};
 use super::sessions::Writer;
 use super::{Check, SessionChecks, changes, files};
 use crate::domain::{Session, SessionId};
@@ -15,7 +15,7 @@ use crate::store::{session_file, sessions};
 pub(super) fn pictures(home: &Home, id: &SessionId, check: &mut Check) {
     let folder = format!("{}/{id}", pictures::FOLDER);
     for name in names(home.sessions_dir(), &folder) {
-        let Ok(Some(bytes)) = read_if_there(home.sessions_dir(), &format!("{folder}/{name}")) else { continue };
+        let Some(bytes) = read_listed(home, &format!("{folder}/{name}"), check) else { continue };
         check.count += 1;
         if name.split_once('.').is_none_or(|(hash, _)| sha256(&bytes) != hash) {
             check.alarm(format!("sessions/{folder}/{name}"), "it was changed outside: it is not what its hash says");
@@ -38,7 +38,7 @@ pub(super) fn compacted(home: &Home, (id, session): (&SessionId, &Session), chec
             Ok(Some(_)) => check.alarm(path, "these compacted messages were changed outside"),
             Ok(None) if part.restored_at.is_some() => check.note(path, "it is gone; its messages were restored before"),
             Ok(None) => check.alarm(path, "these compacted messages are gone"),
-            Err(error) => check.note(path, format!("it cannot be read: {error}")),
+            Err(error) => check.alarm(path, format!("it cannot be read: {error}")),
         }
     }
 }

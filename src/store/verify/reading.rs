@@ -5,6 +5,7 @@ use std::io;
 
 use cap_std::fs::Dir;
 
+use super::Check;
 use crate::domain::SessionId;
 use crate::store::error::StoreError;
 use crate::store::home::Home;
@@ -39,7 +40,7 @@ pub(super) fn read(home: &Home, id: &SessionId) -> io::Result<SessionBytes> {
         }
         std::thread::yield_now();
     }
-    Err(io::Error::other("it is being written all the time"))
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being written all the time"))
 }
 
 pub(super) fn read_if_there(dir: &Dir, path: &str) -> io::Result<Option<Vec<u8>>> {
@@ -50,6 +51,14 @@ pub(super) fn read_if_there(dir: &Dir, path: &str) -> io::Result<Option<Vec<u8>>
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Reads a file that was listed below sessions/. `None` if it is gone in the meantime; a file that cannot be read is an alarm.
+pub(super) fn read_listed(home: &Home, path: &str, check: &mut Check) -> Option<Vec<u8>> {
+    read_if_there(home.sessions_dir(), path).unwrap_or_else(|error| {
+        check.alarm(format!("sessions/{path}"), format!("it cannot be read: {error}"));
+        None
+    })
 }
 
 /// Returns the names in a folder, sorted; none if there is no such folder. Leaves out hidden ones: temporary files.

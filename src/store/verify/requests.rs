@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::reading::{is_lost, names, read_if_there};
+use super::reading::{is_lost, names, read_listed};
 use super::sessions::Writer;
 use super::{Check, SessionChecks};
 use crate::domain::{SentRequest, Session, SessionId, WorkId};
@@ -80,7 +80,7 @@ fn record(home: &Home, file: (&str, Writer), found: &mut SessionChecks) -> Optio
 
 /// Reads a signed record. `None` if it is not what this home wrote.
 fn signed(home: &Home, (name, writer): (&str, Writer), found: &mut SessionChecks) -> Option<Vec<u8>> {
-    let bytes = read_if_there(home.sessions_dir(), &format!("{FOLDER}/{name}")).ok().flatten()?;
+    let bytes = read_listed(home, &format!("{FOLDER}/{name}"), &mut found.requests)?;
     let path = format!("sessions/{FOLDER}/{name}");
     found.requests.count += 1;
     if home.seal().verify(MacKind::Request, name, &bytes) {
@@ -104,7 +104,7 @@ fn signed(home: &Home, (name, writer): (&str, Writer), found: &mut SessionChecks
 fn texts(home: &Home, folder: &str, check: &mut Check) {
     let folder = format!("{folder}/{TEXTS}");
     for name in names(home.sessions_dir(), &folder) {
-        let Ok(Some(bytes)) = read_if_there(home.sessions_dir(), &format!("{folder}/{name}")) else { continue };
+        let Some(bytes) = read_listed(home, &format!("{folder}/{name}"), check) else { continue };
         check.count += 1;
         let path = format!("sessions/{folder}/{name}");
         if etag(&bytes) != name {

@@ -1,5 +1,7 @@
 //! One session: its file and journal are this home's, its facts are one chain, and a provider accepts its transcript.
 
+use std::io::ErrorKind;
+
 use super::anchors::Anchors;
 use super::reading::{self, SessionBytes};
 use super::{Check, SessionChecks, TranscriptCheck, changes, files, kept, requests};
@@ -34,6 +36,10 @@ pub(super) fn check(home: &Home, anchors: &Anchors, (id, accepts): (&SessionId, 
     let name = format!("sessions/{}", sessions::file_name(id));
     let bytes = match reading::read(home, id) {
         Ok(bytes) => bytes,
+        Err(error) if anchors.of(id).is_some() && error.kind() != ErrorKind::ResourceBusy => {
+            found.sessions.alarm(name, format!("it cannot be read: {error}"));
+            return found;
+        }
         Err(error) => {
             found.sessions.note(name, format!("it could not be checked: {error}"));
             return found;

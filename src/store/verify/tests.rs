@@ -270,6 +270,25 @@ async fn replaced_session_is_an_alarm() {
 }
 
 #[tokio::test]
+async fn folder_in_place_of_a_file_is_an_alarm() {
+    let made = Fixture::with_sessions().await;
+    let blob = made.only("sessions/changes/a/blobs");
+    for file in ["sessions/a.json", "sessions/changes/a/a.json", &blob, &made.only("sessions/requests/b")] {
+        let (path, whole) = (made.path(file), std::fs::read(made.path(file)).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(made.alarms(), [file]);
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, whole).unwrap();
+    }
+    let blob = |text: &str| made.path("sessions/changes/b/blobs").join(sha256(text.as_bytes()));
+    std::fs::remove_file(blob("tea of b")).unwrap();
+    assert_eq!(made.alarms(), Vec::<String>::new(), "of what a call left, the hash is enough");
+    std::fs::remove_file(blob("tea of a")).unwrap();
+    assert_eq!(made.alarms(), ["sessions/changes/b/b.json"], "an undo needs what was there before");
+}
+
+#[tokio::test]
 async fn line_of_the_list_cannot_be_moved_or_repeated() {
     let made = Fixture::with_sessions().await;
     let list = made.path("sessions/heads.jsonl");
