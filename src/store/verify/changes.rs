@@ -7,8 +7,9 @@ use super::reading::{names, read_listed};
 use super::sessions::Writer;
 use crate::domain::SessionId;
 use crate::store::RecordedContent;
-use crate::store::changes::{BLOBS, RecordedChanges, RecordedState};
+use crate::store::changes::{BLOBS, RecordedChanges};
 use crate::store::home::Home;
+use crate::store::recorded_state::RecordedState;
 use crate::store::seal::{MacKind, sha256};
 use crate::store::session_files::SessionFiles;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use super::reading::names;
 use super::{Check, Finding};
-use crate::domain::{CallStatus, Message, Place, Session, SessionId, ToolCall};
-use crate::store::changes::{RecordedChange, RecordedChanges, RecordedState};
+use crate::domain::{CallStatus, Message, Place, Root, Session, SessionId, ToolCall};
+use crate::store::changes::{RecordedChange, RecordedChanges};
 use crate::store::error::StoreError;
 use crate::store::home::Home;
+use crate::store::recorded_state::RecordedState;
 
 /// The SHA-256 of a file's content; `None` if there is no file.
 type Content = Option<String>;
@@ -78,6 +79,17 @@ fn states_after(session: &Session, call: &ToolCall, file: &RecordedChange) -> Ve
     }
 }
 
+/// Returns the content of a file, link or folder now.
+fn current(home: &Home, path: &Place) -> Result<Content, StoreError> {
+    if matches!(path.root(), Root::Project(_)) {
+        return Ok(content(&home.entry_state(path)?));
+    }
+    match home.hash_whole(path) {
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        hash => hash.map(Some),
+    }
+}
+
 /// Compares the changes of each file with each other and with the file.
 pub(super) fn check(home: &Home, touched: Touched) -> Check {
     let mut check = Check::new("files");
@@ -95,12 +107,11 @@ pub(super) fn check(home: &Home, touched: Touched) -> Check {
             known = Some(touch);
         }
         let Some(last) = known else { continue };
-        let what = match home.hash_whole(&path).map(Some) {
+        let what = match current(home, &path) {
             // A project that is not registered now.
             Err(StoreError::NotAllowed { .. }) if !home.has_root(path.root()) => continue,
-            Err(StoreError::NotFound { .. }) if last.after.contains(&None) => continue,
-            Err(StoreError::NotFound { .. }) => "it was deleted after the last call on record",
             Ok(now) if last.after.contains(&now) => continue,
+            Ok(None) => "it was deleted after the last call on record",
             Ok(_) => "it was edited after the last call on record",
             Err(_) => "it cannot be read, so it cannot be compared with what a call left",
         };
