@@ -17,6 +17,8 @@ use crate::domain::{Place, ProjectId, Root, SessionId};
 
 /// Maximum size of a content that is kept for an undo, in bytes.
 const KEPT_SIZE: u64 = 512 << 20;
+/// Maximum size of all files of a change together, before and after, in bytes.
+const MAX_TOTAL: u64 = 8 << 30;
 /// The folder of the captures, by project.
 const CAPTURES: &str = "storage/captures";
 
@@ -88,9 +90,9 @@ impl Home {
     /// # Errors
     /// Returns an error if the changes cannot be kept or applied; then nothing was changed.
     pub(super) fn apply_captured(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
-        let _one_writer = self.edit_lock();
         let CapturedCall { session, call_id, root, capture, changes } = call;
         let mut applied = AppliedChanges::default();
+        check_total(&changes)?;
         let keeper = Keeper { blobs: self.blobs(&session)?, capture: &capture, changes: &changes };
         for (at, entry) in changes.entries.iter().enumerate() {
             match keeper.recorded(at, (entry, &root))? {
@@ -102,7 +104,10 @@ impl Home {
         if !applied.recorded.is_empty() {
             self.keep_recorded(&session, &call_id, &applied.recorded)?;
         }
-        let promoted = capture.promote(&changes)?;
+        let promoted = {
+            let _one_writer = self.edit_lock();
+            capture.promote(&changes)?
+        };
         if !promoted.left.is_empty() {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
             applied.recorded.retain(|change| !is_left(Path::new(change.path.path())));
@@ -149,6 +154,7 @@ impl CapturedEntry {
 /// # Errors
 /// Returns an error if a content cannot be read.
 pub fn captured_entries(capture: &Capture, changes: &LayerChanges) -> Result<Vec<CapturedEntry>, StoreError> {
+    check_total(changes)?;
     let mut entries = Vec::new();
     for (number, entry) in changes.entries.iter().enumerate().filter(|(_, entry)| !is_time_only(entry)) {
         let state = |node: &Option<Node>, content: Result<Option<File>, StoreError>| {
@@ -166,6 +172,17 @@ pub fn captured_entries(capture: &Capture, changes: &LayerChanges) -> Result<Vec
         entries.push(CapturedEntry { path: entry.path.clone(), number, before, after });
     }
     Ok(entries)
+}
+
+/// Refuses changes that would take minutes to read: a command can make files that are long, with nothing in them.
+fn check_total(changes: &LayerChanges) -> Result<(), StoreError> {
+    let nodes = changes.entries.iter().flat_map(|entry| [&entry.before, &entry.after]).flatten();
+    let files = nodes.filter(|node| node.kind == NodeKind::File);
+    let size = files.fold(0_u64, |total, file| total.saturating_add(file.size));
+    match size <= MAX_TOTAL {
+        true => Ok(()),
+        false => Err(StoreError::TooLarge { path: "what the command changed".to_owned(), size, limit: MAX_TOTAL }),
+    }
 }
 
 fn is_time_only(entry: &LayerEntry) -> bool {

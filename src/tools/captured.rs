@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -14,13 +15,15 @@ use tokio_util::sync::CancellationToken;
 use super::held::{Held, HeldChanges, Waiting, remove};
 use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
-use crate::sandbox::{Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
+use crate::sandbox::{COMMAND_MEMORY, Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refusal, StoreError};
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
 const LISTED: usize = 200;
 /// Maximum number of entries of one kind that the model is told of.
 const TOLD: usize = 5;
+/// Time limit of the command that only finds out whether commands can be captured.
+const PROBE_TIME: Duration = Duration::from_secs(10);
 
 /// The port through which captured changes are applied. It runs to its end even if its future is dropped.
 pub type ApplyCaptured =
@@ -59,6 +62,26 @@ impl Captures {
         self.waiting.get(hash)
     }
 
+    /// Finds out whether commands can be captured in `folder`, so that the first one need not.
+    pub async fn probe(&self, sandbox: &Sandbox, folder: &Path) {
+        let run = CapturedRun::begin(sandbox, (Some(self), Capturing::Required), folder).await;
+        let job = Job {
+            argv: vec!["/bin/true".to_owned()],
+            cwd: folder.to_owned(),
+            readable: Vec::new(),
+            env: Vec::new(),
+            wall: PROBE_TIME,
+            output_cap: 1_000,
+            memory: COMMAND_MEMORY,
+            network: false,
+            capture: None,
+        };
+        if let Err(error) = run.run(job, CancellationToken::new(), &|_| {}).await {
+            tracing::debug!(%error, "commands cannot be captured here");
+        }
+        run.discard();
+    }
+
     /// Returns why commands cannot be captured here.
     pub fn obstacle(&self, sandbox: &Sandbox) -> Option<String> {
         self.obstacle.get().cloned().or_else(|| sandbox.capture_obstacle())
@@ -71,17 +94,31 @@ impl fmt::Debug for Captures {
     }
 }
 
+/// Whether a command may run if its changes cannot be captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capturing {
+    /// It then changes the folder itself.
+    IfPossible,
+    /// It then does not run: nobody has approved its changes.
+    Required,
+}
+
 /// The commands of one call.
 pub struct CapturedRun {
     sandbox: Sandbox,
     captures: Option<Captures>,
+    capturing: Capturing,
     /// Absent if the commands change the folder itself.
     capture: Mutex<Option<Capture>>,
 }
 
 impl CapturedRun {
-    /// Prepares to capture what the commands of a call change in `folder`, if that is possible here.
-    pub async fn begin(sandbox: &Sandbox, captures: Option<&Captures>, folder: &Path) -> Self {
+    /// Prepares to capture what the commands of a call change in `folder`.
+    pub async fn begin(
+        sandbox: &Sandbox,
+        (captures, capturing): (Option<&Captures>, Capturing),
+        folder: &Path,
+    ) -> Self {
         let captures = captures.filter(|captures| captures.obstacle(sandbox).is_none()).cloned();
         let capture = match &captures {
             None => None,
@@ -98,10 +135,13 @@ impl CapturedRun {
                 prepared.await.ok().flatten()
             }
         };
-        Self { sandbox: sandbox.clone(), captures, capture: Mutex::new(capture) }
+        Self { sandbox: sandbox.clone(), captures, capturing, capture: Mutex::new(capture) }
     }
 
     /// Runs a command like [`Sandbox::run_with_output`].
+    ///
+    /// # Errors
+    /// Returns the errors of the sandbox, and [`SandboxError::Capture`] only if capturing is required.
     pub async fn run(
         &self,
         job: Job,
@@ -113,14 +153,20 @@ impl CapturedRun {
             work: capture.work(),
             temporary: capture.temporary(),
         });
+        if overlay.is_none() && self.capturing == Capturing::Required {
+            return Err(SandboxError::Capture("its folder could not be prepared for that".to_owned()));
+        }
         let captured = Job { capture: overlay, ..job.clone() };
         match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
             Err(SandboxError::Capture(why)) => {
                 tracing::warn!(%why, "commands cannot be captured here, so what they change cannot be undone");
                 if let Some(captures) = &self.captures {
-                    let _ = captures.obstacle.set(why);
+                    let _ = captures.obstacle.set(why.clone());
                 }
                 self.discard();
+                if self.capturing == Capturing::Required {
+                    return Err(SandboxError::Capture(why));
+                }
                 self.sandbox.run_with_output(job, cancel, live).await
             }
             ended => ended,

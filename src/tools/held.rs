@@ -5,9 +5,10 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::EndRun;
 use super::captured::{Captures, CommandChanges, refusal, shown};
 use super::files::{FileFacts, LineCount, Side, facts, line_count};
-use crate::domain::{Rehearsed, SessionId, ToolAnswer};
+use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer};
 use crate::store::{
     AppliedChanges, Capture, CapturedCall, CapturedEntry, LayerChanges, RecordedContent, StoreError, captured_entries,
 };
@@ -23,6 +24,33 @@ const NAMED: usize = 20;
 pub struct Rehearsal {
     pub answer: ToolAnswer,
     pub changes: HeldChanges,
+}
+
+/// The end of a call's commands, with their changes kept apart.
+pub struct EndedRun {
+    pub answer: ToolAnswer,
+    pub changes: HeldChanges,
+    /// If a person stopped them: the hosts that they had tried to reach.
+    pub stopped: Option<EgressAttempts>,
+}
+
+impl EndedRun {
+    /// Applies the changes, those of a stopped call as far as it came: it was allowed to make them.
+    pub async fn applied(self, session: SessionId, call_id: String) -> Result<ToolAnswer, EndRun> {
+        let answer = self.changes.apply(session, call_id).await.add_to(self.answer);
+        match self.stopped {
+            None => Ok(answer),
+            Some(egress_attempts) => Err(EndRun::Cancelled { text: answer.text, egress_attempts }),
+        }
+    }
+
+    /// Keeps the changes apart for a person. Those of a stopped call are discarded.
+    pub fn held(self) -> Result<Rehearsal, EndRun> {
+        match self.stopped {
+            None => Ok(Rehearsal { answer: self.answer, changes: self.changes }),
+            Some(egress_attempts) => Err(EndRun::Cancelled { text: self.answer.text, egress_attempts }),
+        }
+    }
 }
 
 /// What the commands of a call changed, not applied yet. Dropping it discards the changes.
@@ -223,17 +251,18 @@ impl Drop for Held {
 
 /// The rehearsals whose changes wait for a person, by the hash of the changes.
 #[derive(Default)]
-pub struct Waiting(Mutex<BTreeMap<String, Weak<Held>>>);
+pub struct Waiting(Mutex<BTreeMap<String, Vec<Weak<Held>>>>);
 
 impl Waiting {
     pub fn add(&self, hash: String, held: &Arc<Held>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, held| held.strong_count() > 0);
-        all.insert(hash, Arc::downgrade(held));
+        all.retain(|_, held| held.iter().any(|held| held.strong_count() > 0));
+        all.entry(hash).or_default().push(Arc::downgrade(held));
     }
 
+    /// Returns one of the rehearsals with these changes: they show the same.
     pub fn get(&self, hash: &str) -> Option<Arc<Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(hash)?.upgrade()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(hash)?.iter().find_map(Weak::upgrade)
     }
 }
 

@@ -27,8 +27,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
-pub use self::captured::{ApplyCaptured, CapturedRun, Captures, CommandChanges};
-pub use self::held::{Held, HeldChanges, Rehearsal, RehearsedFile};
+pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges};
+pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool};
@@ -227,7 +227,6 @@ impl CommandEnvironment {
         own
     }
 
-    /// Prepares to run the commands of a call.
     /// Returns why a command with these permissions cannot be rehearsed.
     fn unrehearsable(&self, permissions: Permissions) -> Option<String> {
         if permissions.network {
@@ -240,8 +239,9 @@ impl CommandEnvironment {
         Some(format!("What it changes cannot be shown before: {why}."))
     }
 
-    async fn begin(&self) -> CapturedRun {
-        CapturedRun::begin(&self.sandbox, self.captures.as_ref(), &self.scratch).await
+    /// Prepares to run the commands of a call.
+    async fn begin(&self, capturing: Capturing) -> CapturedRun {
+        CapturedRun::begin(&self.sandbox, (self.captures.as_ref(), capturing), &self.scratch).await
     }
 
     /// Returns the paths of the home that a command with these permissions may read.
@@ -290,7 +290,7 @@ impl CommandEnvironment {
             SandboxError::Confinement(_) => "No command can run here; go on without, and tell the user.",
             SandboxError::Program { .. } => "A command over 128 KB is too long; otherwise tell the user.",
             SandboxError::Lost => "Look at what it changed before you run it again.",
-            SandboxError::Capture(_) => "Tell the user what is missing.",
+            SandboxError::Capture(_) => "Make the call again: the user is then asked before it runs.",
             SandboxError::NoNetwork(_) => "Do it without, or read pages with fetch_url.",
             SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
         };

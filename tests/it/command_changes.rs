@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::script::{call, calls, says, script};
-use crate::world::{CONFIG, Server, World};
+use crate::world::{CONFIG, Server, World, eventually};
 
 /// The content of a folder, by path: kind and mode, and content or target.
 type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
@@ -179,8 +179,8 @@ async fn command_is_undone_and_done_again_to_the_byte() {
     let server = world.serve().await;
     server.post(&format!("/api/sessions/{id}/works/{work}/reapply"), json!({})).await.ok();
     assert_eq!(tree(&world.path("scratch")), second, "reapplied after a restart");
-    let left = fs::read_dir(world.path("storage/captures/project.scratch")).unwrap().count();
-    assert_eq!(left, 0, "no capture is left");
+    let captures = world.path("storage/captures/project.scratch");
+    eventually("no capture is left", async || fs::read_dir(&captures).unwrap().count() == 0).await;
 }
 
 fn kind_of(file: &Value) -> (String, String) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command_changes::cannot_capture;
 use crate::script::{call, calls, says, script};
-use crate::world::{PLAIN, Server, World};
+use crate::world::{PLAIN, Server, World, eventually};
 
 /// Only commands need approval.
 const COMMANDS: &str = "find_local_models: false\napprovals: {effects: {write: unattended}}\n";
@@ -111,9 +111,7 @@ async fn denied_effect_is_discarded() {
     server.settled("s").await;
     assert_eq!(world.read("scratch/gone.txt"), "gone\n");
     assert!(results(&world)[0].contains("what it changed was discarded"), "{:?}", results(&world));
-    drop(server);
-    world.serve().await;
-    assert_eq!(captures(&world), 0);
+    eventually("the layer is removed", async || captures(&world) == 0).await;
 }
 
 #[tokio::test]
@@ -239,4 +237,25 @@ async fn person_may_change_the_command_instead() {
     stream.rest().await;
     server.settled("s").await;
     assert!(world.path("scratch/a.txt").exists() && !world.path("scratch/gone.txt").exists());
+}
+
+#[tokio::test]
+async fn stopped_rehearsal_changes_nothing() {
+    if cannot_capture().await {
+        return;
+    }
+    let bash = json!({"commands": [{"instruction": "rm -r *; echo begun; sleep 60"}]});
+    let world = World::new(script([calls([call("c1", "bash", bash)]), says(["Done."])])).await;
+    world.write("config.yml", PLAIN);
+    world.write("scratch/a.txt", "one\n");
+    let server = world.serve().await;
+    let made = server.post("/api/sessions", json!({"title": "Work", "project_id": "scratch"})).await.ok();
+    let id = made["id"].as_str().unwrap();
+    let mut stream = server.open_chat(id, "go").await;
+    stream.until("tool_output").await;
+    server.post(&format!("/api/sessions/{id}/interrupt"), json!({})).await.ok();
+    server.settled(id).await;
+    assert_eq!(world.read("scratch/a.txt"), "one\n");
+    assert_eq!(server.get("/api/approvals").await.ok()["approvals"], json!([]));
+    assert_eq!(server.get(&format!("/api/sessions/{id}/changes")).await.ok()["files"], json!([]));
 }

@@ -16,8 +16,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::tools::{
-    CapturedRun, CommandEnvironment, EndRun, LiveOutput, OutsideText, Permissions, Prepared, PreparedCall, Rehearsal,
-    RunOptions, Tool, ToolContext, line, read, whole_number,
+    CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, LiveOutput, OutsideText, Permissions, Prepared,
+    PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
 
 /// Maximum time of a command that the call asks for, in seconds.
@@ -138,22 +138,18 @@ impl BashCall {
         if self.arguments.background {
             return Ok(self.start());
         }
-        let Rehearsal { answer, changes } = self.held(options).await?;
-        Ok(changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer))
+        self.ended(options, Capturing::IfPossible).await.applied(self.session.clone(), self.call_id.clone()).await
     }
 
-    /// Runs the commands, and keeps their changes apart. What a stopped call changed is applied, as far as it came.
-    async fn held(&self, options: RunOptions<'_>) -> Result<Rehearsal, EndRun> {
-        let captured = self.shell.environment.begin().await;
+    /// Runs the commands, and keeps their changes apart.
+    async fn ended(&self, options: RunOptions<'_>, capturing: Capturing) -> EndedRun {
+        let captured = self.shell.environment.begin(capturing).await;
         let ends = self.run_all(&captured, options).await;
-        let (changes, answer) = (captured.hold().await, self.answer(&ends));
-        if ends.last().is_some_and(|end| end.is_cancelled) {
-            let answer = changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer);
-            let attempts = ends.into_iter().map(|end| end.egress_attempts);
-            let egress_attempts = attempts.fold(EgressAttempts::default(), EgressAttempts::merged);
-            return Err(EndRun::Cancelled { text: answer.text, egress_attempts });
-        }
-        Ok(Rehearsal { answer, changes })
+        let (answer, changes) = (self.answer(&ends), captured.hold().await);
+        let was_stopped = ends.last().is_some_and(|end| end.is_cancelled);
+        let attempts = ends.into_iter().map(|end| end.egress_attempts);
+        let attempts = attempts.fold(EgressAttempts::default(), EgressAttempts::merged);
+        EndedRun { answer, changes, stopped: was_stopped.then_some(attempts) }
     }
 
     async fn run_all(&self, captured: &CapturedRun, options: RunOptions<'_>) -> Vec<CommandEnd> {
@@ -184,7 +180,7 @@ impl BashCall {
         let (jobs, session) = (Arc::downgrade(&self.jobs), self.session.clone());
         let call_id = self.call_id.clone();
         tokio::spawn(async move {
-            let captured = shell.environment.begin().await;
+            let captured = shell.environment.begin(Capturing::IfPossible).await;
             let mut last = None;
             for command in &arguments.commands {
                 let live = LiveOutput::default();
@@ -281,7 +277,7 @@ impl PreparedCall for BashCall {
     }
 
     fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
-        Box::pin(self.held(options))
+        Box::pin(async { self.ended(options, Capturing::Required).await.held() })
     }
 
     fn outside_text(&self) -> OutsideText {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
 use super::{
-    CommandEnvironment, EndRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, Rehearsal,
-    RunOptions, Tool, ToolContext, prepared,
+    Capturing, CommandEnvironment, EndRun, EndedRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions, Prepared,
+    PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, prepared,
 };
 use crate::domain::{Effect, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, grouped};
@@ -80,17 +80,16 @@ impl Terminal {
 
 impl Command {
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        let Rehearsal { answer, changes } = self.held(options).await?;
-        Ok(changes.apply(self.session.clone(), self.call_id.clone()).await.add_to(answer))
+        self.ended(options, Capturing::IfPossible).await.applied(self.session.clone(), self.call_id.clone()).await
     }
 
-    /// Runs the command, and keeps its changes apart. What a stopped one changed is applied, as far as it came.
-    async fn held(&self, options: RunOptions<'_>) -> Result<Rehearsal, EndRun> {
+    /// Runs the command, and keeps its changes apart.
+    async fn ended(&self, options: RunOptions<'_>, capturing: Capturing) -> EndedRun {
         let Self { shell, command, permissions, .. } = self;
         if let Some(why) = deny::refused(command) {
             let message = format!("not run: this command would {why}. Do it another way, or ask the user to.");
             let answer = ToolAnswer::failed(message).with_code(command);
-            return Ok(Rehearsal { answer, changes: HeldChanges::default() });
+            return EndedRun { answer, changes: HeldChanges::default(), stopped: None };
         }
         let job = Job {
             argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.clone()],
@@ -103,18 +102,17 @@ impl Command {
             network: permissions.network,
             capture: None,
         };
-        let captured = shell.environment.begin().await;
+        let captured = shell.environment.begin(capturing).await;
         let ended = captured.run(job, options.cancel, &|_| {}).await;
         let changes = captured.hold().await;
-        let answer = match ended {
+        let (answer, stopped) = match ended {
             Ok(done) if done.exit == Exit::Cancelled => {
-                changes.apply(self.session.clone(), self.call_id.clone()).await;
-                return Err(EndRun::Cancelled { text: output(&done).text, egress_attempts: done.egress_attempts });
+                (ToolAnswer::failed(output(&done).text), Some(done.egress_attempts))
             }
-            Ok(done) => self.answer(&done),
-            Err(error) => CommandEnvironment::refusal(&error).with_code(command),
+            Ok(done) => (self.answer(&done), None),
+            Err(error) => (CommandEnvironment::refusal(&error).with_code(command), None),
         };
-        Ok(Rehearsal { answer, changes })
+        EndedRun { answer, changes, stopped }
     }
 
     fn answer(&self, done: &Finished) -> ToolAnswer {
@@ -215,7 +213,7 @@ impl PreparedCall for Command {
     }
 
     fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
-        Box::pin(self.held(options))
+        Box::pin(async { self.ended(options, Capturing::Required).await.held() })
     }
 
     fn outside_text(&self) -> OutsideText {
