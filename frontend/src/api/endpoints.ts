@@ -221,25 +221,37 @@ export const listChanges = (id: string, work_id: string | null) =>
       params: { ...of(id), query: work_id === null ? {} : { work_id } },
     }),
   )
+/** What a rehearsed call would change in files, while a person is asked about it. */
+export const listRehearsed = (id: string) =>
+  dataOf(api.GET('/api/approvals/{id}/changes', { params: of(id) })).then(r => r.files)
+/** The changes that a file is one of. */
+export type ChangeSource =
+  /** Those of a work; null for those of the whole conversation. */
+  { sessionId: string; work: string | null } | { approvalId: string }
 /** A version of a changed file. */
 export interface ChangedVersion {
   path: string
   side: VersionSide
-  /** The work whose change it is; null for the whole conversation. */
-  work: string | null
 }
-const versionQuery = ({ path, side, work }: ChangedVersion) => ({
-  path,
-  side,
-  ...(work !== null && { work_id: work }),
-})
-export const readChanged = (id: string, version: ChangedVersion): Promise<string> => {
-  const params = { ...of(id), query: versionQuery(version) }
+const workOf = (source: ChangeSource) =>
+  'work' in source && source.work !== null ? { work_id: source.work } : {}
+export const readChanged = (source: ChangeSource, version: ChangedVersion): Promise<string> => {
+  if ('approvalId' in source) {
+    const params = { ...of(source.approvalId), query: version }
+    return dataOf(api.GET('/api/approvals/{id}/changes/content', { params, parseAs: 'text' }))
+  }
+  const params = { ...of(source.sessionId), query: { ...version, ...workOf(source) } }
   return dataOf(api.GET('/api/sessions/{id}/changes/content', { params, parseAs: 'text' }))
 }
 /** The address of that version, for a picture or a download. */
-export const changedUrl = (id: string, version: ChangedVersion): string =>
-  `/api/sessions/${encodeURIComponent(id)}/changes/content?${new URLSearchParams(versionQuery(version))}`
+export function changedUrl(source: ChangeSource, version: ChangedVersion): string {
+  const whose =
+    'approvalId' in source
+      ? `approvals/${encodeURIComponent(source.approvalId)}`
+      : `sessions/${encodeURIComponent(source.sessionId)}`
+  const query = new URLSearchParams(Object.entries({ ...version, ...workOf(source) }))
+  return `/api/${whose}/changes/content?${query}`
+}
 /** Reads the text of a file before a work changed it; null if it did not exist. */
 export const readBefore = (id: string, work_id: string, path: string) => {
   const { params } = work(id, work_id)

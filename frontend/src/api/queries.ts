@@ -12,6 +12,7 @@ import { useCallback } from 'react'
 import { type FileRef, foldersOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
   type ChangedVersion,
+  type ChangeSource,
   countTokens,
   type DraftMessage,
   type FileSearch,
@@ -35,6 +36,7 @@ import {
   listModels,
   listOperations,
   listProviders,
+  listRehearsed,
   listSent,
   listSessions,
   listSkills,
@@ -243,11 +245,23 @@ export const useChanges = (id: string, work: string | null) =>
     staleTime: 0,
     placeholderData: keepPreviousData,
   })
-/** A text of a changed file by its hash; null gives an empty text. */
-export const useChangedText = (id: string, version: ChangedVersion, hash: string | null) =>
+/** Milliseconds between two attempts to read what a call would change: after a restart it is found out again. */
+const REHEARSAL_MS = 3000
+/** What a rehearsed call would change; never served from the cache after the question. */
+export const useRehearsed = (id: string, hash: string) =>
   useQuery({
-    queryKey: ['changed-text', id, version.path, version.side, hash],
-    queryFn: () => (hash === null ? '' : readChanged(id, version)),
+    queryKey: ['rehearsed', id, hash],
+    queryFn: () => listRehearsed(id),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    retry: false,
+    refetchInterval: ({ state }) => (state.status === 'error' ? REHEARSAL_MS : false),
+  })
+/** A text of a changed file by its hash; null gives an empty text. */
+export const useChangedText = (source: ChangeSource, version: ChangedVersion, hash: string | null) =>
+  useQuery({
+    queryKey: ['changed-text', source, version.path, version.side, hash],
+    queryFn: () => (hash === null ? '' : readChanged(source, version)),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   })

@@ -218,6 +218,7 @@ function addOutput(entry: AssistantEntry, { call_id, text }: FrameOf<'tool_outpu
   return { ...entry, segments: putStep(entry.segments, { ...step, output }) }
 }
 
+/** A call that has run with its changes kept apart keeps its output while it waits. */
 function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): AssistantEntry {
   const { call_id: id, tool, shown } = frame
   const step: Step = {
@@ -226,7 +227,7 @@ function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): Assista
     tool,
     input: shown.command ?? shown.path ?? '',
     arguments: frame.arguments,
-    output: '',
+    output: findStep(entry, id)?.output ?? '',
     result: undefined,
     status: 'approval',
     durationMs: null,
@@ -234,6 +235,12 @@ function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): Assista
     undone: false,
   }
   return { ...entry, segments: putStep(entry.segments, step), fresh: false }
+}
+
+/** What an allowed call had written before the question: it is not run again unless its input was edited. */
+function outputSoFar(step: Step | undefined): string {
+  const goesOn = step?.status === 'running' && step.verdict?.decision === 'approved' && !step.verdict.changed
+  return goesOn ? step.output : ''
 }
 
 function undo(thread: Thread, { call_id, undone }: FrameOf<'undone'>): Thread {
@@ -300,17 +307,18 @@ export function advance(thread: Thread, frame: Frame): Thread {
     case 'tool_start': {
       const { id, tool, input } = frame
       return editLast(thread, e => {
+        const begun = findStep(e, id)
         const step: Step = {
           id,
           place: [frame.dialogue, frame.index],
           tool,
           input,
           arguments: frame.arguments,
-          output: '',
+          output: outputSoFar(begun),
           result: undefined,
           status: 'running',
           durationMs: null,
-          verdict: findStep(e, id)?.verdict ?? null,
+          verdict: begun?.verdict ?? null,
           undone: false,
         }
         return { ...e, segments: putStep(e.segments, step) }

@@ -13,6 +13,7 @@ import { approvalCards } from './cards'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
 import { kindOf } from './kinds'
+import { Rehearsal } from './Rehearsal'
 import { RiskBadges } from './RiskBadges'
 import { risksOf } from './risks'
 import { ShownCall } from './ShownCall'
@@ -50,6 +51,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
   const busy = sending || answering
   const [problem, setProblem] = useState<string | null>(null)
   const always = canBeAlways(approval)
+  const { rehearsal } = approval.shown
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the card appears
   useEffect(() => {
@@ -109,10 +111,11 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
       <RiskBadges risks={risks} />
       {reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{reason}</p>}
       {mode !== 'editing' && <ShownCall approval={approval} language={language} />}
+      {mode !== 'editing' && rehearsal && <Rehearsal approval={approval} rehearsal={rehearsal} />}
       {mode === 'asking' && (
         <div className="flex flex-wrap gap-2">
           <Button look="solid" disabled={busy} onClick={() => void give({ decision: 'approve' })}>
-            {t('allowOnce')}
+            {t(rehearsal ? 'effectApply' : 'allowOnce')}
             <Digit n={1} />
           </Button>
           {always && (
@@ -135,7 +138,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
             </Button>
           )}
           <Button look="danger" disabled={busy} onClick={() => void give({ decision: 'deny' })}>
-            {t('deny')}
+            {t(rehearsal ? 'effectDiscard' : 'deny')}
             <Digit n={3} />
           </Button>
           <span className="flex">
@@ -143,15 +146,24 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
               {t('editInput')}
             </Button>
             <Button look="ghost" disabled={busy} onClick={() => setMode('denying')}>
-              {t('denyWhy')}
+              {t(rehearsal ? 'effectDiscardWhy' : 'denyWhy')}
             </Button>
           </span>
         </div>
       )}
       {mode === 'editing' && (
-        <InputForm form={form} args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
+        <>
+          {rehearsal && <p className="text-fg-2">{t('effectEdited')}</p>}
+          <InputForm form={form} args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
+        </>
       )}
-      {mode === 'denying' && <DenyForm form={form} busy={busy} onAnswer={give} onBack={back} />}
+      {mode === 'denying' && (
+        <DenyForm
+          form={form}
+          words={t(rehearsal ? 'effectDiscard' : 'deny')}
+          {...{ busy, onAnswer: give, onBack: back }}
+        />
+      )}
       {problem !== null && <ErrorText>{t('notDone', { reason: problem })}</ErrorText>}
     </div>
   )

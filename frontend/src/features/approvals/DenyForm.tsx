@@ -6,12 +6,14 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   form: RefObject<HTMLFormElement | null>
+  /** Of the button that denies. */
+  words: string
   busy: boolean
   onAnswer: (answer: Answer) => void
   onBack: () => void
 }
 
-export function DenyForm({ form, busy, onAnswer, onBack }: Props) {
+export function DenyForm({ form, words, busy, onAnswer, onBack }: Props) {
   const t = useT()
   const [reason, setReason] = useState('')
   const submit = (event: FormEvent) => {
@@ -33,7 +35,7 @@ export function DenyForm({ form, busy, onAnswer, onBack }: Props) {
       </label>
       <div className="flex flex-wrap gap-2">
         <Button type="submit" look="danger" disabled={busy || reason.trim() === ''}>
-          {t('deny')}
+          {words}
         </Button>
         <Button look="ghost" onClick={onBack}>
           {t('back')}

@@ -25,6 +25,7 @@ export function risksOf(approval: Approval): Risk[] {
       tone: 'bad',
     },
     isDeletion(approval) && { word: 'riskDelete', icon: Trash2, tone: 'bad' },
+    (shown.rehearsal?.deleted ?? 0) > 0 && { word: 'riskDeletes', icon: Trash2, tone: 'bad' },
     (shown.network || effect === 'network') && { word: 'riskNetwork', icon: Globe, tone: 'warn' },
     (shown.reads?.length ?? 0) > 0 && { word: 'riskReads', icon: Database, tone: 'warn' },
     because?.code === 'persona' && { word: 'riskPersona', icon: FileWarning, tone: 'warn' },

@@ -5,13 +5,12 @@ import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { Visible } from '@/components/Visible'
 import { cn } from '@/lib/cn'
-import { type Key, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { FileRef, shownPath } from '@/lib/roots'
-import { type Content, contentOf, KINDS, modeChange, UNDO_REASONS } from './kinds'
+import { ChangeContent } from './ChangeContent'
+import { contentOf, KINDS, modeChange, UNDO_REASONS } from './kinds'
 import { LineCounts } from './LineCounts'
-import { TextChange } from './TextChange'
 import type { View } from './TextDiff'
-import { Versions } from './Versions'
 
 interface Props {
   sessionId: string
@@ -27,15 +26,6 @@ interface Props {
   onUndo: (() => void) | null
 }
 
-/** Why the versions are not compared; null if they are shown. */
-const NOT_SHOWN: Readonly<Record<Content, Key | null>> = {
-  text: null,
-  picture: null,
-  binary: 'changeBinary',
-  too_large: 'changeTooLarge',
-  damaged: 'changeDamaged',
-}
-
 /** One changed file: what happened to it, its two versions, and what can be done about it. */
 export function FileChange({ sessionId, file, work, view, back, views, onOpen, onUndo }: Props) {
   const t = useT()
@@ -43,7 +33,6 @@ export function FileChange({ sessionId, file, work, view, back, views, onOpen, o
   const content = contentOf(file)
   const mode = modeChange(file)
   const { word, tone } = KINDS[kind]
-  const why = NOT_SHOWN[content]
   const reason = undo === 'possible' ? null : UNDO_REASONS[undo]
   return (
     <article aria-label={shownPath(path)} className="flex min-h-0 flex-1 flex-col gap-2">
@@ -79,12 +68,7 @@ export function FileChange({ sessionId, file, work, view, back, views, onOpen, o
       )}
       {reason && !file.changed_since && <p className="text-fg-2 text-small">{t(reason)}</p>}
       <div className="scroll min-h-0 flex-1">
-        {why && <p className="mb-2 text-[13px] text-fg-2">{t(why)}</p>}
-        {content === 'text' ? (
-          <TextChange key={path} sessionId={sessionId} file={file} work={work} view={view} />
-        ) : (
-          <Versions sessionId={sessionId} file={file} work={work} />
-        )}
+        <ChangeContent key={path} source={{ sessionId, work }} file={file} view={view} />
       </div>
     </article>
   )

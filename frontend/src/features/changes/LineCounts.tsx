@@ -1,8 +1,8 @@
-import type { ChangedFile } from '@/api/types'
 import { useT } from '@/lib/i18n'
+import type { ShownChange } from './kinds'
 
 /** The numbers of added and removed lines of a file, if they are known. */
-export function LineCounts({ file: { added, removed } }: { file: ChangedFile }) {
+export function LineCounts({ file: { added, removed } }: { file: Pick<ShownChange, 'added' | 'removed'> }) {
   const t = useT()
   if (added == null || removed == null) return null
   return (

@@ -1,26 +1,26 @@
+import type { ChangeSource } from '@/api/endpoints'
 import { useChangedText } from '@/api/queries'
-import type { ChangedFile } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import type { ShownChange } from './kinds'
 import type { View } from './TextDiff'
 
 const TextDiff = onDemand(() => import('./TextDiff'))
 
 interface Props {
-  sessionId: string
-  file: ChangedFile
-  work: string | null
+  source: ChangeSource
+  file: ShownChange
   view: View
 }
 
 /** The difference between the two versions of a text. */
-export function TextChange({ sessionId, file, work, view }: Props) {
+export function TextChange({ source, file, view }: Props) {
   const t = useT()
   const { path } = file
-  const before = useChangedText(sessionId, { path, side: 'before', work }, file.before?.hash ?? null)
-  const after = useChangedText(sessionId, { path, side: 'after', work }, file.after?.hash ?? null)
+  const before = useChangedText(source, { path, side: 'before' }, file.before?.hash ?? null)
+  const after = useChangedText(source, { path, side: 'after' }, file.after?.hash ?? null)
   const error = before.error ?? after.error
   if (error) return <QueryError error={error} />
   if (before.data === undefined || after.data === undefined) return <Skeleton label={t('loading')} rows={6} />

@@ -34,6 +34,8 @@ const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   interrupted: { word: 'stepInterrupted', icon: <Unplug size={14} aria-hidden className="text-warn" /> },
 }
 
+const isOpen = ({ status }: Step): boolean => status === 'running' || status === 'approval'
+
 export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
@@ -83,7 +85,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
           {t('callFailed', { n: failures.length, names: failures.map(({ name }) => name).join(', ') })}
         </p>
       )}
-      {step.status === 'running' && step.output !== '' && <LiveOutput output={step.output} />}
+      {isOpen(step) && step.output !== '' && <LiveOutput output={step.output} />}
       {jobId !== null && <JobOfCall callId={step.id} jobId={jobId} />}
     </>
   )

@@ -12,6 +12,8 @@ export interface Change {
   deleted: boolean
   /** Number of files that the call changed, all of which an undo of it concerns; on the first of them. */
   together: number
+  /** Number of further files that the call changed but did not list; on the last of those that it did. */
+  more: number
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -28,10 +30,21 @@ function changesOfStep(step: Step): Change[] {
     if (!isObject(file) || typeof file.path !== 'string') return []
     const { path, added, removed } = file
     const deleted = typeof file.deleted === 'boolean' ? file.deleted : tool === 'delete_file'
-    return [{ callId, path, added: Number(added), removed: Number(removed), undone, deleted, together: 0 }]
+    return [
+      { callId, path, added: Number(added), removed: Number(removed), undone, deleted, together: 0, more: 0 },
+    ]
   })
-  return changes.map((change, at) => (at === 0 ? { ...change, together: changes.length } : change))
+  const total = Math.max(changes.length, Number(data.changed_count ?? 0) || 0)
+  return changes.map((change, at) => ({
+    ...change,
+    together: at === 0 ? total : 0,
+    more: at === changes.length - 1 ? total - changes.length : 0,
+  }))
 }
+
+/** The number of files that changed: each once, however often it was changed. */
+export const fileCount = (changes: readonly Change[]): number =>
+  new Set(changes.map(({ path }) => path)).size + changes.reduce((sum, { more }) => sum + more, 0)
 
 export const changesOf = (entry: AssistantEntry): Change[] =>
   entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps.flatMap(changesOfStep) : []))

@@ -64,6 +64,7 @@ export function labelOf(key: string, t: Translate): string {
 const CHOICES: Readonly<Record<string, Key>> = {
   deny: 'ruleDeny',
   ask: 'ruleAsk',
+  rehearse: 'ruleRehearse',
   sandboxed: 'ruleSandboxed',
   allow: 'ruleAllow',
   unattended: 'ruleUnattended',

@@ -17,7 +17,7 @@ export function FileUndoing({ file }: { file: LaterFileUndo }) {
         <span className="min-w-0 truncate font-mono text-[12px]">
           <Visible text={path} />
         </span>
-        {diff != null && (
+        {diff != null && added + removed > 0 && (
           <span className="font-mono text-[12px] tabular-nums">
             <span className="text-ok">+{added}</span> <span className="text-bad">−{removed}</span>
           </span>

@@ -91,6 +91,7 @@ export const chat = {
   changedFiles: 'Changed files',
   filesChanged: '{n} {n|file|files} changed',
   viewChanges: 'View changes',
+  changesMore: '{n} more {n|file|files}',
   reviewFile: 'Review',
   undoTogether: '{n} {n|file|files}',
   undoWork: 'Undo all changes',

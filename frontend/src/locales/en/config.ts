@@ -35,6 +35,7 @@ export const config = {
   setPort: 'Port',
   ruleDeny: 'Never',
   ruleAsk: 'Ask',
+  ruleRehearse: 'Show the effect, then ask',
   ruleSandboxed: 'In the sandbox without asking',
   ruleAllow: 'Without asking',
   ruleUnattended: 'Unattended',

@@ -92,6 +92,7 @@ export const chat: Record<keyof typeof en, string> = {
   changedFiles: '已更改的文件',
   filesChanged: '已更改 {n} 个文件',
   viewChanges: '更改详情',
+  changesMore: '另外 {n} 个文件',
   reviewFile: '查看更改',
   undoTogether: '{n} 个文件',
   undoWork: '撤销全部改动',

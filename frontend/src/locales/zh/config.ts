@@ -35,6 +35,7 @@ export const config: Record<keyof typeof en, string> = {
   setPort: '端口',
   ruleDeny: '禁止',
   ruleAsk: '询问',
+  ruleRehearse: '先显示影响，再询问',
   ruleSandboxed: '在沙箱内无需询问',
   ruleAllow: '无需询问',
   ruleUnattended: '无人值守',

@@ -9,6 +9,8 @@ export const server: Record<string, string> = {
   'because.persona': '更改人设、记忆和技能需要批准',
   'because.network': '访问网络需要批准',
   'because.unfenced': '在沙箱外运行需要批准',
+  'because.rehearsed': '命令已运行，但其更改尚未生效，应用更改需要批准',
+  'because.unrehearsed': '运行命令需要批准，此命令的更改无法事先显示',
   'because.configured': '此操作需要批准',
   'because.reads': '运行会读取文档的命令需要批准，文档可能包含不受信任的内容',
   'from.outside': '不受信任的内容可能正试图触发此操作',

@@ -37,7 +37,7 @@ export function CallOutput({ step, format }: OutputProps) {
   const t = useT()
   const open = step.status === 'running' || step.status === 'approval'
   // Its row shows what it has written so far.
-  if (step.status === 'running' && step.output !== '') return null
+  if (open && step.output !== '') return null
   const text = prettyJson(step.output)
   return (
     <CallText
