@@ -27,11 +27,13 @@ const test = withMiniclaw({
     ...started('start the server', SERVE),
     ...started(
       'start the build',
-      'echo compiling; until [ -e built ]; do sleep 0.05; done; echo linked; exit 3',
+      'echo compiling; until grep -q go gate; do sleep 0.05; done; echo linked; exit 3',
     ),
     ...started('start and restart', 'sleep 500'),
     ...LOOKS.flatMap(({ look }) => started(`look ${look}`, SERVE)),
   ],
+  // A command whose changes are kept apart may not see new files of others, but it sees what is written into known ones.
+  prepare: app => writeFile(join(app.home, 'scratch/gate'), ''),
 })
 
 const line = page => page.getByRole('region', { name: /^(Background commands|后台命令)$/ })
@@ -97,7 +99,7 @@ test('output is read while it is shown, and the end without a request for it', a
     'the output is read again',
   )
   await row(page).locator('summary').click()
-  await writeFile(join(app.home, 'scratch/built'), '')
+  await writeFile(join(app.home, 'scratch/gate'), 'go')
   await row(page).getByText('exit code 3').waitFor()
   await line(page).waitFor({ state: 'detached' })
   await row(page).locator('summary').click()

@@ -1,5 +1,7 @@
 // Messages sent during a run wait in a queue; an answer goes on or is requested again in place.
 import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, composer, say, settled, shot, until } from './harness.mjs'
 
@@ -22,7 +24,11 @@ const replies = [
   },
   { match: 'keep the folder', steps: [{ text: 'I keep it.' }, { finish: 'stop' }] },
 ]
-const test = withMiniclaw({ replies, config: 'find_local_models: false\n' })
+const test = withMiniclaw({
+  replies,
+  config: 'find_local_models: false\n',
+  prepare: app => mkdir(join(app.home, 'scratch/build')),
+})
 
 const queue = page => page.getByRole('region', { name: 'Queued messages' })
 const rows = page => queue(page).getByRole('listitem')

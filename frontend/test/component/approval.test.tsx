@@ -1,3 +1,4 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { act, render, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -44,6 +45,43 @@ describe('the card of a pending call', () => {
     expect(card().textContent).toContain('rm\\u202e -rf x')
     expect(card().textContent).toContain('in scratch/ · network access · sandbox: strict')
     expect(card().textContent).toContain('Commands ask.')
+  })
+
+  it('of a command that ran apart says what it would change, and applies or discards it', async () => {
+    const rehearsal = { outcome: 'exit code 2', output: 'hello\u202e', created: 1, changed: 0, deleted: 3 }
+    const refused = ['pipe: pipes, sockets and devices are not kept']
+    const shown = { ...approval().shown, rehearsal: { ...rehearsal, refused, hash: 'h' } }
+    vi.stubGlobal('fetch', async () => Response.json({ code: 'not_found', message: 'gone' }, { status: 404 }))
+    const asked = approval({ shown })
+    const given: Answer[] = []
+    const onAnswer = async (answer: Answer) => {
+      given.push(answer)
+      return null
+    }
+    render(
+      <QueryClientProvider client={new QueryClient()}>
+        <ApprovalCard approval={asked} takesFocus={() => false} onAnswer={onAnswer} />
+      </QueryClientProvider>,
+    )
+    const effect = within(screen.getByRole('region', { name: 'What it would change' }))
+    for (const words of [
+      'deletes 3',
+      'creates 1',
+      'exit code 2',
+      'pipe: pipes, sockets and devices are not kept',
+    ])
+      expect(effect.getByText(words)).toBeTruthy()
+    expect(effect.queryByText(/^changes/)).toBeNull()
+    expect(card().textContent).toContain('hello\\u202e')
+    expect(screen.getByRole('list', { name: 'Risks' }).textContent).toBe('Deletes files')
+    expect(await effect.findByText(/isn’t available right now/)).toBeTruthy()
+    expect(screen.queryByRole('button', { name: /^(Allow once|Deny)/ })).toBeNull()
+    await user.click(screen.getByRole('button', { name: /^Apply/ }))
+    await user.click(screen.getByRole('button', { name: /^Discard\d?$/ }))
+    expect(given).toEqual([{ decision: 'approve' }, { decision: 'deny' }])
+    await user.click(screen.getByRole('button', { name: 'Edit…' }))
+    expect(card().textContent).toContain('An edited command runs directly.')
+    vi.unstubAllGlobals()
   })
 
   it('says first what it is, and names its risks', () => {

@@ -14,6 +14,7 @@ const change = (path: string, more: Partial<Change> = {}): Change => ({
   undone: false,
   deleted: false,
   together: 1,
+  more: 0,
   ...more,
 })
 function show(...changes: Change[]) {
@@ -78,4 +79,20 @@ it('the files of one call are undone together, also if the call failed in part',
     'scratch/a.txt+1 −0Undo 2 files',
     'scratch/b.txt+0 −2',
   ])
+})
+
+it('a command has no counts of lines, and its files that are not listed lead to all changes', async () => {
+  const listed = ['a', 'b'].map(name => ({ path: `project/scratch/${name}`, added: 0, removed: 0 }))
+  const result = { data: { undo: true, changes: listed, changed_count: 300 } }
+  const step = { id: 'c', tool: 'terminal', status: 'done', undone: false, result } as unknown as Step
+  const changes = changesOf({ segments: [{ kind: 'tools', steps: [step] }] } as unknown as AssistantEntry)
+  const onShow = vi.fn()
+  const none = () => {}
+  render(<ChangedFiles changes={changes} onShow={onShow} onReview={none} onUndo={none} onUndoAll={null} />)
+  expect(screen.getByRole('heading').textContent).toBe('300 files changed')
+  expect(screen.getAllByRole('listitem').map(row => row.textContent)).toEqual([
+    ...['scratch/aUndo 300 files', 'scratch/b', '298 more files'],
+  ])
+  await userEvent.click(screen.getByRole('button', { name: '298 more files' }))
+  expect(onShow).toHaveBeenCalledOnce()
 })

@@ -95,6 +95,52 @@ describe('a pending call', () => {
   })
 })
 
+describe('a call that ran with its changes kept apart', () => {
+  const [message, question] = ASKED as [Frame, Frame]
+  const wrote = (text: string): Frame => ({ type: 'tool_output', call_id: 'c1', text })
+  const waiting = [message, start, wrote('one\n'), wrote('two\n'), question]
+  const steps = (thread: Thread) =>
+    (thread.entries.at(-1) as AssistantEntry).segments.flatMap(part =>
+      part.kind === 'tools' ? part.steps : [],
+    )
+
+  it('waits in its own row, with what it has written', () => {
+    const asked = follow(waiting)
+    expect(steps(asked)).toHaveLength(1)
+    expect(step(asked)).toMatchObject({ status: 'approval', output: 'one\ntwo\n', verdict: null })
+  })
+  it('keeps what it has written while it is applied, until its end', () => {
+    const applied = follow([...waiting, result('approved'), start])
+    expect(steps(applied)).toHaveLength(1)
+    expect(step(applied)).toMatchObject({ status: 'running', output: 'one\ntwo\n' })
+    const done = advance(applied, end('done'))
+    expect(steps(done)).toHaveLength(1)
+    expect(step(done)).toMatchObject({ status: 'done', output: 'ok', verdict: { decision: 'approved' } })
+  })
+  it('starts anew if its input was edited', () => {
+    const edited = result('approved', { arguments: { command: 'make' } })
+    expect(step(follow([...waiting, edited, start])).output).toBe('')
+  })
+  it('ends denied when it is discarded', () => {
+    const discarded = follow([...waiting, result('denied'), end('denied')])
+    expect(steps(discarded)).toHaveLength(1)
+    expect(step(discarded).status).toBe('denied')
+  })
+  it('goes on from a history that was read at any time', () => {
+    const call = { arguments: approval().arguments }
+    for (const [status, rest] of [
+      ['running', [question, result('approved'), start, end('done')]],
+      ['approval', [result('approved'), start, end('done')]],
+      ['running', [end('done')]],
+    ] as const) {
+      const read = fromHistory(historyOf({ ...call, status }))
+      const done = rest.reduce(advance, read)
+      expect(steps(done)).toHaveLength(1)
+      expect(step(done)).toMatchObject({ status: 'done', output: 'ok' })
+    }
+  })
+})
+
 const historyOf = (call: Record<string, unknown>): History => ({
   session_id: 's',
   title: '',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ChangedFile, FileVersionFacts } from '@/api/types'
-import { callsOf, contentOf, modeChange } from '@/features/changes/kinds'
+import { callsOf, contentOf, modeChange, NOT_SHOWN } from '@/features/changes/kinds'
 import { changeRows, firstOf, matching } from '@/features/changes/tree'
 import { moveBy } from '@/features/inspector/tree'
 
@@ -89,6 +89,18 @@ it('both versions must be text to be compared, and pictures to be shown', () => 
   expect(of(binary, binary)).toBe('binary')
   expect(of(version(), version({ content: 'too_large' }))).toBe('too_large')
   expect(of(version({ content: 'damaged' }), version({ content: 'too_large' }))).toBe('damaged')
+  expect(of(version(), version({ content: 'not_kept' }))).toBe('not_kept')
+})
+
+it('links and folders are shown for themselves, also where they replace a file', () => {
+  const [link, folder] = [version({ content: 'link' }), version({ content: 'folder' })]
+  expect(contentOf({ before: null, after: link })).toBe('link')
+  expect(contentOf({ before: version(), after: link })).toBe('link')
+  expect(contentOf({ before: folder, after: null })).toBe('folder')
+  expect(contentOf({ before: folder, after: version() })).toBe('folder')
+  expect([NOT_SHOWN.link, NOT_SHOWN.folder, NOT_SHOWN.not_kept]).toEqual([null, null, 'changeNotKept'])
+  // A folder can be entered: that is not the bit of a program.
+  expect(modeChange({ before: null, after: { ...folder, executable: true } })).toBeNull()
 })
 
 it('a changed executable bit is told, except of a deleted file', () => {

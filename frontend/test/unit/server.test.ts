@@ -73,6 +73,12 @@ it('every reason why a line is not a test has a translation', () => {
   expect(badTestIn(zh, { code: 'newer', message: 'as told' })).toBe('as told')
 })
 
+it('every reason why an entry of a command cannot be applied has a translation', () => {
+  const reasons = [...rustSource('tools/captured.rs').matchAll(/Refusal::\w+ => "([^"]+)"/g)].map(([, why]) => why)
+  expect(reasons.length).toBeGreaterThan(4)
+  for (const reason of reasons) expect(server, reason).toHaveProperty([`refused.${reason}`])
+})
+
 it('a sentence without a code is translated if the server still says it', () => {
   const rust = ['prompt/system.rs', 'domain/compacted.rs'].map(rustStrings).join()
   const sentences = [...rust.matchAll(/"([^"]*)"/g)].map(([, text]) => text?.replace(/\([^)]*\)/g, '()'))
@@ -325,8 +331,10 @@ describe('why a call needs an approval', () => {
     const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(
-      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'configured']),
+      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'unrehearsed', 'configured']),
     )
+    expect(policy).toContain('code: "rehearsed"')
+    codes.push('rehearsed')
     for (const code of codes) if (code !== 'outside') expect(server).toHaveProperty([`because.${code}`])
     const from = inQuotes(bodyOf(policy, 'fn because(taint'))
     expect(new Set(from)).toEqual(

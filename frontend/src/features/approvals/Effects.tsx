@@ -115,7 +115,7 @@ function Effect({ approvalId, file, open, onToggle }: EffectProps) {
           {content === 'folder' && <span className="text-fg-3 text-small">{t('changeFolder')}</span>}
           {content === 'link' && <span className="text-fg-3 text-small">{t('changeIsLink')}</span>}
           {mode && <span className="shrink-0 text-small text-warn">{t(mode)}</span>}
-          <LineCounts file={file} />
+          {content !== 'link' && (file.added || file.removed) ? <LineCounts file={file} /> : null}
         </>
       }
     >

@@ -1,7 +1,7 @@
 /** How a call ended and what could not be kept of it, in the language of the page. */
 import type { Translate } from '@/lib/i18n'
 import '@/lib/later'
-import { type Say, textIn } from '@/lib/server'
+import type { Say } from '@/lib/server'
 
 /** Null if it did not end with a code. */
 export function exitCodeOf(outcome: string): number | null {
@@ -22,5 +22,6 @@ export function outcomeIn(t: Translate, outcome: string): string {
 /** A line `path: reason`; a path may have a colon too. */
 export function refusalIn(say: Say, line: string): string {
   const at = line.lastIndexOf(': ') + 2
-  return at < 2 ? line : line.slice(0, at) + textIn(say, line.slice(at))
+  const why = line.slice(at)
+  return at < 2 ? line : line.slice(0, at) + (say(`refused.${why}`) ?? why)
 }

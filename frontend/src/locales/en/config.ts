@@ -3,7 +3,7 @@ export const config = {
   settingsAgent: 'Agent',
   settingsRules: 'Approvals',
   settingsRulesHint:
-    'What miniclaw may do without asking. Text from outside can still make it ask; “unattended” switches that off too.',
+    'What miniclaw may do without asking. Text from outside can still make it ask; “unattended” switches that off too. With “Show the effect, then ask”, a command first runs with its changes of files kept apart: you’re asked only if it would change something, and exactly what you see is applied.',
   settingsToolRules: 'Rules for single tools',
   settingsNetwork: 'Sandbox and network',
   settingsServer: 'Server',

@@ -4,7 +4,7 @@ export const config: Record<keyof typeof en, string> = {
   settingsAgent: '智能体',
   settingsRules: '批准',
   settingsRulesHint:
-    'miniclaw 无需询问即可执行的操作。外部文本仍可能触发询问，“无人值守”会连同关闭这一保护。',
+    'miniclaw 无需询问即可执行的操作。外部文本仍可能触发询问，“无人值守”会连同关闭这一保护。“先显示影响，再询问”：命令先在不改动文件的情况下运行，只有会产生更改时才询问，批准后应用的正是所显示的更改。',
   settingsToolRules: '单个工具的规则',
   settingsNetwork: '沙箱与网络',
   settingsServer: '服务器',

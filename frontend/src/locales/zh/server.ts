@@ -22,6 +22,14 @@ export const server: Record<string, string> = {
   'from.output': '不受信任的内容（命令输出）可能正试图触发此操作',
   'from.skill': '不受信任的内容（技能文件 {file}）可能正试图触发此操作',
 
+  // What of a command’s changes cannot be applied.
+  'refused.pipes, sockets and devices are not kept': '不保留管道、套接字和设备',
+  'refused.a program may not run as its owner': '不允许程序以其所有者身份运行',
+  'refused.it was changed by somebody else meanwhile': '其间已被他人更改',
+  'refused.its path is too long': '路径过长',
+  'refused.it cannot be read': '无法读取',
+  'refused.it is on another file system': '位于其他文件系统',
+
   // Why a work failed.
   'auth.missing': '{provider} 需要 API 密钥。请设置 {setting}。',
   'auth.not_accepted': '{provider} 拒绝了该 API 密钥。请检查 {setting}。',
