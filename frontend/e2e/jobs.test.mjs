@@ -32,7 +32,7 @@ const test = withMiniclaw({
     ...started('start and restart', 'sleep 500'),
     ...LOOKS.flatMap(({ look }) => started(`look ${look}`, SERVE)),
   ],
-  // A command whose changes are kept apart may not see new files of others, but it sees what is written into known ones.
+  // A command whose changes are kept apart may not see new files of others, but what is written into known ones.
   prepare: app => writeFile(join(app.home, 'scratch/gate'), ''),
 })
 

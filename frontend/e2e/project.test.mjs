@@ -7,7 +7,7 @@ import { answers, ask, composer, MOBILE, say, settled, shot, until } from './har
 
 const call = (id, name, args) => [{ tool_call: { id, name, arguments: args } }, { finish: 'tool_calls' }]
 const text = words => [{ text: words }, { finish: 'stop' }]
-const WAIT = 'seq 1 40; until [ -e go ]; do sleep 0.05; done; echo ended'
+const WAIT = 'seq 1 40; until grep -q go gate; do sleep 0.05; done; echo ended'
 const LIST = { titles: ['Read the notes', 'Write the summary', 'Check the links'], name: 'Report' }
 const CREATED = [
   { path: 'report/a.txt', content: 'one\n' },
@@ -33,7 +33,11 @@ const REPLIES = [
 ]
 const test = withMiniclaw({
   replies: REPLIES,
-  prepare: app => writeFile(join(app.home, 'scratch/there.txt'), 'kept\n'),
+  prepare: async app => {
+    await writeFile(join(app.home, 'scratch/there.txt'), 'kept\n')
+    // A command whose changes are kept apart may not see new files of others, but what is written into known ones.
+    await writeFile(join(app.home, 'scratch/gate'), '')
+  },
 })
 
 const place = page => page.getByRole('button', { name: /^(Works in: |工作位置：)/ })
@@ -73,7 +77,7 @@ test('a new chat is bound, with its list and a running command, also after a rel
 
   // A person who has scrolled up stays there while the output goes on.
   await live(page).evaluate(box => box.scrollTo(0, 0))
-  await writeFile(join(app.home, 'scratch/go'), '')
+  await writeFile(join(app.home, 'scratch/gate'), 'go')
   await answers(page).getByText('The report is ready.').waitFor()
   await live(page).waitFor({ state: 'detached' })
   await todo(page).getByText('All 3 tasks completed').waitFor()

@@ -145,7 +145,7 @@ test('Retry replaces a failed answer and does not repeat the question', async ({
 test('a message during an approval denies it with that text', async ({ app, open }) => {
   const page = await open()
   await say(page, 'delete the folder')
-  await page.getByRole('button', { name: /^Allow once/ }).waitFor()
+  await page.getByRole('button', { name: /^(Apply|Allow once)/ }).waitFor()
   await until(
     () => composer(page).getAttribute('placeholder'),
     text => text.startsWith('Deny, and say'),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
-import { answers, ask, MOBILE, say, settled, shot, until } from './harness.mjs'
+import { answers, ask, MOBILE, openCalls, say, settled, shot, until } from './harness.mjs'
 
 /** A red square of 16 pixels. */
 const PNG =
@@ -96,7 +96,10 @@ test('the effect is shown, opened, applied and undone', async ({ app, open }) =>
   await button(page, 'Apply').click()
   await answers(page).getByText('After tidy apply up.').waitFor()
   await settled(page)
-  assert.equal(await answers(page).getByText('terminal', { exact: true }).count(), 1)
+  await openCalls(answers(page))
+  assert.equal(await answers(page).locator('summary', { hasText: 'terminal' }).count(), 1)
+  await answers(page).locator('summary', { hasText: 'terminal' }).click()
+  await answers(page).getByText('You allowed this once').waitFor()
   assert.equal(await text(app, 'apply', 'junk.txt'), null)
   assert.match(await text(app, 'apply', 'notes.md'), /new words/)
   const changes = answers(page).getByRole('group', { name: 'Changed files' })

@@ -2,10 +2,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withCanary } from './fixtures.mjs'
-import { answers, ask, say, settled, until } from './harness.mjs'
+import { answers, ask, say, settled } from './harness.mjs'
 
+/** The name of a file that a command would create; its content and the command's output are hostile too. */
+const NAME = '<img src=x onerror=owned=1>.html'
+const written = text => `cat > '${NAME}' <<'END'\n${text}\nEND\ncat '${NAME}'`
 const callsOf = ({ url: C, hostile: HOSTILE }) => [
-  { id: 'c1', name: 'terminal', arguments: { command: `echo '${HOSTILE}'` } },
+  { id: 'c1', name: 'terminal', arguments: { command: written(HOSTILE) } },
   { id: 'c2', name: 'create_file', arguments: { path: 'knowledge/made.md', content: HOSTILE } },
   { id: 'c3', name: 'fetch_url', arguments: { url: `${C}/asked?<img src="${C}/address">` } },
 ]
@@ -34,20 +37,18 @@ const test = withCanary(canary => ({
 test('hostile text is harmless in an approval and its outcome', async ({ canary: { harmless }, open }) => {
   const page = await open()
   await say(page, 'may you')
-  const cards = page.getByRole('group', { name: /^Approval needed/ })
-  await until(
-    () => cards.count(),
-    count => count === 3,
-    'three cards',
-  )
-  await harmless(page)
-  for (let left = 3; left > 0; left--) {
-    await cards.first().getByRole('button', { name: 'Deny', exact: true }).click()
-    await until(
-      () => cards.count(),
-      count => count === left - 1,
-      'the card to go',
-    )
+  // What the command would change is shown only where commands can run in an overlay.
+  for (const title of ['Run a command', 'Create knowledge/made.md', 'Fetch a web page']) {
+    const card = page.getByRole('group', { name: `Approval needed: ${title}` })
+    await card.waitFor()
+    if (await card.getByRole('region', { name: 'What it would change' }).count()) {
+      const file = card.getByRole('listitem').filter({ hasText: NAME })
+      await file.locator('summary').click()
+      await file.locator('.cm-content').waitFor()
+    }
+    await harmless(page)
+    await card.getByRole('button', { name: /^(Deny|Discard)\d?$/ }).click()
+    await card.waitFor({ state: 'detached' })
   }
   await answers(page).getByText('So not.').waitFor()
   await harmless(page)

@@ -74,7 +74,9 @@ it('every reason why a line is not a test has a translation', () => {
 })
 
 it('every reason why an entry of a command cannot be applied has a translation', () => {
-  const reasons = [...rustSource('tools/captured.rs').matchAll(/Refusal::\w+ => "([^"]+)"/g)].map(([, why]) => why)
+  const reasons = [...rustSource('tools/captured.rs').matchAll(/Refusal::\w+ => "([^"]+)"/g)].map(
+    ([, why]) => why,
+  )
   expect(reasons.length).toBeGreaterThan(4)
   for (const reason of reasons) expect(server, reason).toHaveProperty([`refused.${reason}`])
 })
