@@ -84,7 +84,7 @@ export const calls = {
   taintedLabel: 'Untrusted content',
   tainted: 'This conversation contains untrusted content: {sources}.',
   taintedHint:
-    'Untrusted content may try to trigger actions you don’t want. miniclaw asks before it runs commands, uses the network, or changes memory, skills or the workspace.',
+    'Untrusted content may try to trigger actions you don’t want. miniclaw asks before commands change anything, and before it uses the network or changes memory, skills or the workspace.',
   taintPage: 'web page {name}',
   taintDocument: 'document {name}',
   taintAttachment: 'attachment {name}',

@@ -82,7 +82,7 @@ export const calls: Record<keyof typeof en, string> = {
   taintedLabel: '不受信任的内容',
   tainted: '此对话包含不受信任的内容：{sources}。',
   taintedHint:
-    '不受信任的内容可能会试图触发你不希望的操作。运行命令、访问网络，或更改记忆、技能和工作区前，miniclaw 会先征得你的批准。',
+    '不受信任的内容可能会试图触发你不希望的操作。命令产生更改、访问网络，或更改记忆、技能和工作区前，miniclaw 会先征得你的批准。',
   taintPage: '网页 {name}',
   taintDocument: '文档 {name}',
   taintAttachment: '附件 {name}',
