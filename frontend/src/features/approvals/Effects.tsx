@@ -106,7 +106,7 @@ function Effect({ approvalId, file, open, onToggle }: EffectProps) {
           <span
             title={shownPath(file.path)}
             className={cn(
-              'min-w-0 flex-1 truncate font-mono text-[12px]',
+              'min-w-0 flex-1 break-all py-1 font-mono text-[12px]',
               file.kind === 'deleted' && 'line-through',
             )}
           >
