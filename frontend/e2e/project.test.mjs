@@ -117,30 +117,22 @@ test('an existing conversation is bound by a command, and other tabs follow', as
 
 test('the X-ray and the meter of a chat that is not sent yet are those of its project', async ({ open }) => {
   const page = await open()
-  const meter = page.getByRole('meter', { name: 'Context', exact: true }).first()
-  await until(
-    () => meter.getAttribute('aria-valuetext'),
-    text => /\d/.test(text ?? ''),
-    'the size',
-  )
-  const before = await meter.getAttribute('aria-valuetext')
+  // The context window beside it may arrive later than the size.
+  const size = async () => {
+    const meter = page.getByRole('meter', { name: 'Context', exact: true }).first()
+    const text = (await meter.getAttribute('aria-valuetext')) ?? ''
+    return Number(/: ([\d,]+)/.exec(text)?.[1]?.replaceAll(',', '') ?? 0)
+  }
+  const inHome = await until(size, tokens => tokens > 0, 'the size')
   await choose(page, /^scratch/)
-  await until(
-    () => meter.getAttribute('aria-valuetext'),
-    text => text !== before,
-    'the size in the project',
-  )
+  const inProject = await until(size, tokens => tokens > inHome, 'the size in the project')
   await page.getByRole('button', { name: 'Prompt X-ray' }).click()
   const xray = page.getByRole('dialog', { name: /X-ray/ })
   await xray.locator('summary', { hasText: /^Project/ }).waitFor()
   await shot(page, 'project-xray')
   await page.keyboard.press('Escape')
   await choose(page, /^Home/)
-  await until(
-    () => meter.getAttribute('aria-valuetext'),
-    text => text === before,
-    'the size in the home',
-  )
+  await until(size, tokens => tokens < inProject, 'the size in the home')
 })
 
 test('several files are named, with those that failed and why', async ({ open, app }) => {
