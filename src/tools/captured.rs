@@ -101,6 +101,8 @@ pub enum Capturing {
     IfPossible,
     /// It then does not run: nobody has approved its changes.
     Required,
+    /// It changes the folder itself in any case. For a command that goes on while others change files, which it has to see.
+    Never,
 }
 
 /// The commands of one call.
@@ -119,6 +121,7 @@ impl CapturedRun {
         (captures, capturing): (Option<&Captures>, Capturing),
         folder: &Path,
     ) -> Self {
+        let captures = captures.filter(|_| capturing != Capturing::Never);
         let captures = captures.filter(|captures| captures.obstacle(sandbox).is_none()).cloned();
         let capture = match &captures {
             None => None,

@@ -236,22 +236,3 @@ async fn commands_and_file_tools_of_a_work_are_undone_together() {
     server.post(&format!("/api/sessions/{id}/works/{work}/withdraw"), json!({})).await.ok();
     assert_eq!(tree(&world.path("scratch")), first);
 }
-
-#[tokio::test]
-async fn background_job_changes_files_when_it_ends() {
-    if cannot_capture().await {
-        return;
-    }
-    let start = json!({"commands": [{"instruction": "echo made > made.txt"}], "background": true});
-    let stop = json!({"job": "job1", "stop": true});
-    let script = script([calls([call("c1", "bash", start)]), calls([call("c2", "bash", stop)]), says(["Done."])]);
-    let world = World::new(script).await;
-    world.write("config.yml", CONFIG);
-    let server = world.serve().await;
-    let id = bound(&server).await;
-    ask(&server, &id, "go").await;
-    // Stopping waits for the end of the job, by which its changes are applied. It may be stopped before it writes.
-    let changed = server.get(&format!("/api/sessions/{id}/changes")).await.ok();
-    let files = changed["files"].as_array().unwrap().len();
-    assert_eq!(files == 1, world.path("scratch/made.txt").exists(), "{changed}");
-}

@@ -178,9 +178,8 @@ impl BashCall {
         let (shell, arguments, limits) = (self.shell.clone(), self.arguments.clone(), self.limits());
         // Weak: the jobs are stopped when their tenant drops them.
         let (jobs, session) = (Arc::downgrade(&self.jobs), self.session.clone());
-        let call_id = self.call_id.clone();
         tokio::spawn(async move {
-            let captured = shell.environment.begin(Capturing::IfPossible).await;
+            let captured = shell.environment.begin(Capturing::Never).await;
             let mut last = None;
             for command in &arguments.commands {
                 let live = LiveOutput::default();
@@ -192,7 +191,6 @@ impl BashCall {
                     break;
                 }
             }
-            captured.hold().await.apply(session.clone(), call_id).await;
             if let (Some(jobs), Some(end)) = (jobs.upgrade(), last) {
                 jobs.end(&session, &job, (&end).into());
             }
