@@ -293,7 +293,7 @@ impl CallRunner<'_> {
     }
 
     /// Waits for a person and does what they decided. Returns the reason if the run cannot continue.
-    async fn asked(
+    pub(super) async fn asked(
         &self,
         wanted: &ProposedCall,
         asked: &PendingApproval,

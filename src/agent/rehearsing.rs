@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::asking::{ApprovalResult, PendingApproval, Question};
 use super::calls::{CallEnd, CallRunner, ProposedCall, RunningCall, Stop, finished};
-use super::recorder::Recorder;
-use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
+use super::recorder::{NotRecorded, Recorder};
+use crate::domain::{ApprovalReason, CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
 use crate::tools::{Checked, HeldChanges, Reason};
 
 /// A call that is to be rehearsed.
@@ -44,12 +44,19 @@ impl CallRunner<'_> {
             recorder.fact(finished(recorder, request, &ended)).await?;
             return Ok(ended.fatal);
         }
+        if let Some(why) = checked.call.unrehearsable() {
+            // The attempt has shown it; nothing was run.
+            return self.ask_first(&turn, planned, (why, recorder)).await;
+        }
         let shown = match changes.rehearsed(&ended.answer).await {
             Ok(shown) => shown,
             Err(error) => {
+                // Nobody knows what they are, so they are discarded.
+                drop(changes);
                 ended.answer.text.push_str(&format!("\n[its changes of files were not applied: {error}]"));
                 (ended.answer.ok, ended.status) = (false, CallStatus::Error);
-                None
+                recorder.fact(finished(recorder, request, &ended)).await?;
+                return Ok(ended.fatal);
             }
         };
         let Some(rehearsed) = shown else {
@@ -88,6 +95,30 @@ impl CallRunner<'_> {
         Ok(decided.fatal)
     }
 
+    /// Asks about a call that could not be rehearsed, and runs it if a person approves it.
+    async fn ask_first(
+        &self,
+        CallInTurn { call, rest }: &CallInTurn<'_>,
+        planned: &PlannedRehearsal,
+        (why, recorder): (String, &mut Recorder),
+    ) -> Result<Option<String>, Stop> {
+        let checked = &planned.checked;
+        let because = planned.reason.because.clone().unwrap_or_default();
+        let because = ApprovalReason { code: "unrehearsed".to_owned(), ..because };
+        let sentence = format!("Running commands requires approval. {why}");
+        let question = Question {
+            effect: checked.call.effect(),
+            arguments: checked.arguments.clone(),
+            shown: checked.call.shown(),
+            reason: Reason { sentence, because: Some(because) },
+        };
+        let pending = PendingApproval::rehearsed(call.request.clone(), planned.approval_id.clone(), None);
+        record_later(rest, recorder).await?;
+        let approval = self.approval(&pending, &question, recorder);
+        recorder.ask(call.index, approval).await?;
+        self.asked(call, &pending, recorder).await
+    }
+
     /// Asks about a rehearsed call, unless a person has answered before a restart.
     async fn ask_about(
         &self,
@@ -102,16 +133,7 @@ impl CallRunner<'_> {
             // An answer that was given to other changes is noticed when it is checked.
             return Ok(pending);
         }
-        // What follows in this exchange goes on after a restart.
-        let known: Vec<_> =
-            recorder.session().calls_of(recorder.work_id()).filter_map(|call| call.id.clone()).collect();
-        let later = rest.iter().filter(|later| !known.contains(&later.request.id)).map(|later| RequestedCall {
-            index: later.index,
-            call_id: later.request.id.clone(),
-            tool: later.request.name.clone(),
-            arguments: later.request.arguments.clone(),
-        });
-        recorder.request(later.collect()).await?;
+        record_later(rest, recorder).await?;
         let question = Question {
             effect: checked.call.effect(),
             arguments: checked.arguments.clone(),
@@ -122,6 +144,19 @@ impl CallRunner<'_> {
         recorder.ask(call.index, approval).await?;
         Ok(pending)
     }
+}
+
+/// Records the calls that follow in this exchange, so that they go on after a restart.
+async fn record_later(rest: &[ProposedCall], recorder: &mut Recorder) -> Result<(), NotRecorded> {
+    let calls = recorder.session().calls_of(recorder.work_id());
+    let known: Vec<_> = calls.filter_map(|call| call.id.clone()).collect();
+    let later = rest.iter().filter(|later| !known.contains(&later.request.id)).map(|later| RequestedCall {
+        index: later.index,
+        call_id: later.request.id.clone(),
+        tool: later.request.name.clone(),
+        arguments: later.request.arguments.clone(),
+    });
+    recorder.request(later.collect()).await
 }
 
 /// Tells the model that the changes of a rehearsed call were discarded.

@@ -126,7 +126,6 @@ impl Tenant {
         }
         watch::start(&engine);
         tenant.index_memory();
-        tenant.probe_captures();
         Ok(engine)
     }
 
@@ -147,12 +146,6 @@ impl Tenant {
             Ok(())
         })
         .await
-    }
-
-    /// Finds out in the background whether what commands change can be captured.
-    fn probe_captures(&self) {
-        let (captures, sandbox, folder) = (self.captures.clone(), self.runtime.sandbox.clone(), self.home.scratch());
-        tokio::spawn(async move { captures.probe(&sandbox, &folder).await });
     }
 
     /// Indexes memory in the background, so that the first question finds it indexed and, in RAG mode, the embedding

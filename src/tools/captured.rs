@@ -6,7 +6,6 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -15,15 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::held::{Held, HeldChanges, Waiting, remove};
 use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
-use crate::sandbox::{COMMAND_MEMORY, Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
+use crate::sandbox::{Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refusal, StoreError};
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
 const LISTED: usize = 200;
 /// Maximum number of entries of one kind that the model is told of.
 const TOLD: usize = 5;
-/// Time limit of the command that only finds out whether commands can be captured.
-const PROBE_TIME: Duration = Duration::from_secs(10);
 
 /// The port through which captured changes are applied. It runs to its end even if its future is dropped.
 pub type ApplyCaptured =
@@ -60,26 +57,6 @@ impl Captures {
     /// Returns the changes that wait for a person, by their hash.
     pub fn waiting(&self, hash: &str) -> Option<Arc<Held>> {
         self.waiting.get(hash)
-    }
-
-    /// Finds out whether commands can be captured in `folder`, so that the first one need not.
-    pub async fn probe(&self, sandbox: &Sandbox, folder: &Path) {
-        let run = CapturedRun::begin(sandbox, (Some(self), Capturing::Required), folder).await;
-        let job = Job {
-            argv: vec!["/bin/true".to_owned()],
-            cwd: folder.to_owned(),
-            readable: Vec::new(),
-            env: Vec::new(),
-            wall: PROBE_TIME,
-            output_cap: 1_000,
-            memory: COMMAND_MEMORY,
-            network: false,
-            capture: None,
-        };
-        if let Err(error) = run.run(job, CancellationToken::new(), &|_| {}).await {
-            tracing::debug!(%error, "commands cannot be captured here");
-        }
-        run.discard();
     }
 
     /// Returns why commands cannot be captured here.

@@ -290,7 +290,7 @@ impl CommandEnvironment {
             SandboxError::Confinement(_) => "No command can run here; go on without, and tell the user.",
             SandboxError::Program { .. } => "A command over 128 KB is too long; otherwise tell the user.",
             SandboxError::Lost => "Look at what it changed before you run it again.",
-            SandboxError::Capture(_) => "Make the call again: the user is then asked before it runs.",
+            SandboxError::Capture(_) => "Tell the user what is missing.",
             SandboxError::NoNetwork(_) => "Do it without, or read pages with fetch_url.",
             SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
         };
