@@ -76,7 +76,7 @@ pub async fn cannot_capture() -> bool {
 /// A project with some of everything.
 fn fill(world: &World) {
     let scratch = world.path("scratch");
-    for folder in ["src/deep", "old/inner", "empty"] {
+    for folder in ["src/deep", "old/inner", "empty", "swapped/in"] {
         fs::create_dir_all(scratch.join(folder)).unwrap();
     }
     for (path, content) in [
@@ -84,6 +84,7 @@ fn fill(world: &World) {
         ("src/deep/b.txt", "b\n"),
         ("old/c.txt", "c\n"),
         ("old/inner/d.txt", ""),
+        ("swapped/in/e.txt", "e\n"),
         ("run.sh", "#!/bin/sh\n"),
         ("kept.txt", "kept\n"),
     ] {
@@ -107,7 +108,8 @@ ln -s nowhere dangling
 mkdir -p new/folder && echo new > new/folder/file
 : > nothing
 truncate -s 3M sparse && printf end >> sparse
-rmdir empty && echo file > empty";
+rmdir empty && echo file > empty
+rm -r swapped && ln -s src swapped";
 
 fn bash(id: &str, command: &str) -> Value {
     call(id, "bash", json!({"commands": [{"instruction": command}]}))

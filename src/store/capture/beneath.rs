@@ -84,14 +84,15 @@ impl Beneath {
         Ok(fs::openat2(&self.root, path, HANDLE, Mode::empty(), resolve())?)
     }
 
-    /// Looks at an entry without following links; `None` if there is none.
+    /// Looks at an entry without following links; `None` if there is none, also because a name on the way is a link.
     ///
     /// # Errors
-    /// Returns an error if the folder of the path cannot be opened for another reason than that it is missing.
+    /// Returns an error if the folder of the path cannot be opened for another reason.
     pub fn node(&self, path: &Path) -> io::Result<Option<Node>> {
         let (folder, name) = split(path);
         match self.folder(folder) {
             Ok(folder) => self.node_in(&folder, name),
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(error),
         }
