@@ -170,6 +170,11 @@ impl ToolCall {
         matches!(self.status, Some(CallStatus::Done | CallStatus::Error))
     }
 
+    /// Returns whether it is unknown how far it came. A change that had begun is made to its end.
+    pub fn was_stopped(&self) -> bool {
+        matches!(self.status, Some(CallStatus::Cancelled | CallStatus::Interrupted))
+    }
+
     /// Creates a call as the model requested it, without status and result.
     pub fn new(call_id: &str, tool: &str, arguments: &Value) -> Self {
         Self {

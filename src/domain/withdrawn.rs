@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::WorkId;
-use super::message::{CallStatus, Message, ToolCall};
+use super::message::{Message, ToolCall};
 use super::session::Session;
 use super::work::Work;
 
@@ -66,13 +66,13 @@ impl Session {
     /// withdrawn. Of a stopped call it is not known.
     pub fn changing_calls_of(&self, work_id: &WorkId) -> Vec<String> {
         let is_withdrawn = self.is_withdrawn(work_id);
-        let may_have = |call: &&ToolCall| (call.has_ended() || was_stopped(call)) && !call.undone && !is_withdrawn;
+        let may_have = |call: &&ToolCall| (call.has_ended() || call.was_stopped()) && !call.undone && !is_withdrawn;
         self.calls_of(work_id).filter(may_have).filter_map(|call| call.id.clone()).collect()
     }
 
     /// Returns the ids of a work's calls that a person or the server stopped, oldest first.
     pub fn stopped_calls_of(&self, work_id: &WorkId) -> Vec<String> {
-        self.calls_of(work_id).filter(|call| was_stopped(call)).filter_map(|call| call.id.clone()).collect()
+        self.calls_of(work_id).filter(|call| call.was_stopped()).filter_map(|call| call.id.clone()).collect()
     }
 
     /// Returns the works that were not withdrawn and began after this one, oldest first.
@@ -110,16 +110,12 @@ impl Session {
     }
 }
 
-/// Whether it is unknown how far a call came. A change that had begun is made to its end.
-fn was_stopped(call: &ToolCall) -> bool {
-    matches!(call.status, Some(CallStatus::Cancelled | CallStatus::Interrupted))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::CallStatus;
     use crate::domain::Event;
 
     fn work(id: &str) -> WorkId {

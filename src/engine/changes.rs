@@ -81,7 +81,8 @@ impl Transcript {
         let of_work = |message: &&Arc<Message>| message.work_id.as_ref() == Some(work);
         let compacted = self.compacted.iter().filter(of_work).flat_map(|message| &message.tool_calls);
         let compacted = compacted.filter(|call| call.has_ended() && !call.undone && !self.session.is_withdrawn(work));
-        let standing: HashSet<String> = self.session.standing_calls_of(work).into_iter().collect();
+        // A stopped call too may have changed files.
+        let standing: HashSet<String> = self.session.changing_calls_of(work).into_iter().collect();
         let current = self.session.calls_of(work);
         let current = current.filter(|call| call.id.as_ref().is_some_and(|id| standing.contains(id)));
         let told = |compacted: bool| {

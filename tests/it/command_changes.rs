@@ -238,3 +238,40 @@ async fn commands_and_file_tools_of_a_work_are_undone_together() {
     server.post(&format!("/api/sessions/{id}/works/{work}/withdraw"), json!({})).await.ok();
     assert_eq!(tree(&world.path("scratch")), first);
 }
+
+/// Returns the number of files in a folder; 0 if there is none.
+fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+#[tokio::test]
+async fn kill_while_changes_are_applied_is_completed_and_undone() {
+    const FILES: usize = 1_000;
+    if cannot_capture().await {
+        return;
+    }
+    let command =
+        format!("rm -r old; mkdir out; for i in $(seq {FILES}); do echo $i > out/$i; done; echo ONE > src/a.txt");
+    // Short form: the number of files after which the server is killed. The command itself never writes to the folder.
+    for killed_after in [1, FILES / 3, FILES - 1] {
+        let world = World::new(script([calls([bash("c", &command)]), says(["Done."])])).await;
+        world.write("config.yml", CONFIG);
+        fill(&world);
+        let first = tree(&world.path("scratch"));
+        let server = world.serve().await;
+        let id = bound(&server).await;
+        let stream = server.open_chat(&id, "go").await;
+        let out = world.path("scratch/out");
+        eventually("the changes are being applied", async || count(&out) >= killed_after).await;
+        // Dropping the server kills it.
+        drop(server);
+        drop(stream);
+        let server = world.serve().await;
+        assert_eq!(count(&out), FILES, "killed after {killed_after}: completed by the start");
+        assert_eq!(world.read("scratch/src/a.txt"), "ONE\n");
+        assert!(!world.path("scratch/old").exists());
+        server.settled(&id).await;
+        undo(&server, &id, "c").await;
+        assert_eq!(tree(&world.path("scratch")), first, "killed after {killed_after}");
+    }
+}

@@ -28,7 +28,9 @@ impl Actor {
         if !session.is_in_effect(message) {
             return Err(WithdrawRefused::Withdrawn.into());
         }
-        let call = Some(call).filter(|call| call.has_ended()).ok_or(UndoError::Unknown)?;
+        // What a stopped call changed is undone if the files show that it did.
+        let may_have = |call: &&ToolCall| call.has_ended() || call.was_stopped();
+        let call = Some(call).filter(may_have).ok_or(UndoError::Unknown)?;
         let direction = if call.undone { Direction::Redo } else { Direction::Undo };
         let done = self.tenant.documents.undo(&self.ledger.id, call_id, direction).await?;
         let (call_id, path) = (call_id.to_owned(), done.path.to_string());
