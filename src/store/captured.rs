@@ -1,7 +1,7 @@
 //! Keeps what a command changed for its undo, and then applies it.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -274,7 +274,7 @@ pub(super) struct Content {
 
 /// Reads a content, of any size, for its hash.
 pub(super) fn hash_of(content: impl Read) -> io::Result<Content> {
-    copy(content, io::sink())
+    read(content, |_| Ok(()))
 }
 
 /// Keeps a content under its hash. Like what commands write, it is not synced: a power cut can lose it, and an undo notices.
@@ -282,8 +282,8 @@ pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
     let temporary = format!(".{}.kept", clock::new_id());
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let file = blobs.open_with(&temporary, &options)?;
-    let kept = copy(content, file).and_then(|content| {
+    let file = blobs.open_with(&temporary, &options)?.into_std();
+    let kept = copy(content, &file).and_then(|content| {
         blobs.rename(&temporary, blobs, &content.hash)?;
         Ok(content)
     });
@@ -294,8 +294,17 @@ pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
     kept
 }
 
-/// Copies a content while it is hashed.
-pub(super) fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<Content> {
+/// Copies a content into an empty file while it is hashed. Long runs of zeros become holes.
+pub(super) fn copy(from: impl Read, mut to: &File) -> io::Result<Content> {
+    let content = read(from, |block| match block.iter().all(|byte| *byte == 0) {
+        true => to.seek(SeekFrom::Current(block.len() as i64)).map(drop),
+        false => to.write_all(block),
+    })?;
+    to.set_len(content.size)?;
+    Ok(content)
+}
+
+fn read(mut from: impl Read, mut block_read: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Content> {
     let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 64 << 10]);
     loop {
         let read = match from.read(&mut buffer) {
@@ -306,7 +315,25 @@ pub(super) fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<Conten
             return Ok(Content { hash: base16ct::lower::encode_string(&hash.finalize()), size });
         }
         hash.update(&buffer[..read]);
-        to.write_all(&buffer[..read])?;
+        block_read(&buffer[..read])?;
         size += read as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_is_equal_and_keeps_holes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = vec![0; 1 << 20];
+        bytes[200_000] = 1;
+        for content in [bytes.as_slice(), b"", b"short", &[0; 100_000]] {
+            let path = folder.path().join("copy");
+            let copied = copy(content, &File::create(&path).unwrap()).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+            assert_eq!((copied.hash, copied.size), (super::super::seal::sha256(content), content.len() as u64));
+        }
     }
 }

@@ -275,3 +275,79 @@ async fn kill_while_changes_are_applied_is_completed_and_undone() {
         assert_eq!(tree(&world.path("scratch")), first, "killed after {killed_after}");
     }
 }
+
+#[tokio::test]
+async fn names_of_one_file_are_changed_and_undone_each() {
+    if cannot_capture().await {
+        return;
+    }
+    let work = [
+        bash("c1", "for name in two three four; do ln kept.txt $name; done"),
+        bash("c2", "rm two three; echo more >> kept.txt"),
+    ];
+    let world = World::new(script([calls(work), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    fill(&world);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let first = tree(&world.path("scratch"));
+    ask(&server, &id, "go").await;
+    assert_eq!(
+        (world.read("scratch/four").as_str(), world.read("scratch/kept.txt").as_str()),
+        ("kept\n", "kept\nmore\n")
+    );
+    assert!(!world.path("scratch/two").exists() && !world.path("scratch/three").exists());
+    undo(&server, &id, "c2").await;
+    assert_eq!((world.read("scratch/three").as_str(), world.read("scratch/kept.txt").as_str()), ("kept\n", "kept\n"));
+    undo(&server, &id, "c1").await;
+    assert_eq!(tree(&world.path("scratch")), first);
+}
+
+#[tokio::test]
+async fn two_sessions_undo_only_their_own_changes() {
+    if cannot_capture().await {
+        return;
+    }
+    let script = script([
+        calls([bash("a", "echo a > a.txt; echo a > both.txt")]),
+        says(["Done."]),
+        calls([bash("b", "echo b > b.txt; echo b >> both.txt")]),
+        says(["Done."]),
+    ]);
+    let world = World::new(script).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let (one, other) = (bound(&server).await, bound(&server).await);
+    ask(&server, &one, "go").await;
+    ask(&server, &other, "go").await;
+    let refused = server.post(&format!("/api/sessions/{one}/operations/a/undo"), json!({})).await;
+    assert_eq!((refused.status(), refused.text().contains("both.txt")), (409, true), "{}", refused.text());
+    assert!(world.path("scratch/a.txt").exists(), "all or none");
+    undo(&server, &other, "b").await;
+    assert_eq!((world.read("scratch/both.txt").as_str(), world.path("scratch/b.txt").exists()), ("a\n", false));
+    undo(&server, &one, "a").await;
+    assert_eq!(count(&world.path("scratch")), 0);
+}
+
+#[tokio::test]
+async fn large_sparse_and_linked_files_are_undone() {
+    const LARGE: u64 = 300 << 20;
+    if cannot_capture().await {
+        return;
+    }
+    let command = "set -e; ln kept.txt hard; echo more >> hard; printf end >> large; truncate -s 300M new; rm gone";
+    let world = World::new(script([calls([bash("c", command)]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    world.write("scratch/kept.txt", "kept\n");
+    for name in ["large", "gone"] {
+        fs::File::create(world.path("scratch").join(name)).unwrap().set_len(LARGE).unwrap();
+    }
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    ask(&server, &id, "go").await;
+    let size = |name: &str| fs::metadata(world.path("scratch").join(name)).map(|meta| meta.len()).ok();
+    assert_eq!((size("large"), size("new"), size("gone")), (Some(LARGE + 3), Some(LARGE), None));
+    undo(&server, &id, "c").await;
+    assert_eq!((size("large"), size("new"), size("gone")), (Some(LARGE), None, Some(LARGE)));
+    assert_eq!((world.read("scratch/kept.txt").as_str(), size("hard")), ("kept\n", None));
+}

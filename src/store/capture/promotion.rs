@@ -158,6 +158,12 @@ fn same_file(one: &Node, other: &Node) -> bool {
     (one.device, one.inode, one.size, one.modified) == (other.device, other.inode, other.size, other.modified)
 }
 
+/// Returns whether an entry is what it was when the plan was made. A step on one name of a file changes the stamp of its
+/// other names.
+fn is_as_planned(now: &Node, before: &Node) -> bool {
+    now.stamp == before.stamp || (before.links > 1 && same_file(now, before))
+}
+
 struct Promotion<'a> {
     layers: &'a Layers,
     removed: Beneath,
@@ -243,7 +249,7 @@ impl<'a> Promotion<'a> {
                 done => Ok(done?),
             };
         }
-        if now.stamp != before.stamp {
+        if !is_as_planned(&now, before) {
             return Err(LeftReason::Changed);
         }
         renameat_with(&folder, name, removed.root(), &kept, RenameFlags::NOREPLACE)?;
@@ -297,7 +303,7 @@ impl<'a> Promotion<'a> {
         let expected = entry.before.as_ref().filter(|_| !replaces_kind(entry));
         match (&now, expected) {
             (None, None) => {}
-            (Some(now), Some(before)) if now.stamp == before.stamp => {}
+            (Some(now), Some(before)) if is_as_planned(now, before) => {}
             // A file of which only attributes are set may have been set by this promotion before it was interrupted.
             (Some(now), Some(before)) if entry.kind == ChangeKind::Attributes && now.inode == before.inode => {}
             _ => return Err(LeftReason::Changed),
