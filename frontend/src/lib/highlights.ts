@@ -72,8 +72,8 @@ function reveal(range: Range, outer: Element): boolean {
   return seen
 }
 
-/** Frames to wait until a distant row is rendered and measured, and what is folded in it is loaded. */
-const PATIENCE = 60
+/** Time to wait until a distant row is rendered and measured, and what is folded in it is loaded; in milliseconds. */
+const PATIENCE = 5_000
 /** Frames in which the word has to stay where it is. */
 const STILL = 3
 
@@ -83,14 +83,22 @@ const STILL = 3
  */
 export function showIn(log: Element, words: readonly string[]): () => void {
   let frame = 0
-  const look = (left: number, still: number) => {
-    if (left === 0 || still === 0) return
+  // Not a number of frames: a busy computer loads slowly, and draws frames meanwhile.
+  const end = performance.now() + PATIENCE
+  const look = (still: number) => {
+    if (still === 0 || performance.now() > end) return
     const row = log.querySelector('[data-target]')
     const shown = row ? rangesIn(row, words).filter(range => range.getClientRects().length > 0) : []
     const word = best(shown, words)
     const seen = word !== undefined && reveal(word, log)
-    frame = requestAnimationFrame(() => look(left - 1, seen ? still - 1 : STILL))
+    frame = requestAnimationFrame(() => look(seen ? still - 1 : STILL))
   }
-  frame = requestAnimationFrame(() => look(PATIENCE, STILL))
-  return () => cancelAnimationFrame(frame)
+  frame = requestAnimationFrame(() => look(STILL))
+  const stop = () => {
+    cancelAnimationFrame(frame)
+    for (const event of ['wheel', 'touchmove']) log.removeEventListener(event, stop)
+  }
+  // Whoever scrolls has seen enough.
+  for (const event of ['wheel', 'touchmove']) log.addEventListener(event, stop, { passive: true })
+  return stop
 }
