@@ -266,6 +266,9 @@ fn place(root: &Root, path: &Path) -> Option<Place> {
     path.iter().try_fold(Place::of_root(root.clone()), |folder, name| folder.child(name.to_str()?).ok())
 }
 
+/// What a hole is read as. Contents are read in blocks of this size.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// The hash and the length of a content.
 pub(super) struct Content {
     pub hash: String,
@@ -296,7 +299,7 @@ pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
 
 /// Copies a content into an empty file while it is hashed. Long runs of zeros become holes.
 pub(super) fn copy(from: impl Read, mut to: &File) -> io::Result<Content> {
-    let content = read(from, |block| match block.iter().all(|byte| *byte == 0) {
+    let content = read(from, |block| match *block == ZEROS[..block.len()] {
         true => to.seek(SeekFrom::Current(block.len() as i64)).map(drop),
         false => to.write_all(block),
     })?;
@@ -305,7 +308,7 @@ pub(super) fn copy(from: impl Read, mut to: &File) -> io::Result<Content> {
 }
 
 fn read(mut from: impl Read, mut block_read: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Content> {
-    let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 64 << 10]);
+    let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; ZEROS.len()]);
     loop {
         let read = match from.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -331,11 +331,11 @@ async fn two_sessions_undo_only_their_own_changes() {
 
 #[tokio::test]
 async fn large_sparse_and_linked_files_are_undone() {
-    const LARGE: u64 = 300 << 20;
+    const LARGE: u64 = 100 << 20;
     if cannot_capture().await {
         return;
     }
-    let command = "set -e; ln kept.txt hard; echo more >> hard; printf end >> large; truncate -s 300M new; rm gone";
+    let command = "set -e; ln kept.txt hard; echo more >> hard; printf end >> large; truncate -s 100M new; rm gone";
     let world = World::new(script([calls([bash("c", command)]), says(["Done."])])).await;
     world.write("config.yml", CONFIG);
     world.write("scratch/kept.txt", "kept\n");
