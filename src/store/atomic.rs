@@ -21,7 +21,7 @@ pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()>
 
 /// Like [`replace`], but the file has exactly this mode afterwards.
 pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let temp = format!(".{}{TEMP}", clock::new_id());
+    let temp = temporary_name();
     let written = write_synced(dir, &temp, bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
     if let Err(error) = written {
         // Best effort: the next start removes what remains.
@@ -29,6 +29,11 @@ pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::
         return Err(error);
     }
     sync_dir(dir)
+}
+
+/// Returns a new name for a file that is renamed when it is complete. The next start removes it otherwise.
+pub fn temporary_name() -> String {
+    format!(".{}{TEMP}", clock::new_id())
 }
 
 fn write_synced(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 
+use super::atomic;
 use super::capture::{Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
 use super::changes::RecordedChange;
 use super::error::StoreError;
@@ -282,7 +283,7 @@ pub(super) fn hash_of(content: impl Read) -> io::Result<Content> {
 
 /// Keeps a content under its hash. Like what commands write, it is not synced: a power cut can lose it, and an undo notices.
 pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
-    let temporary = format!(".{}.kept", clock::new_id());
+    let temporary = atomic::temporary_name();
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     let file = blobs.open_with(&temporary, &options)?.into_std();

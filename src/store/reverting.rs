@@ -68,23 +68,38 @@ impl Home {
         let (project, home): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| self.project_path(change.path.root()).is_some());
         let home = home.into_iter().map(|change| self.tree_change(session, change)).collect::<Result<Vec<_>, _>>()?;
-        let mut by_project: BTreeMap<Root, Vec<&RecordedChange>> = BTreeMap::new();
+        let mut by_project: BTreeMap<Root, Vec<RecordedChange>> = BTreeMap::new();
         for change in project {
-            by_project.entry(change.path.root().clone()).or_default().push(change);
+            by_project.entry(change.path.root().clone()).or_default().push(change.clone());
         }
-        self.commit(&home)?;
+        let mut done = Vec::new();
+        let reverted = by_project.into_iter().try_for_each(|(root, changes)| {
+            let left = self.revert_in(session, &root, &changes)?;
+            done.extend(changes.into_iter().filter(|change| !left.contains(&change.path)));
+            // Somebody changed an entry after it was looked at.
+            left.first().map_or(Ok(()), |first| Err(conflict(first, None)))
+        });
+        // The files of the home come last: they are all written or none.
+        let reverted = reverted.and_then(|()| self.commit(&home));
+        if reverted.is_err() {
+            self.put_back_entries(session, done);
+        }
+        reverted
+    }
+
+    /// Takes back what was reverted, because the rest could not be.
+    fn put_back_entries(&self, session: &SessionId, done: Vec<RecordedChange>) {
+        let mut by_project: BTreeMap<Root, Vec<RecordedChange>> = BTreeMap::new();
+        for change in done {
+            by_project.entry(change.path.root().clone()).or_default().push(change.reversed());
+        }
         for (root, changes) in &by_project {
-            let changes: Vec<RecordedChange> = changes.iter().map(|change| (*change).clone()).collect();
-            let left = self.revert_in(session, root, &changes)?;
-            if let Some(first) = left.first() {
-                // Somebody changed an entry after it was looked at: all or none.
-                let applied = changes.into_iter().filter(|change| !left.contains(&change.path));
-                let back: Vec<RecordedChange> = applied.map(RecordedChange::reversed).collect();
-                self.revert_in(session, root, &back)?;
-                return Err(conflict(first, None));
+            match self.revert_in(session, root, changes) {
+                Ok(left) if left.is_empty() => {}
+                Ok(left) => tracing::error!(?left, "files of a failed undo could not be put back"),
+                Err(error) => tracing::error!(%root, %error, "files of a failed undo could not be put back"),
             }
         }
-        Ok(())
     }
 
     /// Keeps the content that a change replaces.
@@ -297,5 +312,33 @@ fn ignore_refusal(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Ok(()),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::FileMode;
+
+    #[test]
+    fn failed_write_in_the_home_takes_back_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let (scratch, state) = (folder.path().join("scratch/a.txt"), |bytes: &[u8]| {
+            keep(&home.blobs(&session).unwrap(), bytes).unwrap();
+            Some(RecordedState::of_bytes(bytes, FileMode::Regular))
+        });
+        std::fs::write(&scratch, "new").unwrap();
+        // There is no file behind the link, and none can be made.
+        symlink("nowhere", folder.path().join("memory/link")).unwrap();
+        let change = |path: &str, before, after| RecordedChange { path: Place::parse(path).unwrap(), before, after };
+        let in_project = change("project/scratch/a.txt", state(b"new"), state(b"old"));
+        let in_home = change("memory/link/b.md", None, state(b"b"));
+        let refused = home.revert(&session, &[in_project.clone(), in_home]);
+        assert!(matches!(refused, Err(StoreError::Io { .. })), "{refused:?}");
+        assert_eq!(std::fs::read(&scratch).unwrap(), b"new");
+        home.revert(&session, &[in_project]).unwrap();
+        assert_eq!(std::fs::read(&scratch).unwrap(), b"old");
     }
 }

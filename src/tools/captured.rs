@@ -89,6 +89,8 @@ pub struct CapturedRun {
     capturing: Capturing,
     /// Absent if the commands change the folder itself.
     capture: Mutex<Option<Capture>>,
+    /// Why no command runs: a change that cannot be undone must not be made only because the disk is full.
+    failed: Option<String>,
 }
 
 impl CapturedRun {
@@ -100,34 +102,41 @@ impl CapturedRun {
     ) -> Self {
         let captures = captures.filter(|_| capturing != Capturing::Never);
         let captures = captures.filter(|captures| captures.obstacle(sandbox).is_none()).cloned();
-        let capture = match &captures {
-            None => None,
+        let prepared = match &captures {
+            None => Ok(None),
             Some(Captures { home, root, .. }) => {
                 let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
                 let (home, root) = (home.clone(), root.clone());
                 let prepared = tokio::task::spawn_blocking(move || {
                     // If the folder cannot be given to the commands' user, the command itself is refused with the reason.
-                    sandbox.prepare(&folder).ok()?;
-                    home.new_capture(&root)
-                        .inspect_err(|error| tracing::warn!(%error, "a command is not captured"))
-                        .ok()?
+                    match sandbox.prepare(&folder) {
+                        Ok(()) => home.new_capture(&root),
+                        Err(_) => Ok(None),
+                    }
                 });
-                prepared.await.ok().flatten()
+                prepared.await.unwrap_or(Err(StoreError::ShutDown))
             }
         };
-        Self { sandbox: sandbox.clone(), captures, capturing, capture: Mutex::new(capture) }
+        let (capture, failed) = match prepared {
+            Ok(capture) => (capture, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self { sandbox: sandbox.clone(), captures, capturing, capture: Mutex::new(capture), failed }
     }
 
     /// Runs a command like [`Sandbox::run_with_output`].
     ///
     /// # Errors
-    /// Returns the errors of the sandbox, and [`SandboxError::Capture`] only if capturing is required.
+    /// Returns the errors of the sandbox, and [`SandboxError::Capture`] only if capturing is required or could not be prepared.
     pub async fn run(
         &self,
         job: Job,
         cancel: CancellationToken,
         live: OutputSink<'_>,
     ) -> Result<Finished, SandboxError> {
+        if let Some(why) = &self.failed {
+            return Err(SandboxError::Capture(why.clone()));
+        }
         let overlay = self.lock().as_ref().map(|capture| Overlay {
             upper: capture.upper(),
             work: capture.work(),

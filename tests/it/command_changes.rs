@@ -351,3 +351,20 @@ async fn large_sparse_and_linked_files_are_undone() {
     assert_eq!((size("large"), size("new"), size("gone")), (Some(LARGE), None, Some(LARGE)));
     assert_eq!((world.read("scratch/kept.txt").as_str(), size("hard")), ("kept\n", None));
 }
+
+#[tokio::test]
+async fn command_whose_capture_cannot_be_prepared_does_not_run() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = World::new(script([calls([bash("c", "echo x > x.txt")]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    fs::remove_dir_all(world.path("storage/captures")).unwrap();
+    world.write("storage/captures", "in the way");
+    ask(&server, &id, "go").await;
+    assert!(!world.path("scratch/x.txt").exists(), "a change that cannot be undone is not made");
+    let output = world.session(&id)["messages"][1]["tool_calls"][0]["output"].to_string();
+    assert!(output.contains("nothing was run"), "{output}");
+}

@@ -7,6 +7,7 @@ use cap_std::fs::Dir;
 
 use super::Check;
 use crate::domain::SessionId;
+use crate::store::captured::hash_of;
 use crate::store::error::StoreError;
 use crate::store::home::Home;
 use crate::store::{journal, sessions};
@@ -59,6 +60,24 @@ pub(super) fn read_listed(home: &Home, path: &str, check: &mut Check) -> Option<
         check.alarm(format!("sessions/{path}"), format!("it cannot be read: {error}"));
         None
     })
+}
+
+/// Like [`read_listed`], for the SHA-256 of a file of any size.
+pub(super) fn hash_listed(home: &Home, path: &str, check: &mut Check) -> Option<String> {
+    let dir = home.sessions_dir();
+    let hash = match dir.metadata(path) {
+        // Opening a named pipe would wait for ever.
+        Ok(meta) if !meta.is_file() => Err(io::Error::other("it is no ordinary file")),
+        _ => dir.open(path).and_then(hash_of),
+    };
+    match hash {
+        Ok(content) => Some(content.hash),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            check.alarm(format!("sessions/{path}"), format!("it cannot be read: {error}"));
+            None
+        }
+    }
 }
 
 /// Returns the names in a folder, sorted; none if there is no such folder. Leaves out hidden ones: temporary files.
