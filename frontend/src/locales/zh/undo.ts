@@ -1,7 +1,8 @@
 import type { undo as en } from '../en/undo'
 
 export const undo: Record<keyof typeof en, string> = {
-  undoLimits: '将每个文件恢复到本次运行之前的内容。命令对文件的更改也会撤销；Python 和后台命令所做的更改以及已发送到网络的内容不会撤销。',
+  undoLimits:
+    '将每个文件恢复到本次运行之前的内容。命令对文件的更改也会撤销；Python 和后台命令所做的更改以及已发送到网络的内容不会撤销。',
   undoBusy: '此对话正在运行。请等待完成，或先停止运行。',
   undoNothing: '没有可撤销的改动。',
   undoStays: '此后又有更改，不会撤销。',
