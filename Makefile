@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills soak eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday soak eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -113,6 +113,9 @@ KILLS ?= 200
 
 kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work and KILLS times while it waits for an answer, and check what is left
 	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it -- --nocapture kill_loses_nothing_acknowledged kill_while_asking_loses_no_answer
+
+everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
+	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday
 
 MINUTES ?= 10
 

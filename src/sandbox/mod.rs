@@ -13,6 +13,7 @@ mod bubblewrap;
 mod calls;
 mod captured;
 mod confinement;
+mod environment;
 mod frame;
 mod helper;
 mod interpreter;

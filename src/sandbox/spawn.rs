@@ -14,7 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
 use super::wire::{self, ARGUMENT, Confinement, IN_NAMESPACE, JobReport, JobRequest, NotStarted, SOCKET};
-use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, sys};
+use super::{Job, Level, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, environment, sys};
 use crate::domain::EgressGrant;
 
 /// All spellings of the proxy variables that programs read.
@@ -110,23 +110,17 @@ impl Sandbox {
             Level::Off => None,
             Level::Standard | Level::Strict => job.network.then(|| self.grant()).transpose()?,
         };
-        let cwd = job.cwd.to_string_lossy().into_owned();
         let temporary = match &job.capture {
             Some(overlay) => overlay.temporary.clone(),
             None => job.cwd.join(TEMPORARY),
         };
-        let fixed = [
-            ("PATH", SEARCH_PATH.to_owned()),
-            ("HOME", cwd),
-            ("TMPDIR", temporary.to_string_lossy().into_owned()),
-            ("LANG", "C.UTF-8".to_owned()),
-            ("TERM", "dumb".to_owned()),
-        ];
+        let fixed = environment::variables(&job.cwd, &temporary);
         let proxy = grant.as_ref().map(|grant| grant.proxy());
         let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
         // For programs that read the proxy variables only if this is set (Node.js).
         let node = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
-        let all = fixed.into_iter().chain(proxied).chain(node).map(|(name, value)| (name.to_owned(), value));
+        let proxied = proxied.chain(node).map(|(name, value)| (name.to_owned(), value));
+        let all = fixed.into_iter().chain(proxied);
         let request = JobRequest {
             argv: job.argv.clone(),
             cwd: job.cwd.clone(),

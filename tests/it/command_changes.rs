@@ -15,9 +15,9 @@ use crate::script::{call, calls, says, script};
 use crate::world::{CONFIG, Server, World, eventually};
 
 /// The content of a folder, by path: kind and mode, and content or target.
-type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
+pub type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
 
-fn tree(folder: &Path) -> Tree {
+pub fn tree(folder: &Path) -> Tree {
     let mut all = Tree::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(now) = folders.pop() {
@@ -111,11 +111,11 @@ truncate -s 3M sparse && printf end >> sparse
 rmdir empty && echo file > empty
 rm -r swapped && ln -s src swapped";
 
-fn bash(id: &str, command: &str) -> Value {
+pub fn bash(id: &str, command: &str) -> Value {
     call(id, "bash", json!({"commands": [{"instruction": command}]}))
 }
 
-async fn bound(server: &Server<'_>) -> String {
+pub async fn bound(server: &Server<'_>) -> String {
     let made = server.post("/api/sessions", json!({"title": "Work", "project_id": "scratch"})).await.ok();
     made["id"].as_str().unwrap().to_owned()
 }

@@ -31,6 +31,7 @@ mod crash_asking;
 mod disk_error;
 mod documents;
 mod durable;
+mod everyday;
 mod fallback;
 mod file_faults;
 mod files;
