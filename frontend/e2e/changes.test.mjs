@@ -212,7 +212,7 @@ test('a thousand changed files stay quick', async ({ open }) => {
     ...{ changed_since: false, deleted_since: false, undo: 'possible' },
   }))
   await page.route('**/api/sessions/*/changes', route =>
-    route.fulfill({ json: { works: [], files, problems: [] } }),
+    route.fulfill({ json: { works: [], files, problems: [], commits: [] } }),
   )
   await page.route('**/api/sessions/*/changes/content?*', route => route.fulfill({ body: 'x\n' }))
   await page.keyboard.press('Control+k')

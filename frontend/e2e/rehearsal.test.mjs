@@ -28,9 +28,14 @@ const tidy = folder =>
     `echo ${PNG} | base64 -d > square.png`,
   ].join('\n')
 const FOLDERS = ['apply', 'discard', 'elsewhere', 'reload', ...LOOKS.map(({ look }) => look)]
+const commit = [
+  'git init -q repo && cd repo && echo one > one.txt && git add one.txt',
+  'git -c user.name=Ada -c user.email=ada@example.org commit -qm "Add one"',
+].join('\n')
 const replies = [
   ...FOLDERS.flatMap((folder, n) => run(`tidy ${folder} up`, `r${n}`, tidy(folder))),
   ...run('only look', 'q1', 'ls; cat apply/run.sh'),
+  ...run('keep it in git', 'g1', commit),
   ...run('make many', 'm1', 'mkdir many && for i in $(seq 1 250); do echo $i > many/file-$i.txt; done'),
 ]
 const test = withMiniclaw({
@@ -136,6 +141,22 @@ test('a command without effect asks nothing', async ({ app, open }) => {
   await say(page, 'only look')
   await answers(page).getByText('After only look.').waitFor()
   assert.equal(await card(page).count(), 0)
+})
+
+test('commits of a command are named among the changes', async ({ app, open }) => {
+  const page = await open()
+  await say(page, 'keep it in git')
+  await page.waitForURL(/\/s\//)
+  await asked(page, app)
+  await button(page, 'Apply').click()
+  await answers(page).getByText('After keep it in git.').waitFor()
+  await settled(page)
+  await answers(page).getByRole('button', { name: 'View changes' }).click()
+  const list = page.getByRole('dialog', { name: 'Changes' })
+  await list.getByText('1 git commit').click()
+  await list.getByText('Add one').waitFor()
+  await list.getByText('An undo takes back files, not commits.').waitFor()
+  await shot(page, 'commits')
 })
 
 test('every file of many is listed, and the row leads to all of them', async ({ app, open }) => {

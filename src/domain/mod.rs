@@ -6,6 +6,7 @@ pub mod approval;
 pub mod attachment;
 pub mod branch;
 pub mod chosen;
+pub mod commit;
 pub mod compacted;
 pub mod continued;
 pub mod defang;
@@ -45,6 +46,7 @@ pub use approval::{
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;
 pub use chosen::{AutoCompact, Chosen};
+pub use commit::Commit;
 pub use compacted::{CompactedPart, RestoreRefused};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};

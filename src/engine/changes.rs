@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Engine, EngineError, blocking};
-use crate::domain::{Message, Place, Role, Session, SessionId, ToolCall, WorkId};
+use crate::domain::{Commit, Message, Place, Role, Session, SessionId, ToolCall, WorkId};
 use crate::store::StoreError;
 use crate::tools::files::{NetChanges, PlannedUndo, Side, WorkCall, net_changes, net_content};
 
@@ -37,6 +38,15 @@ pub struct SessionChanges {
     /// Oldest first.
     pub works: Vec<ChangingWork>,
     pub net: NetChanges,
+    /// The commits that commands made, oldest first, also those of works that were withdrawn.
+    pub commits: Vec<CommitOfCall>,
+}
+
+/// A commit with the call that made it.
+pub struct CommitOfCall {
+    pub work: WorkId,
+    pub call: String,
+    pub commit: Commit,
 }
 
 /// Which content of a changed file is wanted.
@@ -95,6 +105,22 @@ impl Transcript {
         compacted.filter_map(told(true)).chain(current.filter_map(told(false))).collect()
     }
 
+    /// Returns the commits that the calls of a work, or of all, made, oldest first.
+    fn commits(&self, work: Option<&WorkId>) -> Vec<CommitOfCall> {
+        let messages = self.compacted.iter().chain(&self.session.messages);
+        let messages = messages.filter_map(|message| message.work_id.as_ref().map(|work| (work, message)));
+        let calls = messages
+            .filter(|(of, _)| work.is_none_or(|work| work == *of))
+            .flat_map(|(work, message)| message.tool_calls.iter().map(move |call| (work, call)));
+        let made = calls.flat_map(|(work, call)| {
+            let commits = call.result.as_ref().and_then(|result| result.pointer("/data/commits"));
+            let commits = commits.and_then(|commits| Vec::<Commit>::deserialize(commits).ok()).unwrap_or_default();
+            let call = call.id.clone().unwrap_or_default();
+            commits.into_iter().map(move |commit| CommitOfCall { work: work.clone(), call: call.clone(), commit })
+        });
+        made.collect()
+    }
+
     /// Returns the works of these calls, oldest first.
     fn works_of(&self, calls: &[WorkCall]) -> Vec<ChangingWork> {
         let mut works: Vec<ChangingWork> = Vec::new();
@@ -149,7 +175,8 @@ impl Engine {
         blocking(move || {
             let calls = transcript.standing_calls(work.as_ref())?;
             let net = net_changes(&home, &id, &calls)?;
-            Ok(SessionChanges { works: transcript.works_of(&net.calls), net })
+            let commits = transcript.commits(work.as_ref());
+            Ok(SessionChanges { works: transcript.works_of(&net.calls), net, commits })
         })
         .await
     }

@@ -11,10 +11,11 @@ use super::atomic;
 use super::capture::{Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
 use super::changes::RecordedChange;
 use super::error::StoreError;
+use super::git::{self, Repositories};
 use super::home::Home;
 use super::recorded_state::RecordedState;
 use crate::clock;
-use crate::domain::{Place, ProjectId, Root, SessionId};
+use crate::domain::{Commit, Place, ProjectId, Root, SessionId};
 
 /// Maximum size of a content that is kept for an undo, in bytes.
 const KEPT_SIZE: u64 = 512 << 20;
@@ -40,6 +41,8 @@ pub struct AppliedChanges {
     pub recorded: Vec<RecordedChange>,
     /// Entries that were applied and cannot be undone, because records cannot name them. Relative to the project's folder.
     pub unrecorded: Vec<PathBuf>,
+    /// The commits that were made. They stay when the changes are undone.
+    pub commits: Vec<Commit>,
     /// Entries that stayed as they were.
     pub left: Vec<LeftEntry>,
     /// Entries that are never applied.
@@ -94,7 +97,12 @@ impl Home {
         let CapturedCall { session, call_id, root, capture, changes } = call;
         let mut applied = AppliedChanges::default();
         check_total(&changes)?;
-        let keeper = Keeper { blobs: self.blobs(&session)?, capture: &capture, changes: &changes };
+        let keeper = Keeper {
+            blobs: self.blobs(&session)?,
+            capture: &capture,
+            changes: &changes,
+            repositories: Repositories::of(&changes),
+        };
         for (at, entry) in changes.entries.iter().enumerate() {
             match keeper.recorded(at, (entry, &root))? {
                 Recorded::Change(change) => applied.recorded.push(*change),
@@ -105,6 +113,7 @@ impl Home {
         if !applied.recorded.is_empty() {
             self.keep_recorded(&session, &call_id, &applied.recorded)?;
         }
+        applied.commits = git::commits(&capture, &changes);
         let promoted = {
             let _one_writer = self.edit_lock();
             capture.promote(&changes)?
@@ -113,6 +122,7 @@ impl Home {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
             applied.recorded.retain(|change| !is_left(Path::new(change.path.path())));
             applied.unrecorded.retain(|path| !is_left(path));
+            applied.commits.retain(|commit| !is_left(&Path::new(&commit.repository).join(git::LOG_FILE)));
             self.keep_recorded(&session, &call_id, &applied.recorded)?;
         }
         (applied.left, applied.refused) = (promoted.left, changes.refused);
@@ -195,7 +205,7 @@ enum Recorded {
     Change(Box<RecordedChange>),
     /// A record cannot name the entry: its path or target is not UTF-8, or has characters that paths may not have here.
     Unnamed,
-    /// Only a time changed.
+    /// Only a time changed, or it belongs to git.
     Nothing,
 }
 
@@ -204,11 +214,12 @@ struct Keeper<'a> {
     blobs: Dir,
     capture: &'a Capture,
     changes: &'a LayerChanges,
+    repositories: Repositories<'a>,
 }
 
 impl Keeper<'_> {
     fn recorded(&self, at: usize, (entry, root): (&LayerEntry, &Root)) -> Result<Recorded, StoreError> {
-        if is_time_only(entry) {
+        if is_time_only(entry) || self.repositories.own(entry) {
             return Ok(Recorded::Nothing);
         }
         let Some(path) = place(root, &entry.path) else { return Ok(Recorded::Unnamed) };

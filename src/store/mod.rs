@@ -16,6 +16,7 @@ mod error;
 mod fence;
 mod files;
 mod folder;
+mod git;
 mod heads;
 mod home;
 mod journal;

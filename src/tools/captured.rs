@@ -214,6 +214,9 @@ impl CommandChanges {
             data.insert("changed_count".to_owned(), json!(self.applied.recorded.len()));
             data.insert("undo".to_owned(), json!(true));
         }
+        if let Some(data) = answer.data.as_object_mut().filter(|_| !self.applied.commits.is_empty()) {
+            data.insert("commits".to_owned(), json!(self.applied.commits));
+        }
         for note in self.notes() {
             answer.text.push_str(&format!("\n[{note}]"));
         }

@@ -368,3 +368,40 @@ async fn command_whose_capture_cannot_be_prepared_does_not_run() {
     let output = world.session(&id)["messages"][1]["tool_calls"][0]["output"].to_string();
     assert!(output.contains("nothing was run"), "{output}");
 }
+
+#[tokio::test]
+async fn commits_are_listed_and_git_stays_as_it_is() {
+    if cannot_capture().await {
+        return;
+    }
+    let commands = [
+        bash("c1", "git init -q -b main lib && cd lib && git config user.name Ada && git config user.email a@b.org"),
+        bash(
+            "c2",
+            "cd lib && echo one > a.txt && git add a.txt && git commit -qm 'Add a' && git commit -qm 'Nothing' --allow-empty",
+        ),
+        bash("c3", "cd lib && git checkout -q HEAD~1 && git log --oneline"),
+        bash("c4", "rm -rf lib/.git"),
+    ];
+    let replies = commands.map(|command| calls([command])).into_iter().chain([says(["Done."])]);
+    let world = World::new(script(replies)).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    ask(&server, &id, "go").await;
+    let changes = server.get(&format!("/api/sessions/{id}/changes")).await.ok();
+    let commits = changes["commits"].as_array().unwrap();
+    let listed: Vec<_> = commits.iter().map(|commit| (&commit["call_id"], &commit["subject"])).collect();
+    assert_eq!(listed, [(&json!("c2"), &json!("Add a")), (&json!("c2"), &json!("Nothing"))]);
+    assert_eq!((&commits[0]["repository"], commits[0]["id"].as_str().unwrap().len()), (&json!("lib"), 40));
+
+    // Deleting the whole repository is taken back; otherwise git's folder stays as it is.
+    assert!(!world.path("scratch/lib/.git").exists());
+    undo(&server, &id, "c4").await;
+    let git = tree(&world.path("scratch/lib/.git"));
+    assert!(git.contains_key(Path::new("logs/HEAD")));
+    undo(&server, &id, "c2").await;
+    assert!(!world.path("scratch/lib/a.txt").exists());
+    assert_eq!(tree(&world.path("scratch/lib/.git")), git);
+    assert_eq!(server.get(&format!("/api/sessions/{id}/changes")).await.ok()["commits"].as_array().unwrap().len(), 2);
+}

@@ -1942,6 +1942,8 @@ export interface components {
             files: components["schemas"]["ChangedFile"][];
             /** @description Operations whose changes are not part of `files`, because their record cannot be used. */
             problems: components["schemas"]["UnusableRecord"][];
+            /** @description The commits that commands made in git repositories, oldest first. An undo does not take them back. */
+            commits: components["schemas"]["MadeCommit"][];
         };
         /** @description The operations of one work that changed a file. */
         ChangingOperations: {
@@ -1985,6 +1987,15 @@ export interface components {
             thinking?: boolean | null;
             auto_compact?: components["schemas"]["AutoCompact"] | null;
             permission_mode?: components["schemas"]["PermissionMode"] | null;
+        };
+        /** @description A commit that a command made in a git repository of the project. An undo does not take it back. */
+        Commit: {
+            /** @description The folder of the repository, relative to the project's; empty if it is the project itself. */
+            repository: string;
+            /** @description Hexadecimal. */
+            id: string;
+            /** @description The first line of its message. */
+            subject: string;
         };
         CompactedContent: {
             name: string;
@@ -2783,6 +2794,11 @@ export interface components {
             token?: string | null;
             /** @description The code of the one-time link. */
             code?: string | null;
+        };
+        /** @description A commit, with the operation that made it. */
+        MadeCommit: components["schemas"]["Commit"] & {
+            work_id: string;
+            call_id: string;
         };
         /**
          * @description The formats that models and browsers read.

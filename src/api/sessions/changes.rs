@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::picture::{Media, head};
-use crate::domain::{Place, SessionId, WorkId};
-use crate::engine::changes::{ChangingWork, SessionChanges, WantedContent};
+use crate::domain::{Commit, Place, SessionId, WorkId};
+use crate::engine::changes::{ChangingWork, CommitOfCall, SessionChanges, WantedContent};
 use crate::store::FileMode;
 use crate::tools::files::{
     ContentFacts, FileFacts, FileNow, FileUndoing, NetChange, Problem, RecordProblem, Side, WorkCall,
@@ -32,6 +32,17 @@ pub struct Changes {
     files: Vec<ChangedFile>,
     /// Operations whose changes are not part of `files`, because their record cannot be used.
     problems: Vec<UnusableRecord>,
+    /// The commits that commands made in git repositories, oldest first. An undo does not take them back.
+    commits: Vec<MadeCommit>,
+}
+
+/// A commit, with the operation that made it.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct MadeCommit {
+    work_id: String,
+    call_id: String,
+    #[serde(flatten)]
+    commit: Commit,
 }
 
 /// A work that changed files.
@@ -169,12 +180,13 @@ pub async fn changes(
     Path(id): Path<String>,
     Query(ChangesQuery { work_id }): Query<ChangesQuery>,
 ) -> Result<Json<Changes>, ApiError> {
-    let SessionChanges { works, net } =
+    let SessionChanges { works, net, commits } =
         caller.engine.changes(&SessionId::parse(&id)?, work_id.map(WorkId::new)).await?;
     Ok(Json(Changes {
         works: works.into_iter().map(work_with_changes).collect(),
         files: net.files.into_iter().map(changed_file).collect(),
         problems: net.problems.into_iter().map(unusable_record).collect(),
+        commits: commits.into_iter().map(made_commit).collect(),
     }))
 }
 
@@ -235,6 +247,10 @@ pub fn shown_content(bytes: Vec<u8>) -> Response {
 
 fn work_with_changes(ChangingWork { work, prompt, at, compacted }: ChangingWork) -> WorkWithChanges {
     WorkWithChanges { work_id: work.to_string(), prompt, create_time: at, compacted }
+}
+
+fn made_commit(CommitOfCall { work, call, commit }: CommitOfCall) -> MadeCommit {
+    MadeCommit { work_id: work.to_string(), call_id: call, commit }
 }
 
 fn changed_file(change: NetChange) -> ChangedFile {

@@ -17,6 +17,7 @@ import { useLive } from '@/stores/live'
 import { closeDialog, openPath } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { ChangeTree } from './ChangeTree'
+import { Commits } from './Commits'
 import { FileChange } from './FileChange'
 import { callsOf } from './kinds'
 import { Problems } from './Problems'
@@ -119,6 +120,7 @@ export default function Changes({ open, onOpenChange, sessionId, work: first }: 
                 </p>
               )}
             </div>
+            {found.data && <Commits commits={found.data.commits} />}
             {found.data && <Problems problems={found.data.problems} />}
             {all.data && <Works works={all.data.works} only={work} busy={running} onShowOnly={showOnly} />}
           </div>

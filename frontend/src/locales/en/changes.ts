@@ -55,6 +55,8 @@ export const changes = {
   changesShowOnly: 'Show only these changes',
   changesUndoWork: 'Undo this response’s changes',
   changesUndoLater: 'Undo everything after it',
+  changesCommits: '{n} git {n|commit|commits}',
+  changesCommitsStay: 'An undo takes back files, not commits.',
   changesProblems: 'The changes of {n} {n|step|steps} are not shown: ',
   changesProblemMissing: '{n} {n|has|have} no record',
   changesProblemForeign: '{n} {n|was|were} not recorded by this installation',

@@ -55,6 +55,8 @@ export const changes: Record<keyof typeof en, string> = {
   changesShowOnly: '仅显示这些更改',
   changesUndoWork: '撤销此回复的更改',
   changesUndoLater: '撤销此后的所有更改',
+  changesCommits: '{n} 个 git 提交',
+  changesCommitsStay: '撤销只恢复文件，不会撤回提交。',
   changesProblems: '有 {n} 个步骤的更改未显示：',
   changesProblemMissing: '{n} 个没有记录',
   changesProblemForeign: '{n} 个不是由此安装记录的',
