@@ -15,11 +15,11 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, journal, knowledge, meaning, memory, project, prompt, sandbox, search, sessions, soak, start, streams, turn,
-    ui, verify,
+    Bench, captures, journal, knowledge, meaning, memory, project, prompt, sandbox, search, sessions, soak, start,
+    streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "start",
     "memory",
     "prompt",
@@ -27,6 +27,7 @@ const NAMES: [&str; 14] = [
     "streams",
     "journal",
     "sandbox",
+    "captures",
     "sessions",
     "search",
     "knowledge",
@@ -66,6 +67,7 @@ fn main() -> io::Result<ExitCode> {
                 "streams" => streams::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,
                 "sandbox" => sandbox::measure(&bench, &mut report).await?,
+                "captures" => captures::measure(&bench, &mut report).await?,
                 "sessions" => sessions::measure(&bench, &mut report).await?,
                 "search" => search::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,

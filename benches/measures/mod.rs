@@ -1,5 +1,6 @@
 //! The measurements, one topic per file. Each adds its figures to the report.
 
+pub mod captures;
 pub mod journal;
 pub mod knowledge;
 pub mod meaning;

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Job, Level, Overlay, Sandbox, SandboxConfig, SandboxStatus};
-use miniclaw::store::Capture;
+use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Job, Level, Sandbox, SandboxConfig, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::Bench;
@@ -19,16 +18,12 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let cwd = bench.folder("sandbox");
     std::fs::create_dir_all(&cwd)?;
     let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
-    let mut captured = Samples::default();
     let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
     let has_bubblewrap = namespaces.status() != SandboxStatus::NoBubblewrap;
     // Alternating, so that other load on the machine affects all of them equally.
     for _ in 0..bench.times(300) {
         plain.push_ms(spawned(&cwd).await?);
         standard.push_ms(ran(&inside, &cwd).await?);
-        if inside.capture_obstacle().is_none() {
-            captured.push_ms(captured_run(&inside, &cwd).await?);
-        }
         if has_bubblewrap {
             strict.push_ms(ran(&namespaces, &cwd).await?);
         }
@@ -37,10 +32,6 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let note = format!("± {:.2}; the whole call {:.2} ms", standard.spread(), standard.p50());
     report.figure("beyond that in level standard, p50", standard.p50() - plain.p50(), "ms").at_most(2.0).note(note);
     report.figure("the same, p95 of the whole call", standard.p95(), "ms");
-    if inside.capture_obstacle().is_none() {
-        let beyond = captured.p50() - standard.p50();
-        report.figure("beyond that with its changes captured, read and applied, p50", beyond, "ms").at_most(5.0);
-    }
     if has_bubblewrap {
         report.figure("beyond that in level strict, p50", strict.p50() - plain.p50(), "ms");
     }
@@ -48,7 +39,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-fn sandbox(level: Level) -> Sandbox {
+pub fn sandbox(level: Level) -> Sandbox {
     Sandbox::new(SandboxConfig { supervisor_exe: binary(), level })
 }
 
@@ -64,20 +55,7 @@ async fn ran(sandbox: &Sandbox, cwd: &Path) -> io::Result<Duration> {
     run(sandbox, job(cwd)).await
 }
 
-/// Runs the command in an overlay, and applies what it changed.
-async fn captured_run(sandbox: &Sandbox, cwd: &Path) -> io::Result<Duration> {
-    let began = Instant::now();
-    sandbox.prepare(cwd).map_err(io::Error::other)?;
-    let capture = Capture::create(&cwd.with_extension("capture"), cwd).map_err(io::Error::other)?;
-    let overlay = Overlay { upper: capture.upper(), work: capture.work(), temporary: capture.temporary() };
-    run(sandbox, Job { capture: Some(overlay), ..job(cwd) }).await?;
-    let changes = capture.changes().map_err(io::Error::other)?;
-    capture.promote(&changes).map_err(io::Error::other)?;
-    capture.remove().map_err(io::Error::other)?;
-    Ok(began.elapsed())
-}
-
-fn job(cwd: &Path) -> Job {
+pub fn job(cwd: &Path) -> Job {
     Job {
         argv: vec!["/usr/bin/true".to_owned()],
         cwd: cwd.to_owned(),
@@ -91,7 +69,7 @@ fn job(cwd: &Path) -> Job {
     }
 }
 
-async fn run(sandbox: &Sandbox, job: Job) -> io::Result<Duration> {
+pub async fn run(sandbox: &Sandbox, job: Job) -> io::Result<Duration> {
     let done = sandbox.run(job, CancellationToken::new()).await.map_err(io::Error::other)?;
     if done.exit == Exit::Code(0) { Ok(done.took) } else { Err(io::Error::other(format!("{done:?}"))) }
 }
