@@ -19,8 +19,8 @@ use super::{EngineError, blocking};
 use crate::domain::{Place, SessionId};
 use crate::library::Library;
 use crate::store::{
-    AppliedChanges, CapturedCall, ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome, RecordedChange,
-    RecordedState, StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
+    AppliedChanges, CallFiles, CapturedCall, ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome,
+    RecordedChange, RecordedState, StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
 };
 use crate::tools::files::{CallChange, Consent};
 use crate::tools::{ApplyCaptured, ApplyChange, FileAccess};
@@ -116,7 +116,7 @@ enum Author {
 struct KeptCall {
     session: SessionId,
     call_id: String,
-    files: ChangeSet,
+    call: CallFiles,
 }
 
 impl Author {
@@ -223,7 +223,8 @@ impl Documents {
     async fn change(self, call: CallChange) -> Result<(), StoreError> {
         let CallChange { session, call_id, files, folders, consent } = call;
         to_the_end(async move {
-            let OwnedHome { tree, claim, .. } = &self.store;
+            let OwnedHome { tree, log, claim, .. } = &self.store;
+            let call = CallFiles { files: files.clone(), folders: folders.clone() };
             let mut change = Change::of(&files);
             if consent == Consent::Person {
                 change.trusted = self.approved(files.clone()).await?;
@@ -241,7 +242,12 @@ impl Documents {
                 }
                 Ok(())
             };
-            self.apply(change, Author::Call(KeptCall { session, call_id, files }), write).await
+            let kept = KeptCall { session: session.clone(), call_id: call_id.clone(), call };
+            let applied = self.apply(change, Author::Call(kept), write).await;
+            if let Err(error) = log.settle_change(*claim, &session, &call_id).await {
+                tracing::warn!(%error, "the record of a change could not be corrected");
+            }
+            applied
         })
         .await
     }
@@ -336,9 +342,9 @@ impl Documents {
         for content in trusted {
             tree.trust(*claim, content).await?;
         }
-        if let Author::Call(KeptCall { session, call_id, files }) = author {
+        if let Author::Call(KeptCall { session, call_id, call }) = author {
             // A change that cannot be undone must not be made.
-            log.keep_change(*claim, &session, &call_id, files).await?;
+            log.keep_change(*claim, &session, &call_id, call).await?;
         }
         for FileVersion { path, etag } in &versions {
             self.listeners.authors.note(path, etag, by);

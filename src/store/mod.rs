@@ -8,6 +8,7 @@ mod aside;
 mod atomic;
 mod beginning;
 mod cache;
+mod call_record;
 mod capture;
 mod captured;
 mod chain;
@@ -51,6 +52,7 @@ mod weights;
 
 pub use beginning::beginning;
 pub use cache::Caches;
+pub use call_record::CallFiles;
 pub use capture::{
     Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, LeftReason, Node, NodeKind, Promoted, Refusal, Refused,
     ResumedPromotion,

@@ -39,11 +39,30 @@ impl Home {
     /// Returns [`StoreError::NotAllowed`] for a folder that a call cannot handle as a whole, because it contains a link, a
     /// special file, a name that is not allowed in a path, or more than 5,000 files.
     pub fn files_below(&self, folder: &Place) -> Result<Vec<Place>, StoreError> {
-        let mut files = Vec::new();
-        let dir = self.open_folder(folder)?;
-        collect(&dir, folder, (&mut files, 0))?;
-        files.sort();
-        Ok(files)
+        let mut below = Below::default();
+        below.collect(&self.open_folder(folder)?, folder, 0)?;
+        below.files.sort();
+        Ok(below.files)
+    }
+
+    /// Returns the first link on the way to an entry; the entry itself may be it.
+    pub fn link_on_way(&self, entry: &Place) -> Option<Place> {
+        let root = self.open_root(entry.root(), |error| escape_or(entry, error)).ok()?;
+        let way = std::iter::successors(Some(entry.clone()), |folder| Some(folder.containing()));
+        let way: Vec<Place> = way.take_while(|folder| !folder.path().is_empty()).collect();
+        let is_link = |folder: &Place| root.symlink_metadata(folder.path()).is_ok_and(|meta| meta.is_symlink());
+        way.into_iter().rev().find(is_link)
+    }
+
+    /// Returns all folders below a folder, sorted by path.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotAllowed`] as [`Self::files_below`] does.
+    pub fn folders_below(&self, folder: &Place) -> Result<Vec<Place>, StoreError> {
+        let mut below = Below::default();
+        below.collect(&self.open_folder(folder)?, folder, 0)?;
+        below.folders.sort();
+        Ok(below.folders)
     }
 
     /// Makes a folder or removes empty ones.
@@ -64,33 +83,43 @@ impl Home {
     }
 }
 
-fn collect(dir: &Dir, folder: &Place, (files, depth): (&mut Vec<Place>, usize)) -> Result<(), StoreError> {
-    let listing = || StoreError::io(format!("listing {folder}/"));
-    let refused = |path: String, why| Err(StoreError::NotAllowed { path, why });
-    if depth > MAX_DEPTH {
-        return refused(folder.to_string(), "its folders are nested too deeply; use a command");
-    }
-    for entry in dir.entries().map_err(listing())? {
-        let entry = entry.map_err(listing())?;
-        let name = entry.file_name();
-        let shown = || format!("{folder}/{}", name.to_string_lossy());
-        let Some(place) = name.to_str().and_then(|name| folder.child(name).ok()) else {
-            return refused(shown(), "its name has characters that are not allowed here; use a command");
-        };
-        match kind(dir, &entry).map_err(listing())? {
-            Some(kind) if kind.is_dir() => {
-                let inner = dir.open_dir(&name).map_err(listing())?;
-                collect(&inner, &place, (files, depth + 1))?;
+/// What is in a folder and in those below it.
+#[derive(Default)]
+struct Below {
+    files: Vec<Place>,
+    folders: Vec<Place>,
+}
+
+impl Below {
+    fn collect(&mut self, dir: &Dir, folder: &Place, depth: usize) -> Result<(), StoreError> {
+        let listing = || StoreError::io(format!("listing {folder}/"));
+        let refused = |path: String, why| Err(StoreError::NotAllowed { path, why });
+        if depth > MAX_DEPTH {
+            return refused(folder.to_string(), "its folders are nested too deeply; use a command");
+        }
+        for entry in dir.entries().map_err(listing())? {
+            let entry = entry.map_err(listing())?;
+            let name = entry.file_name();
+            let shown = || format!("{folder}/{}", name.to_string_lossy());
+            let Some(place) = name.to_str().and_then(|name| folder.child(name).ok()) else {
+                return refused(shown(), "its name has characters that are not allowed here; use a command");
+            };
+            match kind(dir, &entry).map_err(listing())? {
+                Some(kind) if kind.is_dir() => {
+                    let inner = dir.open_dir(&name).map_err(listing())?;
+                    self.collect(&inner, &place, depth + 1)?;
+                    self.folders.push(place);
+                }
+                Some(kind) if kind.is_file() => self.files.push(place),
+                Some(_) => return refused(shown(), "it is a link; use a command"),
+                None => return refused(shown(), "it is a special file; use a command"),
             }
-            Some(kind) if kind.is_file() => files.push(place),
-            Some(_) => return refused(shown(), "it is a link; use a command"),
-            None => return refused(shown(), "it is a special file; use a command"),
+            if self.files.len() + self.folders.len() > MAX_BELOW {
+                return refused(folder.to_string(), "it has more than 5,000 files; use a command");
+            }
         }
-        if files.len() > MAX_BELOW {
-            return refused(folder.to_string(), "it has more than 5,000 files; use a command");
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Removes the folders in a folder as far as they are empty.

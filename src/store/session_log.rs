@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::call_record::CallFiles;
 use super::chain::Chain;
-use super::changes::ChangeSet;
 use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
@@ -242,11 +242,19 @@ impl SessionLog {
         claim: Claim,
         id: &SessionId,
         call_id: &str,
-        set: ChangeSet,
+        call: impl Into<CallFiles>,
     ) -> Result<(), StoreError> {
+        let (id, call_id, call) = (id.clone(), call_id.to_owned(), call.into());
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.keep_call(&id, &call_id, &call)).await,
+        }
+    }
+
+    /// Corrects the record of a call, now that its files are changed.
+    pub async fn settle_change(&self, claim: Claim, id: &SessionId, call_id: &str) -> Result<(), StoreError> {
         let (id, call_id) = (id.clone(), call_id.to_owned());
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.keep_change(&id, &call_id, &set)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.settle_call(&id, &call_id)).await,
         }
     }
 

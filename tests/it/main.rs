@@ -13,6 +13,7 @@ mod transcript;
 mod world;
 
 mod adopted;
+mod any_calls;
 mod approvals;
 mod approvals_bound;
 mod approvals_files;

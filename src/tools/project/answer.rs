@@ -42,6 +42,11 @@ impl Failure {
         Self::new("no_parent", "父目录不存在", "a file stands where its folder would be")
     }
 
+    /// A folder on the way is a link. What is changed through it could not be undone: it has another path.
+    pub fn linked(folder: &str) -> Self {
+        Self::new("denied", "拒绝访问", format!("{folder} is a link; use the path that it leads to"))
+    }
+
     pub fn protected() -> Self {
         Self::new("protected", "路径受保护", ".git belongs to git; use git in a command")
     }

@@ -186,10 +186,18 @@ impl Planning<'_> {
         if *place.root() == Root::Snapshot || (place.root().folder().is_some() && place.is_hidden()) {
             return Err(Failure::protected());
         }
+        self.check_way(&place)?;
         match self.named.insert(place.to_string()) {
             true => Ok(place),
             false => Err(Failure::duplicate()),
         }
+    }
+
+    /// # Errors
+    /// Returns an error if this entry of the project, or a folder above it, is a link.
+    fn check_way(&self, entry: &Place) -> Result<(), Failure> {
+        let link = self.files.access.home.link_on_way(entry).filter(|_| self.files.is_in_project(entry));
+        link.map_or(Ok(()), |link| Err(Failure::linked(&self.files.name(&link))))
     }
 
     /// Returns a file as the items before have left it.
@@ -206,6 +214,14 @@ impl Planning<'_> {
             Some(change) => change.after.is_some(),
             None => self.files.access.home.has_entry(place),
         }
+    }
+
+    /// Returns whether an item before makes a folder at this place.
+    fn makes(&self, place: &Place) -> bool {
+        let is_on_way = |made: &Place| made == place || made.is_below(place);
+        let folders = self.folders.iter().any(|folder| matches!(folder, FolderChange::Make(made) if is_on_way(made)));
+        let created = |change: &Change| change.after.is_some() && change.path.is_below(place);
+        folders || self.changes.values().any(created)
     }
 
     fn change(&mut self, place: Place, after: Option<FileState>) -> Result<(), Failure> {
@@ -238,14 +254,16 @@ impl Planning<'_> {
             if place.root().folder().is_some() {
                 return Err(Failure::protected());
             }
-            if place.path().is_empty() || home.has_entry(&place) {
+            self.check_way(&place.containing())?;
+            if place.path().is_empty() || home.has_entry(&place) || self.is_taken(&place) || self.makes(&place) {
                 return Err(Failure::exists());
             }
+            self.check_parent(&place)?;
             self.folders.push(FolderChange::Make(place));
             return Ok(Done { line: format!("{name}/"), name, kind: RowKind::Folder });
         }
         let place = self.writable(path)?;
-        if self.files.access.home.is_folder(&place) {
+        if self.files.access.home.is_folder(&place) || self.makes(&place) {
             return Err(Failure::is_folder());
         }
         if self.is_taken(&place) {
@@ -294,6 +312,7 @@ impl Planning<'_> {
         if folder.path().is_empty() || folder.root().folder().is_some() {
             return Err(Failure::protected());
         }
+        self.check_way(&folder)?;
         let below = self.files.access.home.files_below(&folder)?;
         if !recursive && !below.is_empty() {
             return Err(Failure::not_empty());
@@ -317,7 +336,7 @@ impl Planning<'_> {
         }
         let (source, target) = (self.writable(from)?, self.writable(to)?);
         let state = self.current(&source)?.ok_or_else(Failure::not_found)?;
-        if self.is_taken(&target) || self.files.access.home.is_folder(&target) {
+        if self.is_taken(&target) || self.files.access.home.is_folder(&target) || self.makes(&target) {
             return Err(Failure::exists());
         }
         self.check_parent(&target)?;
@@ -334,6 +353,8 @@ impl Planning<'_> {
         if source.path().is_empty() || is_home(&source) || is_home(&target) {
             return Err(Failure::protected());
         }
+        self.check_way(&source)?;
+        self.check_way(&target.containing())?;
         if home.has_entry(&target) || target.path().is_empty() {
             return Err(Failure::exists());
         }
@@ -354,6 +375,11 @@ impl Planning<'_> {
             self.change(file, None)?;
         }
         let names = [&source, &target].map(|place| self.files.name(place));
+        for folder in home.folders_below(&source)? {
+            let rest = folder.as_str().strip_prefix(source.as_str()).unwrap_or_default();
+            let moved = Place::parse_folder(&format!("{target}{rest}")).map_err(Failure::bad_path)?;
+            self.folders.push(FolderChange::Make(moved));
+        }
         self.folders.push(FolderChange::Make(target));
         self.folders.push(FolderChange::RemoveEmpty(source));
         let [name, to] = names;
@@ -419,6 +445,41 @@ mod tests {
 
     fn codes(plan: &Plan) -> Vec<&'static str> {
         plan.rows.iter().map(|row| row.failure.as_ref().map_or("done", |failure| failure.code)).collect()
+    }
+
+    #[test]
+    fn nothing_is_changed_through_a_link() {
+        let (folder, files) = project();
+        std::fs::create_dir(folder.path().join("scratch/real")).unwrap();
+        std::fs::write(folder.path().join("scratch/real/a"), "x").unwrap();
+        std::os::unix::fs::symlink("real", folder.path().join("scratch/link")).unwrap();
+        let deleted = |path: &str| {
+            let deletion = Deletion { paths: vec![path.into()], recursive: true };
+            codes(&Plan::of(&files, &Request::Delete(deletion)))
+        };
+        assert_eq!((deleted("link/a"), deleted("link")), (vec!["denied"], vec!["denied"]));
+        assert_eq!(codes(&create(&files, json!([{"path": "link/b", "content": ""}]))), ["denied"]);
+        assert_eq!(codes(&create(&files, json!([{"path": "link/b", "folder": true}]))), ["denied"]);
+        assert_eq!(codes(&moved(&files, &[("real", "link/b")])), ["denied"]);
+        assert_eq!(codes(&moved(&files, &[("link", "b")])), ["denied"]);
+        assert_eq!(codes(&moved(&files, &[("real", "b")])), ["done"]);
+    }
+
+    #[test]
+    fn items_see_folders_that_others_make() {
+        let (_folder, files) = project();
+        let plan = create(
+            &files,
+            json!([
+                {"path": "new", "folder": true},
+                {"path": "new", "content": "x"},
+                {"path": "made/a", "content": "x"},
+                {"path": "made", "content": "x"},
+                {"path": "made", "folder": true},
+            ]),
+        );
+        let codes: Vec<_> = plan.rows.iter().map(|row| row.failure.as_ref().map(|failure| failure.code)).collect();
+        assert_eq!(codes, [None, Some("is_folder"), None, Some("is_folder"), Some("exists")]);
     }
 
     #[test]
