@@ -3,8 +3,17 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// Maximum number of hosts listed per command; nobody would read a longer list.
+pub const MAX_HOSTS: usize = 200;
+/// Maximum bytes kept of a host's name. No valid name is longer, but a command may request any.
+pub const MAX_NAME: usize = 260;
 /// Maximum number of hosts named to the model; a person sees the whole list.
 const TOLD: usize = 10;
+
+/// Returns the beginning of a host's name, as it is listed.
+pub fn short(host: &str) -> &str {
+    &host[..host.floor_char_boundary(MAX_NAME)]
+}
 
 /// A host that a command tried to reach.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
@@ -30,12 +39,30 @@ impl EgressAttempts {
         self.hosts.is_empty() && self.more == 0
     }
 
-    /// Returns the attempts of two commands together.
+    /// Adds an attempt that was refused, or counts it if the list has no room. Returns whether its host is new in the list.
+    pub fn refuse(&mut self, host: &str) -> bool {
+        let attempt = EgressAttempt { host: short(host).to_owned(), refused: true };
+        match self.hosts.binary_search(&attempt) {
+            Ok(_) => false,
+            Err(_) if self.hosts.len() >= MAX_HOSTS => {
+                self.more = self.more.saturating_add(1);
+                false
+            }
+            Err(at) => {
+                self.hosts.insert(at, attempt);
+                true
+            }
+        }
+    }
+
+    /// Returns the attempts of two commands together. Those for which the list has no room are counted.
     pub fn merged(mut self, other: Self) -> Self {
         self.hosts.extend(other.hosts);
         self.hosts.sort();
         self.hosts.dedup();
-        Self { more: self.more.saturating_add(other.more), ..self }
+        let surplus = self.hosts.len().saturating_sub(MAX_HOSTS);
+        self.hosts.truncate(MAX_HOSTS);
+        Self { more: self.more.saturating_add(other.more).saturating_add(surplus as u64), ..self }
     }
 
     /// Adds the attempts to what a view shows of a call: `contacts`, and `more_contacts` if some are not listed.
@@ -94,6 +121,22 @@ pub trait EgressGrant: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_hosts_are_listed_once_up_to_a_bound() {
+        let mut attempts = EgressAttempts::default();
+        assert!(attempts.refuse("b.test") && attempts.refuse("a.test") && !attempts.refuse("b.test"));
+        assert!(attempts.refuse(&"é".repeat(9_000)));
+        let names: Vec<_> = attempts.hosts.iter().map(|attempt| (attempt.host.len(), attempt.refused)).collect();
+        assert_eq!((names, attempts.more), (vec![(6, true), (6, true), (MAX_NAME, true)], 0));
+        let listed = (0..MAX_HOSTS).filter(|number| attempts.refuse(&format!("{number}.test"))).count();
+        assert_eq!((listed, attempts.hosts.len(), attempts.more), (MAX_HOSTS - 3, MAX_HOSTS, 3));
+        assert!(!attempts.refuse("a.test") && attempts.more == 3);
+        let mut others = EgressAttempts::default();
+        assert!(others.refuse("zz.test"));
+        let both = attempts.merged(others);
+        assert_eq!((both.hosts.len(), both.more), (MAX_HOSTS, 4));
+    }
 
     #[test]
     fn model_sees_some_hosts_and_a_count_of_others() {

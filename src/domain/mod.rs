@@ -24,6 +24,7 @@ pub mod permission_mode;
 pub mod picture;
 pub mod pinned;
 pub mod place;
+pub mod proxy_request;
 pub mod queued;
 pub mod repair;
 pub mod request;

@@ -8,15 +8,11 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::domain::egress::{MAX_HOSTS, short};
 use crate::domain::{EgressAttempt, EgressAttempts, EgressGrant};
 
 /// User name of every grant; the passwords distinguish them.
 const USER: &str = "job";
-/// Maximum hosts listed per grant; nobody would read a longer list.
-const MAX_HOSTS: usize = 200;
-/// Maximum bytes kept of a host's name. No valid name is longer, but a command may request any.
-const MAX_NAME: usize = 260;
-
 type Digest32 = [u8; 32];
 
 /// All grants, keyed by the digest of their credentials, so that the time of a lookup reveals nothing about a secret.
@@ -95,10 +91,6 @@ impl GrantState {
     }
 }
 
-fn short(host: &str) -> &str {
-    &host[..host.floor_char_boundary(MAX_NAME)]
-}
-
 /// An issued grant. Dropping it revokes its credentials and closes the connections opened with them.
 struct IssuedGrant {
     grants: EgressGrants,
@@ -165,6 +157,7 @@ fn whole<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::egress::MAX_NAME;
 
     #[test]
     fn grant_expires_with_its_command() {

@@ -16,6 +16,7 @@ use url::{Host, Url};
 use super::grants::{AttemptOutcome, EgressGrants, GrantState};
 use super::guard::{DialTarget, Guard, Lookup, dialable};
 use super::request::{self, Request};
+use crate::domain::proxy_request::host_of;
 use crate::domain::{EgressGrant, EgressProxy};
 
 /// Timeout for a client to send its request, for a name to resolve, and for a server to accept the connection.
@@ -98,10 +99,10 @@ impl ProxyServer {
         let Some(holder) = request.credentials().and_then(|given| self.grants.holder(&given)) else {
             return refuse(&mut client, "407 Proxy Authentication Required", "no pass, or one that is void").await;
         };
-        let Some(url) = request.destination() else {
+        let Some(url) = request.head.destination() else {
             return refuse(&mut client, "400 Bad Request", "this names no host and port").await;
         };
-        let name = shown(&url);
+        let name = host_of(&url);
         holder.begin(&name);
         let Some(grant) = holder.grant() else {
             holder.end(&name, AttemptOutcome::EgressRefusal);
@@ -120,8 +121,8 @@ impl ProxyServer {
         (request, url): (Request, Url),
         holder: &GrantState,
     ) -> io::Result<()> {
-        let name = shown(&url);
-        let dialled = if request.is_tunnel() || url.scheme() == "http" {
+        let name = host_of(&url);
+        let dialled = if request.head.is_tunnel() || url.scheme() == "http" {
             self.dial(&url).await
         } else {
             Err("a proxy is asked for https:// by CONNECT".to_owned())
@@ -131,7 +132,7 @@ impl ProxyServer {
             Ok(server) => server,
             Err(why) => return refuse(&mut client, "403 Forbidden", &format!("{name}: {why}")).await,
         };
-        if request.is_tunnel() {
+        if request.head.is_tunnel() {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
         } else {
             server.write_all(&request.for_server(&url)).await?;
@@ -168,15 +169,6 @@ impl ProxyServer {
             None => Vec::new(),
         };
         dialable(url.host_str().unwrap_or_default(), found, reach).map_err(|why| why.to_string())
-    }
-}
-
-/// Returns the host, with its port unless that is 80 or 443.
-fn shown(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-    match url.port_or_known_default() {
-        Some(80 | 443) | None => host,
-        Some(port) => format!("{host}:{port}"),
     }
 }
 
