@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Job, Level, Sandbox, SandboxConfig, SandboxStatus};
+use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Job, Level, Network, Sandbox, SandboxConfig, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::Bench;
@@ -18,12 +18,14 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let cwd = bench.folder("sandbox");
     std::fs::create_dir_all(&cwd)?;
     let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
+    let mut recorded = Samples::default();
     let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
     let has_bubblewrap = namespaces.status() != SandboxStatus::NoBubblewrap;
     // Alternating, so that other load on the machine affects all of them equally.
     for _ in 0..bench.times(300) {
         plain.push_ms(spawned(&cwd).await?);
         standard.push_ms(ran(&inside, &cwd).await?);
+        recorded.push_ms(run(&inside, Job { network: Network::Recorded, ..job(&cwd) }).await?);
         if has_bubblewrap {
             strict.push_ms(ran(&namespaces, &cwd).await?);
         }
@@ -32,6 +34,8 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let note = format!("± {:.2}; the whole call {:.2} ms", standard.spread(), standard.p50());
     report.figure("beyond that in level standard, p50", standard.p50() - plain.p50(), "ms").at_most(2.0).note(note);
     report.figure("the same, p95 of the whole call", standard.p95(), "ms");
+    let beyond = recorded.p50() - standard.p50();
+    report.figure("beyond that with the hosts recorded that it asks for, p50", beyond, "ms").at_most(3.0);
     if has_bubblewrap {
         report.figure("beyond that in level strict, p50", strict.p50() - plain.p50(), "ms");
     }
@@ -64,7 +68,7 @@ pub fn job(cwd: &Path) -> Job {
         wall: Duration::from_secs(10),
         output_cap: 1_000,
         memory: COMMAND_MEMORY,
-        network: false,
+        network: Network::None,
         capture: None,
     }
 }

@@ -11,7 +11,7 @@ use crate::config::{ConfiguredEndpoint, EmbeddingSource, LocalModel, known_varia
 use crate::domain::Root;
 use crate::prompt::system::prompt_files;
 use crate::provider::find_local;
-use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Sandbox, SandboxConfig};
+use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Network, Sandbox, SandboxConfig};
 
 pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     println!("home       {}", home.display());
@@ -69,7 +69,7 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
         wall: Duration::from_secs(10),
         output_cap: 1_000,
         memory: COMMAND_MEMORY,
-        network: false,
+        network: Network::None,
         capture: None,
     };
     Ok(match sandbox.run(job, CancellationToken::new()).await {

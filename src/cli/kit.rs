@@ -23,7 +23,7 @@ use crate::retrieval::{
     Address, FolderIndex, IndexSnapshot, Listed, SearchRequest, Searchable, TokenVectors, Vectors, late,
     wants_words_only,
 };
-use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
+use crate::sandbox::{COMMAND_MEMORY, Job, Level, Network, Sandbox, SandboxConfig};
 use crate::store::outside;
 
 /// Maximum hits per query that are written to a run.
@@ -273,7 +273,7 @@ impl Kit {
             wall: Duration::from_secs(300),
             output_cap: 1 << 20,
             memory: COMMAND_MEMORY,
-            network: false,
+            network: Network::None,
             capture: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -54,6 +54,13 @@ pub struct Rehearsed {
     /// Entries that cannot be applied, with the reason in a few words each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// Hosts that it asked for, in vain: it had no network. Sorted, at most 200, each `name`, or `name:port` unless the port
+    /// is 80 or 443. Invisible characters are escaped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Number of requests for other hosts, for which the list has no room.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub more_hosts: u64,
     /// SHA-256 over all changes, in hexadecimal. An answer is bound to it.
     pub hash: String,
 }

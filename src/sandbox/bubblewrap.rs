@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Job, SEARCH_PATH, paths, sys};
+use super::{Job, Network, SEARCH_PATH, paths, sys};
 
 pub const MISSING: &str =
     "the sandbox's level is strict and bubblewrap (bwrap) is not installed; install it, or choose the level standard";
@@ -31,7 +31,7 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
     let mut line = BubblewrapArguments::default();
     line.flags("--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --as-pid-1 --new-session");
     // With network, the job shares the host's network; the confinement leaves it one port, that of the proxy.
-    if !job.network {
+    if job.network != Network::Proxied {
         line.flags("--unshare-net");
     }
     // User 0 makes the namespaces without a user namespace, so that the supervisor can still change its user inside. Other
@@ -95,7 +95,7 @@ mod tests {
     use super::super::COMMAND_MEMORY;
     use super::*;
 
-    fn line(network: bool) -> Vec<String> {
+    fn line(network: Network) -> Vec<String> {
         let job = Job {
             argv: vec!["true".to_owned()],
             cwd: "/home/ada/claw/scratch".into(),
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_working_folder_is_writable() {
-        let words = line(false);
+        let words = line(Network::None);
         let after = |flag: &str| {
             let places = words.iter().enumerate().filter(move |(_, word)| *word == flag);
             places.map(|(at, _)| words[at + 1].as_str()).collect::<Vec<_>>()
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn network_is_shared_only_when_allowed() {
-        assert!(line(false).contains(&"--unshare-net".to_owned()));
-        assert!(!line(true).contains(&"--unshare-net".to_owned()));
+        assert!(line(Network::None).contains(&"--unshare-net".to_owned()));
+        assert!(!line(Network::Proxied).contains(&"--unshare-net".to_owned()));
     }
 }

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::namespace::{MountNamespace, RunAsNobody};
 use super::user::{JobUser, NOBODY, job_user, nobody_user_can_run};
-use super::wire::{JobRequest, NotStarted};
-use super::{calls, overlay, paths, scratch_owner, seccomp_notify, sys};
+use super::wire::{JobRequest, NetworkRequest, NotStarted};
+use super::{calls, network, overlay, paths, scratch_owner, seccomp_notify, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,14 +91,40 @@ impl ConfinementTemplate {
             }
             (Err(_), None) => {}
         }
-        let rules = rules.for_job(request).map_err(|error| unconfined(error.to_string()))?;
-        let filters = match request.proxy_port {
+        let recording = match (request.network, &self.namespace) {
+            (NetworkRequest::Recorded, Ok(_)) => Some(recording_listener()),
+            (NetworkRequest::Recorded, Err(why)) => Some(Err(why.clone().unwrap_or_else(|| NO_NAMESPACE.to_owned()))),
+            (NetworkRequest::Nothing | NetworkRequest::Proxy(_), _) => None,
+        };
+        let port = match (request.network, &recording) {
+            (NetworkRequest::Proxy(port), _) => Some(port),
+            (_, Some(Ok(listener))) => Some(port_of(listener).map_err(|error| unconfined(error.to_string()))?),
+            (NetworkRequest::Nothing | NetworkRequest::Recorded, _) => None,
+        };
+        let rules = rules.for_job(request, port).map_err(|error| unconfined(error.to_string()))?;
+        let filters = match port {
             Some(_) => filters(calls::NetworkAccess::Tcp),
             None => self.filters,
         };
         let filters = filters.map_err(unconfined)?;
-        Ok(PreparedConfinement { rules: Some(rules), filters, user, has_user_namespace })
+        Ok(PreparedConfinement { rules: Some(rules), filters, user, has_user_namespace, recording })
     }
+}
+
+/// Why a supervisor that must not create namespaces has none.
+const NO_NAMESPACE: &str = "this process makes no namespaces";
+
+/// Returns the listener of a recorder in a network namespace of its own, or why there is none.
+fn recording_listener() -> Result<TcpListener, String> {
+    // The namespace has no way out, but a job must not be able to connect to anything else in it either.
+    if sys::landlock_abi() < paths::TCP_ABI {
+        return Err("Landlock here cannot keep a command to one port".to_owned());
+    }
+    network::enter().map_err(|error| format!("a network namespace could not be made: {error}"))
+}
+
+pub fn port_of(listener: &TcpListener) -> io::Result<u16> {
+    listener.local_addr().map(|address| address.port())
 }
 
 /// Why a server that runs as root and cannot change its user runs no commands.
@@ -120,6 +147,8 @@ pub struct PreparedConfinement {
     pub user: Option<u32>,
     /// Whether the job is in its own user namespace.
     pub has_user_namespace: bool,
+    /// The listener of the job's recorder, or why there is none; absent if none is needed.
+    pub recording: Option<Result<TcpListener, String>>,
 }
 
 impl PreparedConfinement {

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::process::Process;
 use super::standby::StandbySupervisor;
-use super::{Exit, Job, Level, Sandbox, SandboxConfig, SandboxError, empty_folder, sys};
+use super::{Exit, Job, Level, Network, Sandbox, SandboxConfig, SandboxError, empty_folder, sys};
 
 /// The supervisor is this program too, so this path leads its children to this program, even if the file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
@@ -49,7 +49,7 @@ impl Sandbox {
                 wall: START,
                 output_cap: 0,
                 memory,
-                network: false,
+                network: Network::None,
                 capture: None,
             };
             match self.at(level).open(job).await {

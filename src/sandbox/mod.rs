@@ -18,10 +18,12 @@ mod frame;
 mod helper;
 mod interpreter;
 mod namespace;
+mod network;
 mod overlay;
 mod paths;
 mod process;
 mod reaping;
+mod recorder;
 mod run;
 mod scratch_owner;
 mod seccomp_notify;
@@ -108,10 +110,21 @@ pub struct Job {
     pub output_cap: usize,
     /// Maximum bytes of address space for each of its processes.
     pub memory: u64,
-    /// Whether the job may reach public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
-    pub network: bool,
+    pub network: Network,
     /// Where its changes are captured; without it they are made in the working directory itself.
     pub capture: Option<Overlay>,
+}
+
+/// What a job can reach at the levels `standard` and `strict`. At level `off` it can reach everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing.
+    None,
+    /// Nothing, but the hosts that it asks an HTTP proxy for are recorded, as refused. Without a network namespace, which
+    /// only the level `standard` creates and not every system allows, this is [`Network::None`]. Only for [`Sandbox::run`].
+    Recorded,
+    /// Public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
+    Proxied,
 }
 
 /// [`Job::memory`] of a command that a model asked for.
@@ -138,7 +151,7 @@ pub struct Finished {
     pub stdout: Captured,
     pub stderr: Captured,
     pub took: Duration,
-    /// Hosts that it tried to reach; empty without network.
+    /// Hosts that it tried to reach; empty with [`Network::None`].
     pub egress_attempts: EgressAttempts,
     /// Names of the system calls that the filter refused, each once.
     pub refused: Vec<String>,

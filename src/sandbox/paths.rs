@@ -159,13 +159,13 @@ impl SystemRules {
     }
 
     /// Returns the rules for one job: these, created again if files in `/etc` were replaced in the meantime, and the paths
-    /// of the job request. TCP is closed except for connections to the port of the proxy.
-    pub fn for_job(self, request: &JobRequest) -> Result<RulesetCreated, RulesetError> {
+    /// of the job request. TCP is closed except for connections to `port`, the port of a proxy.
+    pub fn for_job(self, request: &JobRequest, port: Option<u16>) -> Result<RulesetCreated, RulesetError> {
         let Self { kernel, memory, mut rules, etc_stamp } = self;
         if etc_stamp != current_etc_stamp() {
             rules = Self::new(kernel, memory)?.rules;
         }
-        if let Some(port) = request.proxy_port {
+        if let Some(port) = port {
             rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }
         let abi = abi(kernel);

@@ -142,16 +142,7 @@ impl Process {
         match report {
             Ok(Some(JobReport::Ended(ProcessEnd::Code(code)))) => Exit::Code(code),
             Ok(Some(JobReport::Ended(ProcessEnd::Signal(signal)))) => Exit::Signal(signal),
-            Ok(
-                Some(
-                    JobReport::Accepted
-                    | JobReport::Started { .. }
-                    | JobReport::Refused { .. }
-                    | JobReport::NotStarted { .. },
-                )
-                | None,
-            )
-            | Err(_) => Exit::Signal(libc::SIGKILL),
+            _ => Exit::Signal(libc::SIGKILL),
         }
     }
 }

@@ -73,10 +73,11 @@ impl Sandbox {
             let _ = supervised.child.start_kill();
         }
         self.reap_and_prestart(supervised.child);
-        let refused = supervised.control.refused();
+        let (refused, recorded) = (supervised.control.refused(), supervised.control.attempts());
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
-        let egress_attempts = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
+        let granted = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
+        let egress_attempts = granted.merged(recorded);
         Ok(Finished { exit, stdout, stderr, took: started.elapsed(), egress_attempts, refused })
     }
 }
@@ -97,9 +98,6 @@ fn exit(report: Option<JobReport>) -> Result<Exit, SandboxError> {
     match report {
         Some(JobReport::Ended(ProcessEnd::Code(code))) => Ok(Exit::Code(code)),
         Some(JobReport::Ended(ProcessEnd::Signal(signal))) => Ok(Exit::Signal(signal)),
-        Some(
-            JobReport::Accepted | JobReport::Started { .. } | JobReport::Refused { .. } | JobReport::NotStarted { .. },
-        )
-        | None => Err(SandboxError::Lost),
+        _ => Err(SandboxError::Lost),
     }
 }

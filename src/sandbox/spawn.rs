@@ -13,12 +13,20 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::wire::{self, ARGUMENT, Confinement, IN_NAMESPACE, JobReport, JobRequest, NotStarted, SOCKET};
-use super::{Job, Level, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, environment, sys};
-use crate::domain::EgressGrant;
+use super::wire::{
+    self, ARGUMENT, Confinement, IN_NAMESPACE, JobReport, JobRequest, NetworkRequest, NotStarted, SOCKET,
+};
+use super::{Job, Level, Network, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, environment, sys};
+use crate::domain::{EgressAttempts, EgressGrant};
 
 /// All spellings of the proxy variables that programs read.
 const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+/// Returns the variables that lead programs to an HTTP proxy.
+pub fn proxy_variables(proxy: &str) -> impl Iterator<Item = (&'static str, String)> {
+    // The last is for programs that read the others only if it is set (Node.js).
+    PROXY_VARIABLES.map(|name| (name, proxy.to_owned())).into_iter().chain([("NODE_USE_ENV_PROXY", "1".to_owned())])
+}
 
 /// The standard input of the process.
 #[derive(Clone, Copy)]
@@ -42,6 +50,8 @@ pub struct Control {
     accepted: bool,
     /// Names of system calls that were refused, each once.
     refused: Vec<String>,
+    /// Hosts that the job asked the recorder for.
+    attempts: EgressAttempts,
 }
 
 impl Sandbox {
@@ -108,7 +118,8 @@ impl Sandbox {
         }
         let grant = match self.config.level {
             Level::Off => None,
-            Level::Standard | Level::Strict => job.network.then(|| self.grant()).transpose()?,
+            Level::Standard | Level::Strict if job.network == Network::Proxied => Some(self.grant()?),
+            Level::Standard | Level::Strict => None,
         };
         let temporary = match &job.capture {
             Some(overlay) => overlay.temporary.clone(),
@@ -116,10 +127,8 @@ impl Sandbox {
         };
         let fixed = environment::variables(&job.cwd, &temporary);
         let proxy = grant.as_ref().map(|grant| grant.proxy());
-        let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
-        // For programs that read the proxy variables only if this is set (Node.js).
-        let node = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
-        let proxied = proxied.chain(node).map(|(name, value)| (name.to_owned(), value));
+        let proxied = proxy.iter().flat_map(|proxy| proxy_variables(proxy));
+        let proxied = proxied.map(|(name, value)| (name.to_owned(), value));
         let all = fixed.into_iter().chain(proxied);
         let request = JobRequest {
             argv: job.argv.clone(),
@@ -132,7 +141,11 @@ impl Sandbox {
             },
             memory: job.memory,
             cpu_seconds: None,
-            proxy_port: grant.as_ref().map(|grant| grant.port()),
+            network: match (&grant, job.network) {
+                (Some(grant), _) => NetworkRequest::Proxy(grant.port()),
+                (None, Network::Recorded) => NetworkRequest::Recorded,
+                (None, Network::None | Network::Proxied) => NetworkRequest::Nothing,
+            },
             overlay: job.capture.clone(),
         };
         Ok((request, grant))
@@ -153,7 +166,8 @@ impl Control {
     fn new(socket: StdStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (read, commands) = UnixStream::from_std(socket)?.into_split();
-        Ok(Self { reports: BufReader::new(read).lines(), commands, accepted: false, refused: Vec::new() })
+        let (refused, attempts) = (Vec::new(), EgressAttempts::default());
+        Ok(Self { reports: BufReader::new(read).lines(), commands, accepted: false, refused, attempts })
     }
 
     /// Sends the job request and waits until the supervisor has accepted it.
@@ -181,9 +195,13 @@ impl Control {
             self.submit(request).await?;
         }
         match self.report().await {
-            Some(JobReport::Started { no_namespace: None }) => Ok(()),
-            Some(JobReport::Started { no_namespace: Some(why) }) => {
-                tracing::debug!(why, "a command runs without a mount namespace");
+            Some(JobReport::Started { no_namespace, unrecorded }) => {
+                if let Some(why) = no_namespace {
+                    tracing::debug!(why, "a command runs without a mount namespace");
+                }
+                if let Some(why) = unrecorded {
+                    tracing::debug!(why, "the hosts that a command asks for are not recorded");
+                }
                 Ok(())
             }
             Some(JobReport::NotStarted { reason: NotStarted::Confinement, why }) => Err(SandboxError::Confinement(why)),
@@ -191,19 +209,21 @@ impl Control {
             Some(JobReport::NotStarted { reason: NotStarted::Program, why }) => {
                 Err(SandboxError::Program { program: program(request), why })
             }
-            Some(JobReport::Accepted | JobReport::Ended(_) | JobReport::Refused { .. }) | None => {
-                Err(SandboxError::Lost)
-            }
+            _ => Err(SandboxError::Lost),
         }
     }
 
-    /// Returns the next report, or `None` if the supervisor is gone. Reports of refused calls are stored instead of
-    /// returned. Cancel-safe: no report is lost if the future is dropped.
+    /// Returns the next report, or `None` if the supervisor is gone. Reports of refused calls and hosts are stored instead
+    /// of returned. Cancel-safe: no report is lost if the future is dropped.
     pub async fn report(&mut self) -> Option<JobReport> {
         loop {
             let line = self.reports.next_line().await.ok()??;
             match serde_json::from_str(&line).ok()? {
                 JobReport::Refused { call } => self.refused.push(call),
+                JobReport::HostRefused { host } => {
+                    self.attempts.refuse(&host);
+                }
+                JobReport::MoreHosts { requests } => self.attempts.more = self.attempts.more.saturating_add(requests),
                 report => return Some(report),
             }
         }
@@ -217,6 +237,11 @@ impl Control {
             tracing::info!(call, why, "the sandbox refused a system call of a command");
         }
         refused
+    }
+
+    /// Takes the hosts that the job has asked for and was refused.
+    pub fn attempts(&mut self) -> EgressAttempts {
+        std::mem::take(&mut self.attempts)
     }
 
     /// Sends Ctrl-C to the main process.

@@ -6,14 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::{fs, io};
 
-use super::confinement::{ConfinementTemplate, MountView};
+use super::confinement::{ConfinementTemplate, MountView, port_of};
 use super::reaping::{Children, processes, reap_descendants};
+use super::recorder::EgressRecorder;
+use super::spawn::proxy_variables;
 use super::sys::{self, Pid, Readiness, Reaped};
 use super::wire::{
     ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ProcessEnd, REQUEST_LIMIT,
@@ -49,7 +52,7 @@ fn supervise(mut server: UnixStream, mounts: MountView) -> io::Result<()> {
     let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
     let request = read_request(&mut server)?;
     report(&mut server, &JobReport::Accepted)?;
-    let Started { main, refusals } = match start(&request, in_advance) {
+    let Started { main, refusals, recording } = match start(&request, in_advance) {
         Ok(started) => started,
         Err((reason, why)) => return report(&mut server, &JobReport::NotStarted { reason, why }),
     };
@@ -59,15 +62,22 @@ fn supervise(mut server: UnixStream, mounts: MountView) -> io::Result<()> {
         sys::move_to(null.as_raw_fd(), number)?;
     }
     // A failed report means that the server is gone; its tools must be killed all the same.
-    let _ = report(&mut server, &JobReport::Started { no_namespace });
-    let mut refusals = Refusals { listener: refusals, reported: BTreeSet::new() };
-    let status = watch(&mut server, &signals, main, &mut refusals);
+    let (recorder, unrecorded) = match recording {
+        Some(Ok(listener)) => (Some(EgressRecorder::new(listener)), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    let _ = report(&mut server, &JobReport::Started { no_namespace, unrecorded });
+    let refusals = Refusals { listener: refusals, reported: BTreeSet::new() };
+    let mut attempts = Attempts { refusals, recorder };
+    let status = watch(&mut server, &signals, main, &mut attempts);
     // If processes survive, the supervisor must not report an end: the missing report tells the server.
     let last = reap_descendants(main, &children)?;
     if request.overlay.is_some() {
         // As with surviving processes: without this, what was captured is not complete.
         overlay::unmount(&request.cwd)?;
     }
+    attempts.finish(&mut server);
     let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
     let end = match (status.code(), status.signal()) {
         (Some(code), _) => ProcessEnd::Code(code),
@@ -95,7 +105,7 @@ fn report(server: &mut UnixStream, report: &JobReport) -> io::Result<()> {
 }
 
 /// Waits until the main process has ended (returns its status) or everything must stop (returns `None`).
-fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut Refusals) -> Option<ExitStatus> {
+fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, attempts: &mut Attempts) -> Option<ExitStatus> {
     loop {
         loop {
             match sys::reap() {
@@ -105,11 +115,21 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut R
                 Reaped::NoChildren => return None,
             }
         }
-        let listener = refusals.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        let [server_ready, signal_ready, listener_ready] =
-            sys::wait_readable([server.as_raw_fd(), signals.as_raw_fd(), listener]);
+        let listener = attempts.refusals.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let mut descriptors = vec![server.as_raw_fd(), signals.as_raw_fd(), listener];
+        let mut within = None;
+        if let Some(recorder) = &attempts.recorder {
+            descriptors.extend(recorder.descriptors());
+            within = recorder.timeout();
+        }
+        let ready = sys::wait_readable(&descriptors, within);
+        let (server_ready, signal_ready, listener_ready) = (ready[0], ready[1], ready[2]);
         if listener_ready {
-            refusals.answer(server);
+            attempts.refusals.answer(server);
+        }
+        // Also if nothing is ready: then the time of a connection is over.
+        if ready[3..].contains(&true) || !ready.contains(&true) {
+            attempts.record(server);
         }
         if signal_ready {
             while let Some(signal) = sys::next_signal(signals) {
@@ -124,6 +144,32 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut R
                 Ok(1) if command[0] == INTERRUPT => sys::signal(main, libc::SIGINT),
                 Ok(_) | Err(_) => return None,
             }
+        }
+    }
+}
+
+/// What the job tries and is refused.
+struct Attempts {
+    refusals: Refusals,
+    /// Absent if the hosts that the job asks for are not recorded.
+    recorder: Option<EgressRecorder>,
+}
+
+impl Attempts {
+    /// Answers what has arrived at the recorder, and reports hosts that are new.
+    fn record(&mut self, server: &mut UnixStream) {
+        for host in self.recorder.iter_mut().flat_map(EgressRecorder::serve) {
+            // If the server is gone, the next read from its socket notices.
+            let _ = report(server, &JobReport::HostRefused { host });
+        }
+    }
+
+    /// Records what the job sent last, and reports how much was not listed.
+    fn finish(&mut self, server: &mut UnixStream) {
+        self.record(server);
+        let requests = self.recorder.as_ref().map_or(0, EgressRecorder::more);
+        if requests > 0 {
+            let _ = report(server, &JobReport::MoreHosts { requests });
         }
     }
 }
@@ -169,6 +215,8 @@ enum Step {
 struct Started {
     main: Pid,
     refusals: Option<OwnedFd>,
+    /// The listener of the recorder, or why there is none; absent if none is needed.
+    recording: Option<Result<TcpListener, String>>,
 }
 
 fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started, (NotStarted, String)> {
@@ -188,6 +236,11 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
         Confinement::None => None,
         Confinement::Standard => Some(in_advance.confinement(request)?),
     };
+    let recording = confinement.as_mut().and_then(|confinement| confinement.recording.take());
+    if let Some(Ok(listener)) = &recording {
+        let port = port_of(listener).map_err(|error| (NotStarted::Confinement, error.to_string()))?;
+        command.envs(proxy_variables(&format!("http://127.0.0.1:{port}")));
+    }
     let counted = match &confinement {
         // The kernel counts the processes of its user namespace separately.
         Some(confinement) if confinement.has_user_namespace => None,
@@ -225,7 +278,10 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
     let spawned = command.spawn();
     drop(command);
     match spawned {
-        Ok(child) => Ok(Started { main: child.id() as Pid, refusals: seccomp_notify::receive(&listener_receiver) }),
+        Ok(child) => {
+            let refusals = seccomp_notify::receive(&listener_receiver);
+            Ok(Started { main: child.id() as Pid, refusals, recording })
+        }
         Err(error) => {
             let mut begun = Vec::new();
             let _ = step_reader.read_to_end(&mut begun);

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 pub type Pid = i32;
 
@@ -195,12 +196,14 @@ pub fn next_signal(from: &OwnedFd) -> Option<i32> {
     }
 }
 
-/// Waits until one of the descriptors is readable or has ended. Negative numbers are ignored.
-pub fn wait_readable<const N: usize>(fds: [RawFd; N]) -> [bool; N] {
-    let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // SAFETY: the array outlives the call, and its length is passed along.
-    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) };
-    polls.map(|poll| poll.revents != 0)
+/// Waits until one of the descriptors is readable or has ended, or until the time is over. Negative numbers are ignored.
+pub fn wait_readable(fds: &[RawFd], within: Option<Duration>) -> Vec<bool> {
+    let mut polls: Vec<_> = fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    // Rounded up: a wait that ends too early would be repeated until the time is over.
+    let within = within.map_or(-1, |time| i32::try_from(time.as_millis() + 1).unwrap_or(i32::MAX));
+    // SAFETY: the vector outlives the call, and its length is passed along.
+    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, within) };
+    polls.iter().map(|poll| poll.revents != 0).collect()
 }
 
 /// What a reader of a descriptor would find.

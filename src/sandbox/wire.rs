@@ -32,8 +32,7 @@ pub struct JobRequest {
     pub memory: u64,
     /// Maximum seconds of processor time for each process; absent for a process that serves many calls.
     pub cpu_seconds: Option<u64>,
-    /// The only TCP port it may connect to; without one it has no network at all.
-    pub proxy_port: Option<u16>,
+    pub network: NetworkRequest,
     /// Where its changes are captured.
     pub overlay: Option<Overlay>,
 }
@@ -43,6 +42,16 @@ impl JobRequest {
     pub fn temporary(&self) -> PathBuf {
         self.overlay.as_ref().map_or_else(|| self.cwd.join(super::TEMPORARY), |overlay| overlay.temporary.clone())
     }
+}
+
+/// What the process may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NetworkRequest {
+    Nothing,
+    /// Nothing, but the hosts that it asks for are recorded if the system allows it.
+    Recorded,
+    /// This TCP port only.
+    Proxy(u16),
 }
 
 /// How strictly the process is confined.
@@ -59,9 +68,15 @@ pub enum JobReport {
     Started {
         /// Why the job has no mount namespace, if it should have one.
         no_namespace: Option<String>,
+        /// Why the hosts that it asks for are not recorded, if they should be.
+        unrecorded: Option<String>,
     },
     /// The job made this system call, which was refused; reported once for each name.
     Refused { call: String },
+    /// The job asked for this host and was refused; reported once for each host, up to [`crate::domain::egress::MAX_HOSTS`].
+    HostRefused { host: String },
+    /// Number of requests for hosts beyond that; reported at most once, before the end.
+    MoreHosts { requests: u64 },
     /// Nothing ran.
     NotStarted { reason: NotStarted, why: String },
     /// The main process and everything it left behind are gone.

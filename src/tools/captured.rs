@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::held::{Held, HeldChanges, Waiting, remove};
 use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
-use crate::sandbox::{Finished, Job, OutputSink, Overlay, Sandbox, SandboxError};
+use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refusal, StoreError};
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
@@ -145,7 +145,12 @@ impl CapturedRun {
         if overlay.is_none() && self.capturing == Capturing::Required {
             return Err(SandboxError::Capture("its folder could not be prepared for that".to_owned()));
         }
-        let captured = Job { capture: overlay, ..job.clone() };
+        let network = match (self.capturing, job.network) {
+            // A person is asked about the command when it has ended, and sees what it asked for.
+            (Capturing::Required, Network::None) => Network::Recorded,
+            (_, network) => network,
+        };
+        let captured = Job { capture: overlay, network, ..job.clone() };
         match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
             Err(SandboxError::Capture(why)) => {
                 tracing::warn!(%why, "commands cannot be captured here, so what they change cannot be undone");

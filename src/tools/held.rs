@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::EndRun;
 use super::captured::{Captures, CommandChanges, refusal, shown};
 use super::files::{FileFacts, LineCount, Side, facts, line_count};
+use crate::domain::visible::visible;
 use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer};
 use crate::store::{
     AppliedChanges, Capture, CapturedCall, CapturedEntry, LayerChanges, RecordedContent, StoreError, captured_entries,
@@ -59,6 +60,8 @@ pub struct HeldChanges {
     held: Option<Arc<Held>>,
     /// Why the changes could not be read; they are discarded then.
     error: Option<String>,
+    /// Hosts that the commands tried to reach.
+    attempts: EgressAttempts,
 }
 
 /// The changes of a rehearsal, for those who show and apply them.
@@ -83,11 +86,15 @@ pub struct RehearsedFile {
 impl HeldChanges {
     pub(super) fn new(captures: Captures, capture: Capture, changes: LayerChanges) -> Self {
         let (capture, entries) = (Mutex::new(Some(capture)), Mutex::new(Vec::new().into()));
-        Self { held: Some(Arc::new(Held { captures, changes, capture, entries })), error: None }
+        Self { held: Some(Arc::new(Held { captures, changes, capture, entries })), ..Self::default() }
     }
 
     pub(super) fn failed(error: &StoreError) -> Self {
-        Self { held: None, error: Some(error.to_string()) }
+        Self { error: Some(error.to_string()), ..Self::default() }
+    }
+
+    pub(super) fn with_attempts(self, attempts: EgressAttempts) -> Self {
+        Self { attempts, ..self }
     }
 
     /// Returns what a person is shown before the changes are applied; `None` if there is nothing to be applied.
@@ -115,6 +122,8 @@ impl HeldChanges {
             changed: entries.len() - created - deleted,
             deleted,
             refused: refused.collect(),
+            hosts: self.attempts.hosts.iter().map(|attempt| visible(&attempt.host)).collect(),
+            more_hosts: self.attempts.more,
             hash: hash.clone(),
         };
         held.captures.show(hash, &held);

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{Level, Sandbox, SandboxError};
+use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
 pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges};
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
@@ -205,6 +205,12 @@ struct Permissions {
     knowledge: bool,
 }
 
+impl Permissions {
+    fn job_network(self) -> Network {
+        if self.network { Network::Proxied } else { Network::None }
+    }
+}
+
 /// Deserializes a list of folders: true if it contains the folder of documents.
 fn names_knowledge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(Vec::<String>::deserialize(deserializer)?.iter().any(|folder| folder == KNOWLEDGE))
@@ -295,6 +301,19 @@ impl CommandEnvironment {
             SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
         };
         ToolAnswer::failed(format!("{error}. {advice}"))
+    }
+
+    /// Returns what the model reads about the hosts that a command tried to reach; `None` if there are none. A command
+    /// without network has such attempts only if it was rehearsed.
+    fn contacted(&self, attempts: &EgressAttempts, permissions: Permissions) -> Option<String> {
+        let line = attempts.line()?;
+        if permissions.network {
+            return Some(line);
+        }
+        Some(format!(
+            "{line}\n[It had no network while it was tried out. If it needs these hosts, call it again with \"network\": true: \
+             the user is asked first. fetch_url reads a page.]"
+        ))
     }
 
     /// Returns why a command may have failed because of the sandbox.

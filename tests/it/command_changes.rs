@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use miniclaw::sandbox::{Job, Level, Overlay, Sandbox, SandboxConfig, SandboxError};
+use miniclaw::sandbox::{Exit, Finished, Job, Level, Network, Overlay, Sandbox, SandboxConfig, SandboxError};
 use miniclaw::store::Capture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -40,8 +40,8 @@ pub fn tree(folder: &Path) -> Tree {
     all
 }
 
-/// Returns whether this machine has no overlays for commands, and says so.
-pub async fn cannot_capture() -> bool {
+/// Runs a script in an overlay, in a folder of its own.
+async fn probe(script: &str) -> Result<Finished, SandboxError> {
     let folder = tempfile::tempdir().unwrap();
     let (scratch, capture) = (folder.path().join("scratch"), folder.path().join("capture"));
     fs::create_dir(&scratch).unwrap();
@@ -51,17 +51,34 @@ pub async fn cannot_capture() -> bool {
     let capture = Capture::create(&capture, &scratch).unwrap();
     let overlay = Overlay { upper: capture.upper(), work: capture.work(), temporary: capture.temporary() };
     let job = Job {
-        argv: vec!["/bin/true".to_owned()],
+        argv: ["/bin/bash", "-c", script].map(str::to_owned).into(),
         cwd: scratch,
         readable: Vec::new(),
         env: Vec::new(),
         wall: std::time::Duration::from_secs(30),
         output_cap: 100,
         memory: 1 << 30,
-        network: false,
+        network: Network::Recorded,
         capture: Some(overlay),
     };
-    match sandbox.run(job, CancellationToken::new()).await {
+    sandbox.run(job, CancellationToken::new()).await
+}
+
+/// Returns whether this machine does not record which hosts a command asks for, and says so.
+pub async fn cannot_record() -> bool {
+    if cannot_capture().await {
+        return true;
+    }
+    let cannot = probe("test -n \"$http_proxy\"").await.unwrap().exit != Exit::Code(0);
+    if cannot {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: hosts that commands ask for: no network namespaces here");
+    }
+    cannot
+}
+
+/// Returns whether this machine has no overlays for commands, and says so.
+pub async fn cannot_capture() -> bool {
+    match probe("true").await {
         Err(SandboxError::Capture(why)) => {
             // On stderr itself, where the person who runs the tests sees it.
             let _ = writeln!(std::io::stderr(), "SKIPPED: what commands change: {why}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_changes::cannot_capture;
+use crate::command_changes::{cannot_capture, cannot_record};
 use crate::script::{call, calls, says, script};
 use crate::world::{PLAIN, Server, World, eventually};
 
@@ -199,6 +199,119 @@ async fn network_is_asked_about_first_and_other_tools_as_before() {
         server.decide(asked, "deny").await;
     }
     stream.rest().await;
+}
+
+/// Asks the proxy for a host, as a program would, and fails as it would.
+fn ask_for(host: &str) -> String {
+    format!(
+        "(exec 3<>/dev/tcp/127.0.0.1/${{http_proxy##*:}}; printf \"CONNECT {host} HTTP/1.1\\r\\n\\r\\n\" >&3; \
+         grep -q \" 200 \" <&3)"
+    )
+}
+
+#[tokio::test]
+async fn question_names_the_hosts_a_command_asked_for() {
+    if cannot_record().await {
+        return;
+    }
+    let own = format!("{}; echo x > x.txt", ask_for("sk-canary-b.example:8443"));
+    let curl = "curl -sS https://a.example/path?token=secret; echo y > y.txt";
+    let world = world([run("c1", &own), run("c2", curl)]).await;
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    assert_eq!(asked["shown"]["rehearsal"]["hosts"], json!(["sk-canary-b.example:8443"]));
+    assert_eq!(asked["shown"]["network"], false);
+    server.decide(&asked, "approve").await;
+    let asked = server.waiting(1).await.remove(0);
+    if std::path::Path::new("/usr/bin/curl").exists() {
+        assert_eq!(asked["shown"]["rehearsal"]["hosts"], json!(["a.example"]));
+        assert_eq!(asked["shown"]["rehearsal"].get("more_hosts"), None);
+    }
+    server.decide(&asked, "approve").await;
+    stream.rest().await;
+    server.settled("s").await;
+    assert_eq!((world.read("scratch/x.txt").as_str(), world.read("scratch/y.txt").as_str()), ("x\n", "y\n"));
+    let result = &results(&world)[0];
+    assert!(result.contains("[network: sk-canary-b.example:8443 (refused)]"), "{result}");
+    assert!(result.contains("call it again with \"network\": true"), "{result}");
+    let call = world.session("s")["messages"][1]["tool_calls"][0].take();
+    let contact = json!([{"host": "sk-canary-b.example:8443", "refused": true}]);
+    assert_eq!(call["result"]["data"]["contacts"], contact, "{call}");
+    assert!(!world.log().contains(".example"), "{}", world.log());
+}
+
+#[tokio::test]
+async fn command_that_only_asks_for_hosts_needs_no_question() {
+    if cannot_record().await {
+        return;
+    }
+    let bash =
+        json!({"commands": [{"instruction": ask_for("a.example:443")}, {"instruction": ask_for("b.example:443")}]});
+    let world = World::new(script([calls([call("c1", "bash", bash)]), says(["Done."])])).await;
+    world.write("config.yml", PLAIN);
+    let server = world.serve().await;
+    let made = server.post("/api/sessions", json!({"title": "Work", "project_id": "scratch"})).await.ok();
+    let id = made["id"].as_str().unwrap();
+    let frames = server.chat(id, "go").await;
+    assert!(!frames.iter().any(|frame| frame.is("approval_request")), "{frames:#?}");
+    server.settled(id).await;
+    let result = &results(&world)[0];
+    for words in ["[network: a.example (refused)]", "[network: b.example (refused)]", "\"network\": true"] {
+        assert!(result.contains(words), "{words}: {result}");
+    }
+    let call = world.session(id)["messages"][1]["tool_calls"][0].take();
+    let contacts = json!([{"host": "a.example", "refused": true}, {"host": "b.example", "refused": true}]);
+    assert_eq!(call["result"]["data"]["contacts"], contacts, "{call}");
+}
+
+#[tokio::test]
+async fn question_stays_if_only_the_hosts_differ() {
+    if cannot_record().await {
+        return;
+    }
+    let world = world([run("c1", &format!("{}; echo x > x.txt", ask_for("$(head -1 a.txt).example:443")))]).await;
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let before = server.waiting(1).await.remove(0);
+    assert_eq!(before["shown"]["rehearsal"]["hosts"], json!(["one.example"]));
+    drop(stream);
+    drop(server);
+    world.write("scratch/a.txt", "other\n");
+    let server = world.serve().await;
+    let mut after = Value::Null;
+    eventually("the command is rehearsed again", async || {
+        after = server.waiting(1).await.remove(0);
+        after["shown"]["rehearsal"]["hosts"] == json!(["other.example"])
+    })
+    .await;
+    assert_eq!((&after["id"], &after["hash"]), (&before["id"], &before["hash"]), "an answer allows the changes only");
+    server.decide(&after, "approve").await;
+    server.settled("s").await;
+    assert_eq!(world.read("scratch/x.txt"), "x\n");
+}
+
+#[tokio::test]
+async fn approved_network_command_is_captured_and_promoted() {
+    if cannot_capture().await {
+        return;
+    }
+    let command = "echo \"$http_proxy\" | grep -o '^http://job:'; sed -i s/one/ONE/ a.txt; echo x > x.txt";
+    let world = world([call("c1", "terminal", json!({"command": command, "network": true}))]).await;
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    assert_eq!((&asked["because"]["code"], asked["shown"].get("rehearsal")), (&json!("network"), None));
+    assert_eq!(world.read("scratch/a.txt"), "one\ntwo\n", "it has not run");
+    server.decide(&asked, "approve").await;
+    stream.rest().await;
+    server.settled("s").await;
+    assert!(results(&world)[0].starts_with("http://job:"), "with the network: {:?}", results(&world));
+    assert_eq!((world.read("scratch/a.txt").as_str(), world.read("scratch/x.txt").as_str()), ("ONE\ntwo\n", "x\n"));
+    let data = world.session("s")["messages"][1]["tool_calls"][0]["result"]["data"].take();
+    assert_eq!((&data["undo"], &data["changed_count"]), (&json!(true), &json!(2)), "captured: {data}");
+    server.post("/api/sessions/s/operations/c1/undo", json!({})).await.ok();
+    assert_eq!((world.read("scratch/a.txt").as_str(), world.path("scratch/x.txt").exists()), ("one\ntwo\n", false));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{COMMAND_MEMORY, Finished, Job, Level, Sandbox, SandboxConfig};
+use miniclaw::sandbox::{COMMAND_MEMORY, Finished, Job, Level, Network, Sandbox, SandboxConfig};
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +69,7 @@ impl Home {
             wall: Duration::from_secs(60),
             output_cap: 20_000,
             memory: COMMAND_MEMORY,
-            network: false,
+            network: Network::None,
             capture: None,
         }
     }

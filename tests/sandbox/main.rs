@@ -9,6 +9,7 @@ mod kit;
 mod limits;
 mod network;
 mod other_user;
+mod recorded;
 mod scratch;
 mod secrets;
 mod spawning;

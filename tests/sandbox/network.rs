@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use miniclaw::domain::EgressAttempt;
 use miniclaw::egress::{Guard, Lookup, Proxy, system_lookup};
-use miniclaw::sandbox::{Exit, Finished, Job, Level, SandboxError};
+use miniclaw::sandbox::{Exit, Finished, Job, Level, Network, SandboxError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,7 @@ async fn online(level: Level, access: HomeAccess, site: &Site) -> Home {
 }
 
 async fn bash(home: &Home, site: &Site, script: &str) -> Finished {
-    let job = Job { network: true, ..home.job(&["/bin/bash", "-c", script]) };
+    let job = Job { network: Network::Proxied, ..home.job(&["/bin/bash", "-c", script]) };
     let env = [("SITE".to_owned(), site.address.port().to_string())];
     home.run(Job { env: job.env.iter().cloned().chain(env).collect(), ..job }).await
 }
@@ -174,7 +174,7 @@ async fn network_needs_the_proxy() {
     for level in confined_levels() {
         let home = home(level, HomeAccess::Open);
         assert!(!home.sandbox.can_network());
-        let job = Job { network: true, ..home.job(&["touch", "ran"]) };
+        let job = Job { network: Network::Proxied, ..home.job(&["touch", "ran"]) };
         let refused = home.sandbox.run(job, CancellationToken::new()).await;
         assert!(matches!(refused, Err(SandboxError::NoNetwork(_))), "{refused:?}");
         assert!(!home.path("scratch/ran").exists());
@@ -186,7 +186,7 @@ async fn interpreter_reports_requested_hosts() {
     let site = site().await;
     let home = online(Level::Standard, HomeAccess::Open, &site).await;
     let script = "while read -r host; do curl -s -o /dev/null http://$host/; echo asked; done";
-    let job = Job { network: true, ..home.job(&["/bin/bash", "-c", script]) };
+    let job = Job { network: Network::Proxied, ..home.job(&["/bin/bash", "-c", script]) };
     let mut process = home.sandbox.open(job).await.unwrap();
     assert!(process.take_attempts().is_empty());
     process.send("inside.test").await.unwrap();

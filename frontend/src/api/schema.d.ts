@@ -3380,6 +3380,16 @@ export interface components {
             deleted: number;
             /** @description Entries that cannot be applied, with the reason in a few words each. */
             refused?: string[];
+            /**
+             * @description Hosts that it asked for, in vain: it had no network. Sorted, at most 200, each `name`, or `name:port` unless the port
+             *     is 80 or 443. Invisible characters are escaped.
+             */
+            hosts?: string[];
+            /**
+             * Format: int64
+             * @description Number of requests for other hosts, for which the list has no room.
+             */
+            more_hosts?: number;
             /** @description SHA-256 over all changes, in hexadecimal. An answer is bound to it. */
             hash: string;
         };

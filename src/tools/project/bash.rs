@@ -149,6 +149,7 @@ impl BashCall {
         let was_stopped = ends.last().is_some_and(|end| end.is_cancelled);
         let attempts = ends.into_iter().map(|end| end.egress_attempts);
         let attempts = attempts.fold(EgressAttempts::default(), EgressAttempts::merged);
+        let changes = changes.with_attempts(attempts.clone());
         EndedRun { answer, changes, stopped: was_stopped.then_some(attempts) }
     }
 

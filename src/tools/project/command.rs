@@ -196,7 +196,7 @@ impl Shell {
             wall,
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
-            network: permissions.network,
+            network: permissions.job_network(),
             capture: None,
         };
         let Running { cancel, live, output, captured } = running;
@@ -240,8 +240,8 @@ impl Shell {
                 text.push_str(&format!("\n[{advice}]"));
             }
         }
-        if let Some(line) = done.egress_attempts.line() {
-            text.push_str(&format!("\n{line}"));
+        if let Some(lines) = self.environment.contacted(&done.egress_attempts, permissions) {
+            text.push_str(&format!("\n{lines}"));
         }
         let text = match text.trim_start_matches('\n') {
             "" => "[no output, exit code 0]".to_owned(),

@@ -221,7 +221,7 @@ impl PythonHost {
             wall: self.limits.start,
             output_cap: 0,
             memory: COMMAND_MEMORY,
-            network: permissions.network,
+            network: permissions.job_network(),
             capture: None,
         };
         self.environment.sandbox.open(job).await

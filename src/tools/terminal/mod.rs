@@ -99,12 +99,13 @@ impl Command {
             wall: shell.wall,
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
-            network: permissions.network,
+            network: permissions.job_network(),
             capture: None,
         };
         let captured = shell.environment.begin(capturing).await;
         let ended = captured.run(job, options.cancel, &|_| {}).await;
-        let changes = captured.hold().await;
+        let attempts = ended.as_ref().map(|done| done.egress_attempts.clone()).unwrap_or_default();
+        let changes = captured.hold().await.with_attempts(attempts);
         let (answer, stopped) = match ended {
             Ok(done) if done.exit == Exit::Cancelled => {
                 (ToolAnswer::failed(output(&done).text), Some(done.egress_attempts))
@@ -133,8 +134,8 @@ impl Command {
         if let Some(advice) = self.advice(done) {
             text.push_str(&format!("\n[{advice}]"));
         }
-        if let Some(line) = done.egress_attempts.line() {
-            text.push_str(&format!("\n{line}"));
+        if let Some(lines) = self.shell.environment.contacted(&done.egress_attempts, self.permissions) {
+            text.push_str(&format!("\n{lines}"));
         }
         let text = match text.trim_start_matches('\n') {
             "" => "[no output, exit code 0]",
