@@ -6,6 +6,7 @@ import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { ApprovalCard } from '@/features/approvals/ApprovalCard'
 import { setHeld } from '@/features/approvals/held'
+import { Rehearsal } from '@/features/approvals/Rehearsal'
 import { AlwaysRules } from '@/features/settings/AlwaysRules'
 import { setLang } from '@/lib/i18n'
 import { useAnnouncer } from '@/stores/announcer'
@@ -81,6 +82,41 @@ describe('the card of a pending call', () => {
     expect(given).toEqual([{ decision: 'approve' }, { decision: 'deny' }])
     await user.click(screen.getByRole('button', { name: 'Edit…' }))
     expect(card().textContent).toContain('An edited command runs directly.')
+    vi.unstubAllGlobals()
+  })
+
+  it('names the hosts that a command asked for in vain, in both languages', async () => {
+    vi.stubGlobal('fetch', async () => Response.json({ files: [] }))
+    const effect = { outcome: 'exit code 6', output: '', created: 1, changed: 0, deleted: 0, hash: 'h' }
+    const text = (hosts?: string[], more?: number) => {
+      const rehearsal = { ...effect, hosts, more_hosts: more }
+      const { unmount } = render(
+        <QueryClientProvider client={new QueryClient()}>
+          <ApprovalCard
+            approval={approval({ shown: { ...approval().shown, rehearsal } })}
+            takesFocus={() => false}
+            onAnswer={async () => null}
+          />
+        </QueryClientProvider>,
+      )
+      const shown = card().textContent
+      unmount()
+      return shown
+    }
+    const hosts = ['a.example', 'b\u202e.example:8080']
+    expect(text(hosts)).toContain('It wanted to reach: a.example, b\\u202e.example:8080 — it had no network')
+    expect(text(hosts)).not.toContain('not listed')
+    expect(text(hosts, 3)).toContain('3 more attempts not listed')
+    for (const none of [undefined, []]) expect(text(none)).not.toContain('wanted to reach')
+    await act(() => setLang('zh'))
+    render(
+      <QueryClientProvider client={new QueryClient()}>
+        <Rehearsal approval={approval()} rehearsal={{ ...effect, hosts }} />
+      </QueryClientProvider>,
+    )
+    const chinese = screen.getByRole('region', { name: '将产生的更改' }).textContent
+    expect(chinese).toContain('它想访问：a.example, b\\u202e.example:8080（当时没有网络）')
+    await act(() => setLang('en'))
     vi.unstubAllGlobals()
   })
 

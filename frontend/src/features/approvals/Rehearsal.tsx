@@ -11,6 +11,7 @@ import { Visible } from '@/components/Visible'
 import { type Key, useSay, useT } from '@/lib/i18n'
 import { Effects, heightOf } from './Effects'
 import { exitCodeOf, outcomeIn, refusalIn } from './outcome'
+import { RequestedHosts } from './RequestedHosts'
 
 interface Props {
   approval: Approval
@@ -60,6 +61,7 @@ export function Rehearsal({ approval: { id }, rehearsal }: Props) {
           </ul>
         </Banner>
       )}
+      <RequestedHosts rehearsal={rehearsal} />
       <Output text={output} />
     </section>
   )

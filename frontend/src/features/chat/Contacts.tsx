@@ -18,7 +18,7 @@ interface Listed {
 const isContact = (value: unknown): value is Contact =>
   typeof value === 'object' && value !== null && 'host' in value && typeof value.host === 'string'
 
-/** Reads the contacts from a call's result; null if the call had no network. */
+/** Reads the contacts from a call's result; null if it asked for no host. */
 export function contactsOf(result: unknown): Listed | null {
   if (typeof result !== 'object' || result === null || !('data' in result)) return null
   const { data } = result

@@ -54,6 +54,7 @@ export const calls = {
   effectChanges: 'changes {n}',
   effectDeletes: 'deletes {n}',
   effectRefused: 'These can’t be applied:',
+  effectHosts: 'It wanted to reach: {hosts} — it had no network',
   effectGone:
     'The list isn’t available right now: the request was answered elsewhere, or the command is being run again after a restart.',
   effectApply: 'Apply',

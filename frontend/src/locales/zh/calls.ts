@@ -53,6 +53,7 @@ export const calls: Record<keyof typeof en, string> = {
   effectChanges: '修改 {n} 项',
   effectDeletes: '删除 {n} 项',
   effectRefused: '以下内容无法应用：',
+  effectHosts: '它想访问：{hosts}（当时没有网络）',
   effectGone: '暂时无法显示列表：请求已在别处处理，或服务器重启后正在重新运行此命令。',
   effectApply: '应用',
   effectDiscard: '放弃',
