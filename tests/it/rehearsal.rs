@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command_changes::{cannot_capture, cannot_record};
 use crate::script::{call, calls, says, script};
-use crate::world::{PLAIN, Server, World, eventually};
+use crate::world::{CONFIG, PLAIN, Server, World, eventually};
 
 /// Only commands need approval.
 const COMMANDS: &str = "find_local_models: false\napprovals: {effects: {write: unattended}}\n";
@@ -289,6 +289,21 @@ async fn question_stays_if_only_the_hosts_differ() {
     server.decide(&after, "approve").await;
     server.settled("s").await;
     assert_eq!(world.read("scratch/x.txt"), "x\n");
+}
+
+#[tokio::test]
+async fn command_that_is_not_rehearsed_has_no_proxy() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = world([run("c1", "echo \"[$http_proxy]\"; curl -s http://a.example/; echo x > x.txt")]).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    server.chat("s", "go").await;
+    server.settled("s").await;
+    assert!(results(&world)[0].starts_with("[]"), "{:?}", results(&world));
+    let data = world.session("s")["messages"][1]["tool_calls"][0]["result"]["data"].take();
+    assert_eq!((&data["undo"], data.get("contacts")), (&json!(true), None), "captured only: {data}");
 }
 
 #[tokio::test]

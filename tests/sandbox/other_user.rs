@@ -34,6 +34,11 @@ async fn unprivileged_server_captures_changes_equally() {
     run_again(&["captured::"], "; 0 failed").await;
 }
 
+#[tokio::test]
+async fn unprivileged_server_records_hosts_equally() {
+    run_again(&["recorded::"], "; 0 failed").await;
+}
+
 /// Runs tests of this program as a user who owns nothing; `expected` is in the output if they pass.
 async fn run_again(tests_to_run: &[&str], expected: &str) {
     if !is_root() {

@@ -2,15 +2,18 @@
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::Duration;
 
 use miniclaw::domain::EgressAttempt;
 use miniclaw::domain::egress::MAX_HOSTS;
-use miniclaw::sandbox::{Exit, Finished, Job, Level, Network};
+use miniclaw::sandbox::{Exit, Finished, Job, Level, Network, Sandbox, SandboxConfig};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, HomeAccess, confined_levels, has, home, marker, processes_with, program, skipped, until};
+use crate::kit::{
+    Home, HomeAccess, confined_levels, has, home, is_root, marker, pids_with, processes_with, program, skipped, until,
+};
 
 /// Sends bytes to the proxy: `ask(bytes)` returns the answer.
 const ASK: &str = r#"
@@ -112,6 +115,28 @@ async fn only_a_recorded_job_has_a_proxy() {
                 "bubblewrap makes no recorder"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn only_a_recorded_job_has_a_network_namespace() {
+    if cannot_record().await {
+        return;
+    }
+    let home = home(Level::Standard, HomeAccess::Open);
+    let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+    for (network, is_own) in [(Network::None, true), (Network::Recorded, false)] {
+        let (mark, cancel) = (marker(), CancellationToken::new());
+        let job = Job { network, ..home.job(&["/usr/bin/sleep", &mark]) };
+        let look = async {
+            until("the job runs", || processes_with(&mark) == 1).await;
+            let namespace = std::fs::read_link(format!("/proc/{}/ns/net", pids_with(&mark)[0]));
+            cancel.cancel();
+            namespace
+        };
+        let (done, namespace) = tokio::join!(home.sandbox.run(job, cancel.clone()), look);
+        assert_eq!(done.unwrap().exit, Exit::Cancelled);
+        assert_eq!(namespace.unwrap() == own, is_own, "{network:?}");
     }
 }
 
@@ -296,6 +321,33 @@ async fn request_that_is_not_awaited_is_listed() {
     }
 }
 
+/// Runs without a proxy, as a command without network does.
+const OFFLINE: &str = "echo \"[$http_proxy]\"; curl -s http://a.example/ || echo offline; (exec 3<>/dev/tcp/127.0.0.1/80) 2>&1 | grep -m1 -o permitted";
+
+fn assert_offline(done: &Finished) {
+    let said = (done.stdout.text(), hosts(done));
+    assert_eq!(said, ("[]\noffline\npermitted\n".to_owned(), vec![]), "{}", done.stderr.text());
+}
+
+/// The server may create a network namespace, and not configure it.
+#[tokio::test]
+async fn job_runs_unrecorded_without_a_loopback_interface() {
+    if !is_root() || !has("setpriv") {
+        skipped("a namespace without an interface", "needs root and setpriv");
+        return;
+    }
+    let home = home(Level::Standard, HomeAccess::Open);
+    let wrapper = home.path("supervisor");
+    let script = format!(
+        "#!/bin/sh\nPATH=/usr/bin:/bin exec setpriv --inh-caps=-all --bounding-set=-net_admin {} \"$@\"\n",
+        program().display()
+    );
+    std::fs::write(&wrapper, script).unwrap();
+    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let sandbox = Sandbox::new(SandboxConfig { supervisor_exe: wrapper, level: Level::Standard });
+    assert_offline(&bash(&Home { sandbox, ..home }, OFFLINE).await);
+}
+
 /// The system refuses network namespaces, and nothing else.
 #[tokio::test]
 async fn job_runs_unrecorded_without_a_network_namespace() {
@@ -303,7 +355,6 @@ async fn job_runs_unrecorded_without_a_network_namespace() {
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
         apply_filter,
     };
-    assert!(program().exists());
     let home = home(Level::Standard, HomeAccess::Open);
     let bit = libc::CLONE_NEWNET as u64;
     let asked = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(bit), bit).unwrap();
@@ -314,12 +365,5 @@ async fn job_runs_unrecorded_without_a_network_namespace() {
     // Only for the thread of this test, and what it starts.
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).unwrap();
     apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
-    let script = "echo \"[$http_proxy]\"; curl -s http://a.example/ || echo offline; (exec 3<>/dev/tcp/127.0.0.1/80) 2>&1 | grep -m1 -o permitted";
-    let done = bash(&home, script).await;
-    assert_eq!(
-        (done.stdout.text().as_str(), hosts(&done)),
-        ("[]\noffline\npermitted\n", vec![]),
-        "{}",
-        done.stderr.text()
-    );
+    assert_offline(&bash(&home, OFFLINE).await);
 }

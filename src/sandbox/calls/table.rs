@@ -197,10 +197,10 @@ pub const GROUPS: &[SyscallGroup] = &[
     group(Checked(Node(2)), "No devices, no set-user-id or set-group-id bit.", &[
         ("mknodat", 259, 33),
     ]),
-    group(Checked(Socket), "With network: TCP over IPv4 and IPv6. Without: none.", &[
+    group(Checked(Socket), "With network and in a rehearsal: TCP over IPv4 and IPv6. Otherwise none.", &[
         ("socket", 41, 198),
     ]),
-    group(Checked(WithNetwork), "With network: to the port of the proxy, which is Landlock’s business. Without: none.", &[
+    group(Checked(WithNetwork), "With network and in a rehearsal: to the port of the proxy, which is Landlock’s business. Otherwise none.", &[
         ("connect", 42, 203),
     ]),
     group(Checked(Pair), "Streams between processes of the command; a datagram pair could address sockets by path.", &[
