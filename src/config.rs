@@ -57,6 +57,13 @@ struct File {
     fetch_allow_hosts: Vec<String>,
     retrieval: RetrievalEntry,
     approvals: approvals::Entry,
+    undo: UndoEntry,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct UndoEntry {
+    kept_mib: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -121,6 +128,8 @@ pub struct Config {
     pub retrieval: Retrieval,
     /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
+    /// Maximum size of everything that a home keeps for undos, in bytes.
+    pub kept_limit: u64,
     pub token: Option<SecretString>,
     /// Settings that the command line or the environment decides, by their keys.
     pub overrides: BTreeMap<&'static str, (Value, SettingSource)>,
@@ -248,6 +257,7 @@ impl Config {
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval(&file.retrieval)?,
             policy: approvals::policy(&file.approvals)?,
+            kept_limit: file.undo.kept_mib.map_or(store::DEFAULT_KEPT_LIMIT, |mib| mib.max(1).saturating_mul(1 << 20)),
             token: environment.value(TOKEN).map(token).transpose()?,
             overrides: settings::SETTINGS
                 .iter()

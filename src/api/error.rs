@@ -9,14 +9,14 @@ use serde::Serialize;
 use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::domain::{ErrorParams, PinRefused, Place, WorkId};
+use crate::domain::{EntryPath, ErrorParams, PinRefused, WorkId};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::server_settings::SettingsRefused;
 use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::{EngineError, UndoError};
-use crate::store::StoreError;
+use crate::store::{NotKeptFile, StoreError};
 
 /// Maximum bytes of the framework's error text that are passed on.
 const MAX_ERROR_TEXT_BYTES: usize = 4096;
@@ -130,7 +130,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found", None),
             StoreError::NotText { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_utf8", None),
             StoreError::Exists { .. } => (StatusCode::CONFLICT, "exists", None),
-            StoreError::NotKept { .. } => (StatusCode::CONFLICT, "not_kept", None),
+            StoreError::NotKept { files } => return not_kept(files, error.to_string()),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
@@ -225,11 +225,23 @@ impl From<EngineError> for ApiError {
     }
 }
 
+/// The files are in `about`, separated by line breaks, and again with their sizes.
+fn not_kept(files: &[NotKeptFile], message: String) -> ApiError {
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let sizes: Vec<String> = files.iter().map(sized).collect();
+    let params = ErrorParams::from([("files".to_owned(), paths.join("\n")), ("sizes".to_owned(), sizes.join("\n"))]);
+    ApiError { params, ..ApiError::new(StatusCode::CONFLICT, "not_kept", message) }
+}
+
+fn sized(NotKeptFile { path, size, .. }: &NotKeptFile) -> String {
+    size.map_or_else(|| path.clone(), |size| format!("{path} ({size} B)"))
+}
+
 /// The files, and the works that come first, are in `about`, separated by line breaks.
 fn withdraw_refused(refused: WithdrawRefused, message: String) -> ApiError {
     let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, message.clone());
     let lines = |texts: Vec<String>| texts.join("\n");
-    let of_works = |files: Vec<Place>, works: Vec<WorkId>| {
+    let of_works = |files: Vec<EntryPath>, works: Vec<WorkId>| {
         let files = lines(files.iter().map(ToString::to_string).collect());
         let works = lines(works.iter().map(ToString::to_string).collect());
         ErrorParams::from([("files".to_owned(), files), ("works".to_owned(), works)])
@@ -246,6 +258,7 @@ fn withdraw_refused(refused: WithdrawRefused, message: String) -> ApiError {
         WithdrawRefused::EarlierWorks { files, works } => {
             ApiError { params: of_works(files, works), ..conflict("earlier_works") }
         }
+        WithdrawRefused::NotKept(files) => not_kept(&files, message),
         WithdrawRefused::ChangedSince(files) => {
             let params = ErrorParams::from([("files".to_owned(), lines(files))]);
             ApiError { params, ..conflict("files_changed") }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::edit::{Edit, Step, at};
 use super::{Config, ConfigError, Environment, approvals};
 use crate::retrieval;
+use crate::store;
 use crate::tools::Rule;
 
 /// A setting of config.yml.
@@ -134,6 +135,7 @@ pub const SETTINGS: &[Setting] = &[
     after_restart(setting("retrieval.bm25_k1", SettingKind::Number { minimum: 0.0, maximum: 10.0 })),
     after_restart(setting("retrieval.bm25_b", SettingKind::Number { minimum: 0.0, maximum: 1.0 })),
     after_restart(setting("retrieval.vector_weight", SettingKind::Number { minimum: 0.0, maximum: 1.0 })),
+    after_restart(whole("undo.kept_mib", 1, 1 << 20)),
     Setting { loosening: Loosening::NewEntry, ..setting("host_names", SettingKind::List) },
     after_restart(Setting { loosening: Loosening::OpenAddress, ..setting("host", SettingKind::Text) }),
     after_restart(whole("port", 1, 65_535)),
@@ -178,6 +180,7 @@ impl Setting {
             "retrieval.chunk_overlap" => json!(limits.overlap),
             "retrieval.bm25_k1" => json!(bm25.k1),
             "retrieval.bm25_b" => json!(bm25.b),
+            "undo.kept_mib" => json!(store::DEFAULT_KEPT_LIMIT >> 20),
             "host" => json!("127.0.0.1"),
             "port" => json!(8002),
             _ => Value::Null,

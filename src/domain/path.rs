@@ -32,7 +32,7 @@ pub enum BadPath {
 }
 
 /// Maximum length of a file or folder name in file systems, in bytes.
-const LONGEST_NAME: usize = 255;
+pub(super) const LONGEST_NAME: usize = 255;
 
 impl RelPath {
     /// Accepts `memory/MEMORY.md`, also with a leading `./`; returns an error for anything that could lead elsewhere.

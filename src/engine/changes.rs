@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Engine, EngineError, blocking};
-use crate::domain::{Commit, Message, Place, Role, Session, SessionId, ToolCall, WorkId};
+use crate::domain::{Commit, EntryPath, Message, Role, Session, SessionId, ToolCall, WorkId};
 use crate::store::StoreError;
 use crate::tools::files::{NetChanges, PlannedUndo, Side, WorkCall, net_changes, net_content};
 
@@ -53,7 +53,7 @@ pub struct CommitOfCall {
 pub struct WantedContent {
     /// The work whose change it is; `None` for the whole session.
     pub work: Option<WorkId>,
-    pub path: Place,
+    pub path: EntryPath,
     pub side: Side,
 }
 

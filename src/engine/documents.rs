@@ -90,11 +90,11 @@ impl Change {
     }
 
     fn recorded(files: &[RecordedChange]) -> Self {
-        let version = |RecordedChange { path, after, .. }: &RecordedChange| FileVersion {
-            path: path.clone(),
-            etag: after.as_ref().map(RecordedState::etag).unwrap_or_default(),
+        let version = |RecordedChange { path, after, .. }: &RecordedChange| {
+            // No person opens a file that no place names, so nobody waits for its change.
+            Some(FileVersion { path: path.place()?, etag: after.as_ref().map(RecordedState::etag).unwrap_or_default() })
         };
-        Self { versions: files.iter().map(version).collect(), ..Self::default() }
+        Self { versions: files.iter().filter_map(version).collect(), ..Self::default() }
     }
 
     fn trusting(mut self, path: &Place, bytes: &Arc<[u8]>, by: TrustedBy) -> Self {

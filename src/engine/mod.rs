@@ -62,7 +62,7 @@ pub use runtime::Runtime;
 pub use tenant::Tenant;
 
 use crate::domain::{
-    ApprovalAnswer, MOST_QUEUED, PinRefused, Place, ProjectId, RestoreRefused, SessionId, UserPrompt, When, WorkId,
+    ApprovalAnswer, EntryPath, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId, UserPrompt, When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -280,7 +280,12 @@ impl Engine {
 
     /// Returns the text of a file before a work changed it; `None` if it did not exist then. Changes that are undone
     /// do not count.
-    pub async fn text_before(&self, id: &SessionId, work: &WorkId, path: Place) -> Result<Option<String>, EngineError> {
+    pub async fn text_before(
+        &self,
+        id: &SessionId,
+        work: &WorkId,
+        path: EntryPath,
+    ) -> Result<Option<String>, EngineError> {
         let calls = self.view(id).await?.session.standing_calls_of(work);
         self.tenant.documents.text_before(id, calls, path).await
     }

@@ -64,6 +64,7 @@ impl Tenant {
     pub async fn open(runtime: Arc<Runtime>, home: Home) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
         let config = runtime.config();
+        home.set_kept_limit(config.kept_limit);
         let libraries =
             Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &runtime.extractor };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));

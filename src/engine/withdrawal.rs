@@ -7,8 +7,8 @@
 use super::actor::Command;
 use super::documents::{FileConflict, WorkChanges, WorkFile, WorkReversal};
 use super::{Direction, Engine, EngineError, IfMissing};
-use crate::domain::{Place, Session, SessionId, WithdrawnWork, WorkId};
-use crate::store::StoreError;
+use crate::domain::{EntryPath, Session, SessionId, WithdrawnWork, WorkId};
+use crate::store::{NotKeptFile, StoreError, not_kept};
 use crate::tools::files::PlannedUndo;
 
 /// What a person wants of a work.
@@ -18,7 +18,7 @@ pub struct WithdrawRequest {
     /// [`Direction::Undo`] withdraws it, [`Direction::Redo`] reapplies it.
     pub direction: Direction,
     /// Files that stay as they are.
-    pub keep: Vec<Place>,
+    pub keep: Vec<EntryPath>,
 }
 
 /// Why a work was not withdrawn or reapplied, and what to do. Nothing is changed then.
@@ -33,18 +33,20 @@ pub enum WithdrawRefused {
     #[error("the messages of this work are compacted into a summary; restore them first")]
     Compacted,
     #[error("this work did not change {0}, so there is nothing to keep; nothing was changed")]
-    NotChanged(Place),
+    NotChanged(EntryPath),
     #[error("later works changed the same files ({}); withdraw those first, or keep the files", in_line(.files))]
-    LaterWorks { files: Vec<Place>, works: Vec<WorkId> },
+    LaterWorks { files: Vec<EntryPath>, works: Vec<WorkId> },
     #[error("earlier works changed the same files ({}); reapply those first, or keep the files", in_line(.files))]
-    EarlierWorks { files: Vec<Place>, works: Vec<WorkId> },
+    EarlierWorks { files: Vec<EntryPath>, works: Vec<WorkId> },
     #[error("changed since: {}; nothing was changed. Keep these files as they are, or restore them first", .0.join(", "))]
     ChangedSince(Vec<String>),
+    #[error("{}; nothing was changed. Keep these files as they are", not_kept(.0))]
+    NotKept(Vec<NotKeptFile>),
     #[error(transparent)]
     Store(StoreError),
 }
 
-fn in_line(files: &[Place]) -> String {
+fn in_line(files: &[EntryPath]) -> String {
     files.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -53,6 +55,7 @@ impl From<StoreError> for WithdrawRefused {
         match error {
             // A file changed between the comparison and the write.
             StoreError::Conflict { path, .. } | StoreError::NotFound { what: path } => Self::ChangedSince(vec![path]),
+            StoreError::NotKept { files } => Self::NotKept(files),
             other => Self::Store(other),
         }
     }
@@ -61,11 +64,12 @@ impl From<StoreError> for WithdrawRefused {
 impl WithdrawRefused {
     /// Returns an error if one of the files cannot become what it is to become. Works that come first are named before
     /// files that have changed since.
-    pub(super) fn check(files: &[WorkFile], keep: &[Place], direction: Direction) -> Result<(), Self> {
+    pub(super) fn check(files: &[WorkFile], keep: &[EntryPath], direction: Direction) -> Result<(), Self> {
         if let Some(other) = keep.iter().find(|path| files.iter().all(|file| file.path != **path)) {
             return Err(Self::NotChanged(other.clone()));
         }
-        let (mut built_on, mut works, mut changed) = (Vec::new(), Vec::<WorkId>::new(), Vec::new());
+        let (mut built_on, mut works) = (Vec::new(), Vec::<WorkId>::new());
+        let (mut changed, mut missing) = (Vec::new(), Vec::new());
         for WorkFile { path, conflict, .. } in files {
             match conflict {
                 Some(FileConflict::Works(others)) => {
@@ -74,6 +78,7 @@ impl WithdrawRefused {
                     works.extend(unknown);
                 }
                 Some(FileConflict::ChangedSince) => changed.push(path.to_string()),
+                Some(FileConflict::NotKept(file)) => missing.push(file.clone()),
                 None => {}
             }
         }
@@ -81,6 +86,7 @@ impl WithdrawRefused {
             Direction::Undo if !works.is_empty() => Err(Self::LaterWorks { files: built_on, works }),
             Direction::Redo if !works.is_empty() => Err(Self::EarlierWorks { files: built_on, works }),
             Direction::Undo | Direction::Redo if !changed.is_empty() => Err(Self::ChangedSince(changed)),
+            Direction::Undo | Direction::Redo if !missing.is_empty() => Err(Self::NotKept(missing)),
             Direction::Undo | Direction::Redo => Ok(()),
         }
     }
@@ -123,7 +129,7 @@ impl Engine {
 }
 
 /// Returns what withdrawing a work takes back. Later works come first.
-pub(super) fn withdrawal_of(session: &Session, work_id: &WorkId, keep: Vec<Place>) -> WorkReversal {
+pub(super) fn withdrawal_of(session: &Session, work_id: &WorkId, keep: Vec<EntryPath>) -> WorkReversal {
     let changes = WorkChanges {
         work_id: work_id.clone(),
         calls: session.changing_calls_of(work_id),
@@ -140,12 +146,12 @@ pub(super) fn withdrawal_of(session: &Session, work_id: &WorkId, keep: Vec<Place
 }
 
 /// Returns what reapplying a work makes again. Earlier works that are withdrawn come first.
-pub(super) fn reapplication_of(session: &Session, withdrawn: &WithdrawnWork, keep: Vec<Place>) -> WorkReversal {
+pub(super) fn reapplication_of(session: &Session, withdrawn: &WithdrawnWork, keep: Vec<EntryPath>) -> WorkReversal {
     let taken_back = |withdrawn: &WithdrawnWork| WorkChanges {
         work_id: withdrawn.work_id.clone(),
         calls: session.withdrawn_calls_of(withdrawn),
         stopped: Vec::new(),
-        except: withdrawn.kept.iter().filter_map(|path| Place::parse(path).ok()).collect(),
+        except: withdrawn.kept.iter().filter_map(|path| EntryPath::parse(path).ok()).collect(),
     };
     let others = session.withdrawn_before(&withdrawn.work_id).map(taken_back).collect();
     WorkReversal { direction: Direction::Redo, changes: taken_back(withdrawn), keep, others }

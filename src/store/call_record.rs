@@ -7,7 +7,7 @@ use super::error::StoreError;
 use super::home::Home;
 use super::project_folder::FolderChange;
 use super::recorded_state::RecordedState;
-use crate::domain::{Place, SessionId};
+use crate::domain::{EntryPath, Place, Root, SessionId};
 
 /// Permission bits that a new folder is expected to get. What it got is recorded afterwards.
 const NEW_FOLDER: u32 = 0o755;
@@ -38,14 +38,16 @@ impl Home {
     /// Stores what a call is about to change, for its undo.
     pub(super) fn keep_call(&self, session: &SessionId, call_id: &str, call: &CallFiles) -> Result<(), StoreError> {
         self.keep_change(session, call_id, &call.files)?;
-        let is_in_project = call.files.0.iter().any(|file| self.is_in_project(&file.path));
+        let is_in_project = call.files.0.iter().any(|file| self.is_in_project(file.path.root()));
         let RecordedChanges::Files(mut recorded) = self.session_files(session).recorded_changes(call_id)? else {
             return Ok(());
         };
         if !is_in_project && call.folders.is_empty() {
             return Ok(());
         }
-        for RecordedChange { path, before, .. } in recorded.iter_mut().filter(|file| self.is_in_project(&file.path)) {
+        for RecordedChange { path, before, .. } in
+            recorded.iter_mut().filter(|file| self.is_in_project(file.path.root()))
+        {
             if let (Some(before), Some(now)) = (before, self.entry_state(path)?) {
                 // The same content, with all permission bits.
                 *before = if now.has_content_of(before) { now } else { before.clone() };
@@ -63,7 +65,7 @@ impl Home {
         };
         let mut settled = Vec::new();
         for mut change in recorded.iter().cloned() {
-            if self.is_in_project(&change.path) {
+            if self.is_in_project(change.path.root()) {
                 let now = self.entry_state(&change.path)?;
                 match (&change.after, now) {
                     (Some(after), Some(now)) if now.has_content_of(after) => change.after = Some(now),
@@ -79,15 +81,15 @@ impl Home {
         }
     }
 
-    fn is_in_project(&self, place: &Place) -> bool {
-        self.project_path(place.root()).is_some()
+    fn is_in_project(&self, root: &Root) -> bool {
+        self.project_path(root).is_some()
     }
 
     /// Returns the folders of projects that a call makes or removes.
     fn changed_folders(&self, CallFiles { files, folders }: &CallFiles) -> Result<Vec<RecordedChange>, StoreError> {
         let mut changed = BTreeMap::new();
         for FileChange { path, before, after } in &files.0 {
-            if before.is_none() && after.is_some() && self.is_in_project(path) {
+            if before.is_none() && after.is_some() && self.is_in_project(path.root()) {
                 self.add_made(path.containing(), &mut changed);
             }
         }
@@ -96,6 +98,7 @@ impl Home {
                 FolderChange::Make(folder) => self.add_made(folder.clone(), &mut changed),
                 FolderChange::RemoveEmpty(folder) => {
                     for path in self.folders_below(folder)?.into_iter().chain([folder.clone()]) {
+                        let path = EntryPath::from(path);
                         let before = self.entry_state(&path)?;
                         changed.insert(path.to_string(), RecordedChange { path, before, after: None });
                     }
@@ -109,7 +112,7 @@ impl Home {
     fn add_made(&self, mut folder: Place, changed: &mut BTreeMap<String, RecordedChange>) {
         while !folder.path().is_empty() && !self.is_folder(&folder) {
             let made = RecordedChange {
-                path: folder.clone(),
+                path: folder.clone().into(),
                 before: None,
                 after: Some(RecordedState::of_folder(NEW_FOLDER)),
             };

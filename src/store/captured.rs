@@ -1,24 +1,22 @@
 //! Keeps what a command changed for its undo, and then applies it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 
-use super::atomic;
+use super::blobs::{Blobs, Content, KEPT_SIZE, hash_of};
 use super::capture::{Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
 use super::changes::RecordedChange;
 use super::error::StoreError;
 use super::git::{self, Repositories};
 use super::home::Home;
+use super::kept_bound::Room;
 use super::recorded_state::RecordedState;
 use crate::clock;
-use crate::domain::{Commit, Place, ProjectId, Root, SessionId};
+use crate::domain::{Commit, EntryPath, Place, ProjectId, Root, SessionId};
 
-/// Maximum size of a content that is kept for an undo, in bytes.
-const KEPT_SIZE: u64 = 512 << 20;
 /// Maximum size of all files of a change together, before and after, in bytes.
 const MAX_TOTAL: u64 = 8 << 30;
 /// The folder of the captures, by project.
@@ -39,14 +37,23 @@ pub struct CapturedCall {
 pub struct AppliedChanges {
     /// The changes that were applied and can be undone.
     pub recorded: Vec<RecordedChange>,
-    /// Entries that were applied and cannot be undone, because records cannot name them. Relative to the project's folder.
-    pub unrecorded: Vec<PathBuf>,
+    /// Those of them that an undo cannot bring back, because their content was not kept: it is too large, or there was no
+    /// room for it.
+    pub unkept: Vec<Unkept>,
     /// The commits that were made. They stay when the changes are undone.
     pub commits: Vec<Commit>,
     /// Entries that stayed as they were.
     pub left: Vec<LeftEntry>,
     /// Entries that are never applied.
     pub refused: Vec<Refused>,
+}
+
+/// A file whose content was not kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unkept {
+    pub path: EntryPath,
+    /// In bytes.
+    pub size: u64,
 }
 
 impl Home {
@@ -104,11 +111,11 @@ impl Home {
             repositories: Repositories::of(&changes),
         };
         for (at, entry) in changes.entries.iter().enumerate() {
-            match keeper.recorded(at, (entry, &root))? {
-                Recorded::Change(change) => applied.recorded.push(*change),
-                Recorded::Unnamed => applied.unrecorded.push(entry.path.clone()),
-                Recorded::Nothing => {}
+            let Some(Kept { change, is_kept }) = keeper.recorded(at, (entry, &root))? else { continue };
+            if let Some(size) = change.before.as_ref().and_then(|before| before.size).filter(|_| !is_kept) {
+                applied.unkept.push(Unkept { path: change.path.clone(), size });
             }
+            applied.recorded.push(change);
         }
         if !applied.recorded.is_empty() {
             self.keep_recorded(&session, &call_id, &applied.recorded)?;
@@ -120,8 +127,8 @@ impl Home {
         };
         if !promoted.left.is_empty() {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
-            applied.recorded.retain(|change| !is_left(Path::new(change.path.path())));
-            applied.unrecorded.retain(|path| !is_left(path));
+            applied.recorded.retain(|change| !is_left(change.path.below()));
+            applied.unkept.retain(|unkept| !is_left(unkept.path.below()));
             applied.commits.retain(|commit| !is_left(&Path::new(&commit.repository).join(git::LOG_FILE)));
             self.keep_recorded(&session, &call_id, &applied.recorded)?;
         }
@@ -169,14 +176,7 @@ pub fn captured_entries(capture: &Capture, changes: &LayerChanges) -> Result<Vec
     let mut entries = Vec::new();
     for (number, entry) in changes.entries.iter().enumerate().filter(|(_, entry)| !is_time_only(entry)) {
         let state = |node: &Option<Node>, content: Result<Option<File>, StoreError>| {
-            let known = state(node, content?, None).map_err(StoreError::io("reading what a command changed"))?;
-            Ok(match (known, node) {
-                (Known::State(state), _) => state,
-                (Known::Unnamed, Some(Node { kind: NodeKind::Link(target), .. })) => {
-                    Some(RecordedState::of_link(&target.to_string_lossy()))
-                }
-                (Known::Unnamed, _) => None,
-            })
+            state(node, content?).map_err(StoreError::io("reading what a command changed"))
         };
         let before = state(&entry.before, capture.before(changes, number))?;
         let after = state(&entry.after, capture.after(changes, number))?;
@@ -201,154 +201,69 @@ fn is_time_only(entry: &LayerEntry) -> bool {
     entry.kind == ChangeKind::Attributes && modes[0] == modes[1]
 }
 
-enum Recorded {
-    Change(Box<RecordedChange>),
-    /// A record cannot name the entry: its path or target is not UTF-8, or has characters that paths may not have here.
-    Unnamed,
-    /// Only a time changed, or it belongs to git.
-    Nothing,
-}
-
 /// Keeps the contents of a capture.
 struct Keeper<'a> {
-    blobs: Dir,
+    blobs: Blobs,
     capture: &'a Capture,
     changes: &'a LayerChanges,
     repositories: Repositories<'a>,
 }
 
+/// A change whose content was kept, if it could be.
+struct Kept {
+    change: RecordedChange,
+    is_kept: bool,
+}
+
 impl Keeper<'_> {
-    fn recorded(&self, at: usize, (entry, root): (&LayerEntry, &Root)) -> Result<Recorded, StoreError> {
+    /// Keeps what an entry was. `None` if only a time of it changes, or if it belongs to git.
+    fn recorded(&self, at: usize, (entry, root): (&LayerEntry, &Root)) -> Result<Option<Kept>, StoreError> {
         if is_time_only(entry) || self.repositories.own(entry) {
-            return Ok(Recorded::Nothing);
+            return Ok(None);
         }
-        let Some(path) = place(root, &entry.path) else { return Ok(Recorded::Unnamed) };
+        let path = EntryPath::new(root.clone(), &entry.path).map_err(|error| {
+            // A layer is read without such paths.
+            StoreError::io("recording what a command changed")(io::Error::other(error))
+        })?;
         let doing = || StoreError::io(format!("keeping what {path} was, for an undo"));
-        let reading = |node: &Node| node.kind == NodeKind::File;
-        let before = match entry.before.as_ref().filter(|node| reading(node)) {
-            Some(_) => self.capture.before(self.changes, at)?,
-            None => None,
-        };
+        let (before, is_kept) = self.before(at, entry)?;
+        let after = state(&entry.after, self.capture.after(self.changes, at)?).map_err(doing())?;
+        Ok(Some(Kept { change: RecordedChange { path, before, after }, is_kept }))
+    }
+
+    /// Keeps the content that an entry had. Returns its state, and whether an undo has the content.
+    fn before(&self, at: usize, entry: &LayerEntry) -> Result<(Option<RecordedState>, bool), StoreError> {
+        let content = self.capture.before(self.changes, at)?;
+        let doing = || StoreError::io(format!("keeping what {} was, for an undo", entry.path.display()));
         // An undo of a mode needs no content.
-        let blobs = Some(&self.blobs).filter(|_| entry.kind != ChangeKind::Attributes);
-        let before = state(&entry.before, before, blobs).map_err(doing())?;
-        let after = match entry.after.as_ref().filter(|node| reading(node)) {
-            Some(_) => self.capture.after(self.changes, at)?,
-            None => None,
-        };
-        let after = state(&entry.after, after, None).map_err(doing())?;
-        Ok(match (before, after) {
-            (Known::State(before), Known::State(after)) => {
-                Recorded::Change(Box::new(RecordedChange { path, before, after }))
+        let needs_content = entry.kind != ChangeKind::Attributes;
+        match (&entry.before, content) {
+            (Some(node), Some(content)) if needs_content && node.size <= KEPT_SIZE => {
+                let (Content { hash, size }, room) = self.blobs.keep(content).map_err(doing())?;
+                let is_kept = room == Room::Made;
+                let state = RecordedState { is_dropped: !is_kept, ..RecordedState::of_file(hash, size, node.mode) };
+                Ok((Some(state), is_kept))
             }
-            _ => Recorded::Unnamed,
-        })
+            (node, content) => {
+                let is_kept = content.is_none() || !needs_content;
+                Ok((state(node, content).map_err(doing())?, is_kept))
+            }
+        }
     }
 }
 
-/// The state of an entry as a record has it, if it can.
-enum Known {
-    State(Option<RecordedState>),
-    Unnamed,
-}
-
-/// Returns the state of a node with this content, and keeps the content in `blobs`.
-fn state(node: &Option<Node>, content: Option<File>, blobs: Option<&Dir>) -> io::Result<Known> {
-    let Some(node) = node else { return Ok(Known::State(None)) };
+/// Returns the state of a node with this content.
+fn state(node: &Option<Node>, content: Option<File>) -> io::Result<Option<RecordedState>> {
+    let Some(node) = node else { return Ok(None) };
     let state = match (&node.kind, content) {
         (NodeKind::File, Some(content)) => {
-            let Content { hash, size } = match blobs.filter(|_| node.size <= KEPT_SIZE) {
-                Some(blobs) => keep(blobs, content)?,
-                None => hash_of(content)?,
-            };
+            let Content { hash, size } = hash_of(content)?;
             RecordedState::of_file(hash, size, node.mode)
         }
-        (NodeKind::Link(target), _) => match target.to_str() {
-            Some(target) => RecordedState::of_link(target),
-            None => return Ok(Known::Unnamed),
-        },
+        (NodeKind::Link(target), _) => RecordedState::of_link(target),
         (NodeKind::Folder, _) => RecordedState::of_folder(node.mode),
-        (NodeKind::File | NodeKind::Special, _) => return Ok(Known::Unnamed),
+        // The content is always there, and a layer with others is refused.
+        (NodeKind::File | NodeKind::Special, _) => return Err(io::ErrorKind::InvalidInput.into()),
     };
-    Ok(Known::State(Some(state)))
-}
-
-/// Returns the place of a path in a project; `None` if places cannot name it.
-fn place(root: &Root, path: &Path) -> Option<Place> {
-    path.iter().try_fold(Place::of_root(root.clone()), |folder, name| folder.child(name.to_str()?).ok())
-}
-
-/// What a hole is read as. Contents are read in blocks of this size.
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-
-/// The hash and the length of a content.
-pub(super) struct Content {
-    pub hash: String,
-    pub size: u64,
-}
-
-/// Reads a content, of any size, for its hash.
-pub(super) fn hash_of(content: impl Read) -> io::Result<Content> {
-    read(content, |_| Ok(()))
-}
-
-/// Keeps a content under its hash. Like what commands write, it is not synced: a power cut can lose it, and an undo notices.
-pub(super) fn keep(blobs: &Dir, content: impl Read) -> io::Result<Content> {
-    let temporary = atomic::temporary_name();
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let file = blobs.open_with(&temporary, &options)?.into_std();
-    let kept = copy(content, &file).and_then(|content| {
-        blobs.rename(&temporary, blobs, &content.hash)?;
-        Ok(content)
-    });
-    if kept.is_err() {
-        // Only a temporary file is left, which has no reader.
-        let _ = blobs.remove_file(&temporary);
-    }
-    kept
-}
-
-/// Copies a content into an empty file while it is hashed. Long runs of zeros become holes.
-pub(super) fn copy(from: impl Read, mut to: &File) -> io::Result<Content> {
-    let content = read(from, |block| match *block == ZEROS[..block.len()] {
-        true => to.seek(SeekFrom::Current(block.len() as i64)).map(drop),
-        false => to.write_all(block),
-    })?;
-    to.set_len(content.size)?;
-    Ok(content)
-}
-
-fn read(mut from: impl Read, mut block_read: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Content> {
-    let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; ZEROS.len()]);
-    loop {
-        let read = match from.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
-        };
-        if read == 0 {
-            return Ok(Content { hash: base16ct::lower::encode_string(&hash.finalize()), size });
-        }
-        hash.update(&buffer[..read]);
-        block_read(&buffer[..read])?;
-        size += read as u64;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copy_is_equal_and_keeps_holes() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut bytes = vec![0; 1 << 20];
-        bytes[200_000] = 1;
-        for content in [bytes.as_slice(), b"", b"short", &[0; 100_000]] {
-            let path = folder.path().join("copy");
-            let copied = copy(content, &File::create(&path).unwrap()).unwrap();
-            assert_eq!(std::fs::read(&path).unwrap(), content);
-            assert_eq!((copied.hash, copied.size), (super::super::seal::sha256(content), content.len() as u64));
-        }
-    }
+    Ok(Some(state))
 }

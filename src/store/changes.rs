@@ -1,11 +1,11 @@
 //! The files that a call changed, kept for its undo. `sessions/changes/{session}/{call}.json` refers to contents by their
-//! hashes; the contents are files in `sessions/changes/{session}/blobs/`, each named by its hash and rewritten only if it
-//! is damaged.
+//! hashes; the contents are beside it (`blobs`).
 
-use cap_std::fs::Dir;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::captured::hash_of;
+use super::blobs::{Blobs, hash_of};
 use super::error::StoreError;
 use super::files::MAX_BYTES;
 use super::home::Home;
@@ -13,7 +13,7 @@ use super::recorded_state::{EntryKind, RecordedContent, RecordedState, StateReco
 use super::seal::{MacKind, sha256};
 use super::session_files::SessionFiles;
 use super::{atomic, etag};
-use crate::domain::{Place, SessionId};
+use crate::domain::{EntryPath, Place, SessionId};
 
 pub(super) const BLOBS: &str = "blobs";
 /// What is being done, for errors.
@@ -84,7 +84,7 @@ pub enum RecordedChanges {
 /// An entry before and after a change, without its contents. `None` means that it does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedChange {
-    pub path: Place,
+    pub path: EntryPath,
     pub before: Option<RecordedState>,
     pub after: Option<RecordedState>,
 }
@@ -99,6 +99,9 @@ impl RecordedChange {
 #[derive(Serialize, Deserialize)]
 struct SetRecord {
     files: Vec<FileRecord>,
+    /// The contents that were dropped, or not kept, because of the limit: their lengths in bytes, by their hashes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    dropped: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -130,7 +133,7 @@ impl Home {
             Ok(FileRecord { path: file.path.to_string(), before, after })
         });
         let files = files.collect::<std::io::Result<_>>().map_err(StoreError::io(KEEPING))?;
-        self.write_record(session, call_id, SetRecord { files })
+        self.write_record(session, &file_name(call_id), SetRecord { files, dropped: BTreeMap::new() })
     }
 
     /// Stores the record of changes whose contents are kept already, or need not be.
@@ -140,30 +143,34 @@ impl Home {
         call_id: &str,
         changes: &[RecordedChange],
     ) -> Result<(), StoreError> {
-        self.blobs(session)?;
+        self.write_changes(session, &file_name(call_id), changes)
+    }
+
+    /// Stores changes in the record with this file name. The session has a folder for its changes.
+    pub(super) fn write_changes(
+        &self,
+        session: &SessionId,
+        name: &str,
+        changes: &[RecordedChange],
+    ) -> Result<(), StoreError> {
         let record = |state: &Option<RecordedState>| state.as_ref().map(RecordedState::record);
+        let states = changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
+        let dropped = states.filter(|state| state.is_dropped);
+        let dropped = dropped.map(|state| (state.hash.clone(), state.size.unwrap_or_default())).collect();
         let files = changes.iter().map(|RecordedChange { path, before, after }| FileRecord {
             path: path.to_string(),
             before: record(before),
             after: record(after),
         });
-        self.write_record(session, call_id, SetRecord { files: files.collect() })
+        self.write_record(session, name, SetRecord { files: files.collect(), dropped })
     }
 
-    /// Opens the folder of the contents that are kept for a session.
-    pub(super) fn blobs(&self, session: &SessionId) -> Result<Dir, StoreError> {
-        let blobs = format!("changes/{session}/{BLOBS}");
-        self.sessions_dir().create_dir_all(&blobs).map_err(StoreError::io(KEEPING))?;
-        self.sessions_dir().open_dir(&blobs).map_err(StoreError::io(KEEPING))
-    }
-
-    fn write_record(&self, session: &SessionId, call_id: &str, record: SetRecord) -> Result<(), StoreError> {
+    fn write_record(&self, session: &SessionId, name: &str, record: SetRecord) -> Result<(), StoreError> {
         let dir = self.sessions_dir().open_dir(format!("changes/{session}")).map_err(StoreError::io(KEEPING))?;
         let mut bytes = serde_json::to_vec_pretty(&record).expect("texts are JSON");
         bytes.push(b'\n');
-        let name = file_name(call_id);
         let bytes = self.seal().sign(MacKind::Change, &format!("{session}/{name}"), bytes);
-        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(KEEPING))
+        atomic::replace(&dir, name, &bytes, 0o600).map_err(StoreError::io(KEEPING))
     }
 }
 
@@ -176,18 +183,21 @@ impl SessionFiles {
             None => Some(None),
             Some(state) => match self.content(&state, u64::MAX) {
                 RecordedContent::Bytes(bytes) => Some(Some(FileState { bytes, mode: state.mode })),
-                RecordedContent::TooLarge { .. } | RecordedContent::NotKept { .. } | RecordedContent::Damaged => None,
+                RecordedContent::TooLarge { .. }
+                | RecordedContent::NotKept { .. }
+                | RecordedContent::Dropped { .. }
+                | RecordedContent::Damaged => None,
             },
         };
         let files = files.into_iter().map(|RecordedChange { path, before, after }| {
-            Some(FileChange { path, before: read(before)?, after: read(after)? })
+            Some(FileChange { path: path.place()?, before: read(before)?, after: read(after)? })
         });
         Ok(files.collect::<Option<_>>().map(ChangeSet))
     }
 
-    /// Returns the paths of the files that a call changed, without reading contents. Empty if the call changed no file, if
+    /// Returns the paths of the entries that a call changed, without reading contents. Empty if the call changed none, if
     /// its record is damaged, or if this home did not write the record.
-    pub fn changed_paths(&self, call_id: &str) -> Result<Vec<Place>, StoreError> {
+    pub fn changed_paths(&self, call_id: &str) -> Result<Vec<EntryPath>, StoreError> {
         Ok(match self.recorded_changes(call_id)? {
             RecordedChanges::Files(files) => files.into_iter().map(|file| file.path).collect(),
             RecordedChanges::Missing | RecordedChanges::Foreign | RecordedChanges::Damaged => Vec::new(),
@@ -196,8 +206,13 @@ impl SessionFiles {
 
     /// Returns the record of what a call changed, without reading the contents.
     pub fn recorded_changes(&self, call_id: &str) -> Result<RecordedChanges, StoreError> {
+        self.recorded_in(&file_name(call_id))
+    }
+
+    /// Like [`Self::recorded_changes`], by the file name of the record.
+    pub(super) fn recorded_in(&self, name: &str) -> Result<RecordedChanges, StoreError> {
         let Self { home, session } = self;
-        let name = format!("{session}/{}", file_name(call_id));
+        let name = format!("{session}/{name}");
         let bytes = match home.sessions_dir().read(format!("changes/{name}")) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(RecordedChanges::Missing),
@@ -208,11 +223,11 @@ impl SessionFiles {
             return Ok(RecordedChanges::Foreign);
         }
         let files = serde_json::from_slice(&bytes).ok().and_then(|record| match record {
-            Record::Set(SetRecord { files }) => files.into_iter().map(FileRecord::parsed).collect(),
+            Record::Set(SetRecord { files, dropped }) => files.into_iter().map(|file| file.parsed(&dropped)).collect(),
             Record::Inline { path, before, after } => {
-                let path = Place::parse(&path).ok()?;
-                let [before, after] = [before, after].map(|text| text.map(RecordedState::inline));
-                Some(vec![RecordedChange { path, before, after }])
+                let path = EntryPath::parse(&path).ok()?;
+                let state = |text: Option<String>| text.map(|text| RecordedState::inline(text.into_bytes()));
+                Some(vec![RecordedChange { path, before: state(before), after: state(after) }])
             }
         });
         Ok(files.map_or(RecordedChanges::Damaged, RecordedChanges::Files))
@@ -220,18 +235,17 @@ impl SessionFiles {
 
     /// Returns whether the content of a recorded state is kept, without reading it.
     pub fn is_kept(&self, state: &RecordedState) -> bool {
-        let blob = format!("changes/{}/{BLOBS}/{}", self.session, state.hash);
-        state.kind == EntryKind::Folder || state.is_inline() || self.home.sessions_dir().is_file(blob)
+        !state.has_blob() || matches!(self.home.blob(&self.session, &state.hash), Ok(Some(_)))
     }
 
     /// Returns whether the content of a recorded state is kept and is what its hash says, whatever its size.
     pub fn is_intact(&self, state: &RecordedState) -> bool {
-        let blob = format!("changes/{}/{BLOBS}/{}", self.session, state.hash);
         let is_blob = || {
-            let content = self.home.sessions_dir().open(blob).and_then(hash_of);
-            content.is_ok_and(|content| content.hash == state.hash)
+            let blob = self.home.blob(&self.session, &state.hash)?;
+            let blob = blob.ok_or(std::io::ErrorKind::NotFound)?;
+            std::io::Result::Ok(hash_of(blob.reader(state.most())?)?.hash == state.hash)
         };
-        state.kind == EntryKind::Folder || state.is_inline() || is_blob()
+        !state.has_blob() || is_blob().unwrap_or(false)
     }
 
     /// Returns the content of a recorded state. A content above the size limit of files is not read.
@@ -246,42 +260,46 @@ impl SessionFiles {
         if state.kind == EntryKind::Folder {
             return RecordedContent::Bytes(Vec::new());
         }
-        let folder = format!("changes/{}/{BLOBS}", self.session);
-        let Ok(blobs) = self.home.sessions_dir().open_dir(folder) else { return RecordedContent::Damaged };
-        match blobs.metadata(&state.hash) {
-            Ok(meta) if meta.is_file() && meta.len() > limit => {
-                return RecordedContent::TooLarge { size: meta.len(), limit };
+        let blob = match self.home.blob(&self.session, &state.hash) {
+            Ok(Some(blob)) => blob,
+            Ok(None) | Err(_) => {
+                return match state.size {
+                    Some(size) if state.is_dropped => RecordedContent::Dropped { size },
+                    Some(size) => RecordedContent::NotKept { size },
+                    None => RecordedContent::Damaged,
+                };
             }
-            Ok(meta) if meta.is_file() => {}
-            Ok(_) | Err(_) => {
-                return state.size.map_or(RecordedContent::Damaged, |size| RecordedContent::NotKept { size });
-            }
+        };
+        if let Some(size) = state.size.or(blob.size()).filter(|size| *size > limit) {
+            return RecordedContent::TooLarge { size, limit };
         }
         // The record's MAC covers the hash, so a content that matches the hash is the one that was stored.
-        let bytes = blobs.read(&state.hash).ok().filter(|bytes| sha256(bytes) == state.hash);
+        let bytes = blob.read(state.most().min(limit)).ok().filter(|bytes| sha256(bytes) == state.hash);
         bytes.map_or(RecordedContent::Damaged, RecordedContent::Bytes)
     }
 }
 
 impl FileRecord {
-    /// Returns `None` if its path is none of this home's.
-    fn parsed(self) -> Option<RecordedChange> {
-        let [before, after] = [self.before, self.after].map(|state| state.map(RecordedState::from));
-        Some(RecordedChange { path: Place::parse(&self.path).ok()?, before, after })
+    /// Returns `None` if its path is none of this home's, or if the target of a link cannot be read.
+    fn parsed(self, dropped: &BTreeMap<String, u64>) -> Option<RecordedChange> {
+        let state = |record: Option<StateRecord>| {
+            let Some(record) = record else { return Some(None) };
+            let mut state = record.state()?;
+            if let Some(size) = dropped.get(&state.hash).filter(|_| state.has_blob()) {
+                (state.is_dropped, state.size) = (true, state.size.or(Some(*size)));
+            }
+            Some(Some(state))
+        };
+        Some(RecordedChange {
+            path: EntryPath::parse(&self.path).ok()?,
+            before: state(self.before)?,
+            after: state(self.after)?,
+        })
     }
 }
 
-/// Stores a content and returns the hash that names its blob.
-fn keep_blob(blobs: &Dir, bytes: &[u8]) -> std::io::Result<String> {
-    let name = sha256(bytes);
-    if blobs.read(&name).ok().as_deref() != Some(bytes) {
-        atomic::replace(blobs, &name, bytes, 0o600)?;
-    }
-    Ok(name)
-}
-
-fn keep_state(blobs: &Dir, FileState { bytes, mode }: &FileState) -> std::io::Result<StateRecord> {
-    let hash = keep_blob(blobs, bytes)?;
+fn keep_state(blobs: &Blobs, FileState { bytes, mode }: &FileState) -> std::io::Result<StateRecord> {
+    let hash = blobs.keep_synced(bytes)?;
     Ok(match mode {
         FileMode::Regular => StateRecord::Regular(hash),
         FileMode::Executable => StateRecord::Executable { executable: hash },
@@ -290,7 +308,7 @@ fn keep_state(blobs: &Dir, FileState { bytes, mode }: &FileState) -> std::io::Re
 
 /// Returns the file name of a call's record. Providers choose the call ids, so an id that is not a plain name is replaced
 /// by its hash.
-fn file_name(call_id: &str) -> String {
+pub(super) fn file_name(call_id: &str) -> String {
     let plain = call_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     match plain && (1..=64).contains(&call_id.len()) {
         true => format!("{call_id}.json"),
@@ -344,7 +362,10 @@ mod tests {
         home.keep_change(&session, "c", &ChangeSet(files.clone())).unwrap();
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(ChangeSet(files)));
         let paths = home.session_files(&session).changed_paths("c").unwrap();
-        assert_eq!(paths, ["knowledge/a.bin", "memory/b.md", "memory/c.md"].map(|path| Place::parse(path).unwrap()));
+        assert_eq!(
+            paths,
+            ["knowledge/a.bin", "memory/b.md", "memory/c.md"].map(|path| EntryPath::parse(path).unwrap())
+        );
         assert_eq!(home.session_files(&session).changed_paths("other").unwrap(), []);
         let blob = folder.path().join("sessions/changes/s/blobs").join(sha256(b"b"));
         std::fs::write(&blob, "other").unwrap();
@@ -391,6 +412,9 @@ mod tests {
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), bytes).unwrap();
         let set = ChangeSet(vec![change("memory/a.md", None, Some("茶".as_bytes()))]);
         assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(set));
-        assert_eq!(home.session_files(&session).changed_paths("c").unwrap(), [Place::parse("memory/a.md").unwrap()]);
+        assert_eq!(
+            home.session_files(&session).changed_paths("c").unwrap(),
+            [EntryPath::parse("memory/a.md").unwrap()]
+        );
     }
 }

@@ -13,8 +13,8 @@ pub enum StoreError {
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
     Conflict { path: String, etag: Option<String> },
     /// An undo lacks a content; nothing was written.
-    #[error("{path} cannot be brought back: its content was too large to be kept, was dropped, or is damaged")]
-    NotKept { path: String },
+    #[error("{}; nothing was changed", not_kept(.files))]
+    NotKept { files: Vec<NotKeptFile> },
     #[error("there is already a {path}; choose another name (nothing was overwritten)")]
     Exists { path: String },
     #[error("{path} cannot be used here: {why}")]
@@ -42,6 +42,52 @@ pub enum StoreError {
     NoKey { reason: String },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
+}
+
+/// A file whose content an undo lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotKeptFile {
+    pub path: String,
+    /// Length of the content in bytes, if it is known.
+    pub size: Option<u64>,
+    pub why: NotKeptReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotKeptReason {
+    /// It has more bytes than a content that is kept.
+    TooLarge,
+    /// It was dropped, or not kept, so that all contents stay below their limit.
+    Dropped,
+    /// It is missing or damaged.
+    Missing,
+}
+
+impl std::fmt::Display for NotKeptFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why = match self.why {
+            NotKeptReason::TooLarge => "too large to be kept",
+            NotKeptReason::Dropped => "dropped to stay below the limit undo.kept_mib",
+            NotKeptReason::Missing => "missing or damaged",
+        };
+        match self.size {
+            Some(size) => write!(f, "{} ({size} bytes, {why})", self.path),
+            None => write!(f, "{} ({why})", self.path),
+        }
+    }
+}
+
+/// Maximum number of files that a sentence names.
+const NAMED: usize = 20;
+
+/// Returns the sentence about files whose content an undo lacks.
+pub fn not_kept(files: &[NotKeptFile]) -> String {
+    let named: Vec<String> = files.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("the content of these files is not kept any more: {}{more}", named.join(", "))
 }
 
 impl StoreError {

@@ -14,6 +14,7 @@ use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::heads::{self, HeadList};
+use super::kept_bound::KeptBound;
 use super::quarantine::Quarantined;
 use super::seal::{self, KeyStatus, Seal};
 use super::summaries::SummaryCache;
@@ -41,6 +42,7 @@ struct Inner {
     fence: Fence,
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
+    kept_bound: KeptBound,
     /// Absent if the home was opened for reading only.
     _lock: Option<File>,
 }
@@ -134,6 +136,7 @@ impl Home {
                 startup_warnings: Mutex::default(),
                 fence: Fence::default(),
                 heads: Mutex::default(),
+                kept_bound: KeptBound::default(),
                 _lock: lock,
             }),
         }
@@ -188,6 +191,10 @@ impl Home {
 
     pub(super) fn projects(&self) -> &RwLock<BTreeMap<ProjectId, Dir>> {
         &self.inner.projects
+    }
+
+    pub(super) fn kept_bound(&self) -> &KeptBound {
+        &self.inner.kept_bound
     }
 
     pub(super) fn sessions_dir(&self) -> &Dir {

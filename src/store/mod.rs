@@ -7,6 +7,7 @@
 mod aside;
 mod atomic;
 mod beginning;
+mod blobs;
 mod cache;
 mod call_record;
 mod capture;
@@ -21,6 +22,7 @@ mod git;
 mod heads;
 mod home;
 mod journal;
+mod kept_bound;
 mod listing;
 mod moving;
 pub mod outside;
@@ -57,15 +59,16 @@ pub use capture::{
     Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, LeftReason, Node, NodeKind, Promoted, Refusal, Refused,
     ResumedPromotion,
 };
-pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, captured_entries};
+pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, Unkept, captured_entries};
 pub use chain::Chain;
 pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges};
-pub use error::StoreError;
+pub use error::{NotKeptFile, NotKeptReason, StoreError, not_kept};
 pub use fence::Claim;
 pub use files::{Expect, TextFile, etag};
 pub use folder::{FolderContent, FoundFiles};
 pub use home::Home;
 pub use journal::Durability;
+pub use kept_bound::DEFAULT_KEPT_LIMIT;
 pub use listing::{FileEntry, FolderScan, Unlisted, UnlistedReason, is_too_deep};
 pub use pictures::picture_hash;
 pub use project_folder::FolderChange;

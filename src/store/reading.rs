@@ -12,7 +12,7 @@ use super::session_files::SessionFiles;
 use super::session_log::SessionListKind;
 use super::{atomic, seal, session_file};
 use crate::clock;
-use crate::domain::{Session, SessionId};
+use crate::domain::{Message, Session, SessionId};
 
 const ARCHIVE: &str = "archive";
 const DELETED: &str = "archive/deleted";
@@ -84,6 +84,16 @@ impl SessionFiles {
         let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
             || self.home.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
         Ok(CompactedContent { messages, own })
+    }
+}
+
+impl SessionFiles {
+    /// Returns the messages of the session that summaries replace, as far as their files can be read and are this home's.
+    pub(super) fn compacted_messages(&self, session: &Session) -> Vec<Message> {
+        let parts = session.compacted.iter().filter(|part| part.restored_at.is_none());
+        let read = parts.filter_map(|part| self.compacted_as(&part.archive, part.sha256.as_deref()).ok());
+        let messages = read.filter(|part| part.own).flat_map(|part| part.messages);
+        messages.filter_map(|message| serde_json::from_value(message).ok()).collect()
     }
 }
 

@@ -1,9 +1,15 @@
 //! The state of a file, link or folder as records of changes refer to it: its kind, its mode, and the hash of its content.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::changes::FileMode;
+use super::files::MAX_BYTES;
 use super::seal::sha256;
+use crate::domain::entry_path::{escaped, unescaped};
 
 /// What an entry of a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +34,8 @@ pub struct RecordedState {
     pub(super) size: Option<u64>,
     /// The content, if the record contains it.
     pub(super) inline: Option<Vec<u8>>,
+    /// Whether its content was dropped, or not kept, so that all contents stay below their limit.
+    pub(super) is_dropped: bool,
 }
 
 /// The content of a recorded state.
@@ -39,8 +47,12 @@ pub enum RecordedContent {
         size: u64,
         limit: u64,
     },
-    /// It was not kept, or not any more; its length in bytes.
+    /// It was not kept, or is gone; its length in bytes.
     NotKept {
+        size: u64,
+    },
+    /// It was dropped, or not kept, so that all contents stay below their limit; its length in bytes.
+    Dropped {
         size: u64,
     },
     /// It is missing, or is not what its hash says.
@@ -65,6 +77,10 @@ pub(super) enum StateRecord {
     Link {
         link: String,
     },
+    /// A link whose target is not UTF-8, with escapes as in `EntryPath`.
+    EscapedLink {
+        escaped_link: String,
+    },
     Folder {
         /// Permission bits.
         folder: u32,
@@ -72,13 +88,12 @@ pub(super) enum StateRecord {
 }
 
 impl RecordedState {
-    pub(super) fn inline(text: String) -> Self {
-        let bytes = text.into_bytes();
+    pub(super) fn inline(bytes: Vec<u8>) -> Self {
         Self { hash: sha256(&bytes), inline: Some(bytes), ..Self::file(String::new(), FileMode::default()) }
     }
 
     fn file(hash: String, mode: FileMode) -> Self {
-        Self { kind: EntryKind::File, hash, mode, bits: None, size: None, inline: None }
+        Self { kind: EntryKind::File, hash, mode, bits: None, size: None, inline: None, is_dropped: false }
     }
 
     pub(super) fn of_bytes(bytes: &[u8], mode: FileMode) -> Self {
@@ -90,8 +105,8 @@ impl RecordedState {
         Self { bits: Some(bits), size: Some(size), ..Self::file(hash, FileMode::of(bits)) }
     }
 
-    pub(super) fn of_link(target: &str) -> Self {
-        Self { kind: EntryKind::Link, ..Self::inline(target.to_owned()) }
+    pub(super) fn of_link(target: &Path) -> Self {
+        Self { kind: EntryKind::Link, ..Self::inline(target.as_os_str().as_bytes().to_vec()) }
     }
 
     pub(super) fn of_folder(bits: u32) -> Self {
@@ -109,9 +124,9 @@ impl RecordedState {
     }
 
     /// Returns the target of a link.
-    pub fn link_target(&self) -> Option<String> {
+    pub fn link_target(&self) -> Option<&Path> {
         let target = self.inline.as_deref().filter(|_| self.kind == EntryKind::Link);
-        target.map(|target| String::from_utf8_lossy(target).into_owned())
+        target.map(|target| Path::new(OsStr::from_bytes(target)))
     }
 
     /// Returns whether this is its content.
@@ -124,16 +139,24 @@ impl RecordedState {
         (self.kind, &self.hash) == (other.kind, &other.hash)
     }
 
-    /// Returns whether the record contains the content.
-    pub(super) fn is_inline(&self) -> bool {
-        self.inline.is_some()
+    /// Returns the maximum length of its content in bytes. A length that is not recorded is that of a file which a tool wrote.
+    pub(super) fn most(&self) -> u64 {
+        self.size.unwrap_or(MAX_BYTES)
+    }
+
+    /// Returns whether its content, if it is kept, is in a file of its own.
+    pub(super) fn has_blob(&self) -> bool {
+        self.kind == EntryKind::File && self.inline.is_none()
     }
 
     pub(super) fn record(&self) -> StateRecord {
         match (self.kind, self.bits, self.mode) {
             (EntryKind::Link, ..) => {
                 let target = self.inline.as_deref().unwrap_or_default();
-                StateRecord::Link { link: String::from_utf8_lossy(target).into_owned() }
+                match std::str::from_utf8(target) {
+                    Ok(target) => StateRecord::Link { link: target.to_owned() },
+                    Err(_) => StateRecord::EscapedLink { escaped_link: escaped(target) },
+                }
             }
             (EntryKind::Folder, bits, _) => StateRecord::Folder { folder: bits.unwrap_or(0o755) },
             (EntryKind::File, Some(mode), _) => {
@@ -145,21 +168,25 @@ impl RecordedState {
     }
 }
 
-impl PartialEq for RecordedState {
-    fn eq(&self, other: &Self) -> bool {
-        self.has_content_of(other) && self.has_mode_of(other)
+impl StateRecord {
+    /// Returns the state; `None` if the target of a link is not escaped as this version does it.
+    pub fn state(self) -> Option<RecordedState> {
+        Some(match self {
+            Self::Regular(hash) => RecordedState::file(hash, FileMode::Regular),
+            Self::Executable { executable } => RecordedState::file(executable, FileMode::Executable),
+            Self::File { sha256, size, mode } => RecordedState::of_file(sha256, size, mode),
+            Self::Link { link } => RecordedState::of_link(Path::new(&link)),
+            Self::EscapedLink { escaped_link } => {
+                RecordedState::of_link(Path::new(&OsString::from_vec(unescaped(&escaped_link)?)))
+            }
+            Self::Folder { folder } => RecordedState::of_folder(folder),
+        })
     }
 }
 
-impl From<StateRecord> for RecordedState {
-    fn from(record: StateRecord) -> Self {
-        match record {
-            StateRecord::Regular(hash) => Self::file(hash, FileMode::Regular),
-            StateRecord::Executable { executable } => Self::file(executable, FileMode::Executable),
-            StateRecord::File { sha256, size, mode } => Self::of_file(sha256, size, mode),
-            StateRecord::Link { link } => Self::of_link(&link),
-            StateRecord::Folder { folder } => Self::of_folder(folder),
-        }
+impl PartialEq for RecordedState {
+    fn eq(&self, other: &Self) -> bool {
+        self.has_content_of(other) && self.has_mode_of(other)
     }
 }
 
@@ -173,13 +200,16 @@ mod tests {
             RecordedState::file("aa".to_owned(), FileMode::Regular),
             RecordedState::file("aa".to_owned(), FileMode::Executable),
             RecordedState::of_file("aa".to_owned(), 3, 0o640),
-            RecordedState::of_link("../茶"),
+            RecordedState::of_link(Path::new("../茶")),
             RecordedState::of_folder(0o700),
+            RecordedState::of_link(Path::new("a\\x0a\n")),
+            RecordedState::of_link(Path::new(OsStr::from_bytes(b"\xff\n\\"))),
         ];
         for state in &states {
             let text = serde_json::to_string(&state.record()).unwrap();
-            let read = RecordedState::from(serde_json::from_str::<StateRecord>(&text).unwrap());
+            let read = serde_json::from_str::<StateRecord>(&text).unwrap().state().unwrap();
             assert_eq!((&read, read.bits, read.size), (state, state.bits, state.size), "{text}");
+            assert_eq!(read.link_target(), state.link_target());
         }
         let text = |state: &RecordedState| serde_json::to_string(&state.record()).unwrap();
         assert_eq!((text(&states[0]).as_str(), text(&states[4]).as_str()), ("\"aa\"", "{\"folder\":448}"));
@@ -192,7 +222,7 @@ mod tests {
         assert_eq!(plain, file(0o640));
         assert_ne!(plain, file(0o755));
         assert_ne!(file(0o644), file(0o640));
-        assert_ne!(RecordedState::of_link("aa"), RecordedState::inline("aa".to_owned()));
+        assert_ne!(RecordedState::of_link(Path::new("aa")), RecordedState::inline(b"aa".to_vec()));
         assert!(file(0o644).has_content_of(&file(0o755)));
     }
 }

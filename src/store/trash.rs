@@ -95,7 +95,9 @@ impl Home {
         // If a session with that id exists again, the files under the plain id belong to it.
         if !sessions.exists(&name) {
             left.extend(names(&archive).into_iter().filter(|name| is_compacted_file_of(id, name)));
+            let kept = self.kept_size(id);
             gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
+            self.kept_bound().subtract(kept);
         }
         for kind in [requests::FOLDER, pictures::FOLDER] {
             gone(sessions.remove_dir_all(aside::deleted_path(kind, id))).map_err(StoreError::io(doing()))?;

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Held, HeldChanges, Waiting, remove};
+use crate::domain::entry_path::escaped;
 use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
 use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
@@ -19,6 +20,8 @@ use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refu
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
 const LISTED: usize = 200;
+/// Why a change cannot be undone although it was applied.
+const UNKEPT: &str = "what it was is not kept, because it is too large or the limit undo.kept_mib is reached";
 /// Maximum number of entries of one kind that the model is told of.
 const TOLD: usize = 5;
 
@@ -230,7 +233,7 @@ impl CommandChanges {
     }
 
     fn notes(&self) -> Vec<String> {
-        let AppliedChanges { unrecorded, left, refused, .. } = &self.applied;
+        let AppliedChanges { unkept, left, refused, .. } = &self.applied;
         let mut notes: Vec<String> = Vec::new();
         if let Some(error) = &self.error {
             notes.push(format!("its changes of files were not applied: {error}"));
@@ -248,16 +251,19 @@ impl CommandChanges {
         if all.len() > TOLD {
             notes.push(format!("not applied: {} more", all.len() - TOLD));
         }
-        if let Some(first) = unrecorded.first() {
-            let others = unrecorded.len() - 1;
-            notes.push(format!("cannot be undone, because of its name: {} and {others} others", shown(first)));
+        let named = unkept.iter().take(TOLD);
+        let named = named.map(|file| format!("cannot be undone: {} ({} bytes): {UNKEPT}", file.path, file.size));
+        notes.extend(named);
+        if unkept.len() > TOLD {
+            notes.push(format!("cannot be undone: {} more", unkept.len() - TOLD));
         }
         notes
     }
 }
 
+/// Returns a path as people and the model see it: two paths never look the same.
 pub(super) fn shown(path: &Path) -> String {
-    visible(&path.to_string_lossy())
+    visible(&escaped(path.as_os_str().as_encoded_bytes()))
 }
 
 pub(super) fn refusal(why: Refusal) -> &'static str {

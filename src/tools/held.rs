@@ -75,7 +75,7 @@ pub struct Held {
 
 /// An entry that a rehearsed call would change.
 pub struct RehearsedFile {
-    /// Relative to the project's folder. Invisible characters are escaped.
+    /// Relative to the project's folder. What is not visible text is escaped, so that no two paths are the same.
     pub path: String,
     pub before: Option<FileFacts>,
     pub after: Option<FileFacts>,
@@ -219,7 +219,9 @@ impl Held {
             RecordedContent::TooLarge { size, limit } => {
                 Err(StoreError::TooLarge { path: path.to_owned(), size, limit })
             }
-            RecordedContent::NotKept { .. } | RecordedContent::Damaged => Err(missing()),
+            RecordedContent::NotKept { .. } | RecordedContent::Dropped { .. } | RecordedContent::Damaged => {
+                Err(missing())
+            }
         }
     }
 
@@ -230,7 +232,7 @@ impl Held {
         };
         let Some(state) = state else { return RecordedContent::Damaged };
         if let Some(target) = state.link_target() {
-            return RecordedContent::Bytes(target.into_bytes());
+            return RecordedContent::Bytes(target.as_os_str().as_encoded_bytes().to_vec());
         }
         let capture = self.lock();
         let opened = capture.as_ref().and_then(|capture| match side {

@@ -1,8 +1,10 @@
 //! What commands change in a project: known to the byte, shown, undone, done again, and withdrawn.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -207,6 +209,106 @@ fn kind_of(file: &Value) -> (String, String) {
     let side = |side: &str| file[side]["content"].as_str().unwrap_or("nothing").to_owned();
     let path = file["path"].as_str().unwrap().trim_start_matches("project/scratch/").to_owned();
     (path, format!("{} {} {}", file["kind"].as_str().unwrap(), side("before"), side("after")))
+}
+
+/// Returns bytes that do not shrink.
+pub fn noise(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed;
+    let bytes = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    });
+    bytes.take(size).collect()
+}
+
+/// Returns what `miniclaw verify` says.
+async fn report(world: &World) -> Value {
+    let home = world.home();
+    let output = world.run(&["verify", "--home", home.to_str().unwrap(), "--json"]).await;
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn check_of<'r>(report: &'r Value, name: &str) -> &'r Value {
+    report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
+}
+
+/// Makes, changes, moves and deletes entries whose names and targets are not plain text.
+const ODD: &str = "set -e
+bytes=$(printf '\\377\\376'); long=$(printf '%0250d' 7); deep=$long/$long/$long/$long/$long/$long
+echo new > 'new
+line'
+echo more >> 'old
+line'
+mv \"b$bytes\" 'back\\slash'
+rm \"gone$bytes\"
+mkdir -p \"$deep\" \"folder$bytes/$bytes\"
+echo deep > \"$deep/$bytes\"
+echo x > \"folder$bytes/$bytes/\t\"
+chmod 600 'mode
+'
+ln -s \"to$bytes\" link
+ln -sfn \"other$bytes\" \"link$bytes\"";
+
+fn bytes_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+#[tokio::test]
+async fn names_of_any_bytes_are_undone_and_done_again() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = World::new(script([calls([bash("c", ODD)]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    let scratch = world.path("scratch");
+    fs::create_dir_all(&scratch).unwrap();
+    for name in [b"old\nline".as_slice(), b"b\xff\xfe", b"gone\xff\xfe", b"mode\n"] {
+        fs::write(scratch.join(bytes_path(name)), name).unwrap();
+    }
+    symlink(bytes_path(b"to\n\xff"), scratch.join(bytes_path(b"link\xff\xfe"))).unwrap();
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let first = tree(&scratch);
+    let work = ask(&server, &id, "go").await;
+    let second = tree(&scratch);
+    let output = world.session(&id)["messages"][1]["tool_calls"][0]["output"].to_string();
+    let name = bytes_path(b"folder\xff\xfe/\xff\xfe/\t");
+    assert_eq!(second[&name].1, b"x\n", "{output}");
+    assert!(
+        second.keys().any(|path| path.as_os_str().len() > 1_500) && !second.contains_key(&bytes_path(b"b\xff\xfe"))
+    );
+    assert!(!output.contains("cannot be undone"), "{output}");
+
+    let listed = server.get(&format!("/api/sessions/{id}/changes?work_id={work}")).await.ok();
+    let paths: Vec<&str> =
+        listed["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    for path in ["new\\x0aline", "back\\\\slash", "gone\\xff\\xfe", "folder\\xff\\xfe/\\xff\\xfe/\\x09"] {
+        assert!(paths.contains(&format!("project/scratch/{path}").as_str()), "{path}: {paths:?}");
+    }
+    let content = |path: &str| {
+        let path = path.replace('\\', "%5C");
+        format!("/api/sessions/{id}/changes/content?path=project/scratch/{path}&side=before")
+    };
+    assert_eq!(server.get(&content("old\\x0aline")).await.text(), "old\nline");
+    assert_eq!(server.get(&content("..\\x2f..\\x2fconfig.yml")).await.status(), 400);
+
+    undo(&server, &id, "c").await;
+    assert_eq!(tree(&scratch), first);
+    undo(&server, &id, "c").await;
+    assert_eq!(tree(&scratch), second, "done again");
+    drop(server);
+    let server = world.serve().await;
+    let withdraw = format!("/api/sessions/{id}/works/{work}/withdraw");
+    server.post(&withdraw, json!({"keep": ["project/scratch/new\\x0aline"]})).await.ok();
+    let mut kept = first.clone();
+    kept.insert("new\nline".into(), second[Path::new("new\nline")].clone());
+    assert_eq!(tree(&scratch), kept, "one is kept");
+    server.post(&format!("/api/sessions/{id}/works/{work}/reapply"), json!({})).await.ok();
+    assert_eq!(tree(&scratch), second, "reapplied");
+    drop(server);
+    let report = report(&world).await;
+    assert_eq!(report["ok"], true, "{report}");
+    assert_eq!(check_of(&report, "files")["notes"], json!([]), "{report}");
 }
 
 #[tokio::test]
@@ -472,4 +574,99 @@ async fn kill_while_a_command_runs_leaves_all_or_nothing() {
     }
     println!("{nothing} kills before anything was applied, {all} after");
     assert!(nothing > 0 && all > 0, "{nothing} and {all}: the kills do not cover both");
+}
+
+#[tokio::test]
+async fn undo_of_dropped_contents_names_them_and_changes_nothing() {
+    if cannot_capture().await {
+        return;
+    }
+    const SIZE: usize = 400 << 10;
+    let world = World::new(script([
+        calls([bash("a", "rm first; echo new > small.txt")]),
+        says(["Done."]),
+        calls([bash("b", "rm second third")]),
+        says(["Done."]),
+        calls([bash("c", "rm fourth fifth sixth")]),
+        says(["Done."]),
+    ]))
+    .await;
+    world.write("config.yml", format!("{CONFIG}\nundo: {{kept_mib: 1}}\n"));
+    for (seed, name) in (1..).zip(["first", "second", "third", "fourth", "fifth", "sixth"]) {
+        world.write(&format!("scratch/{name}"), noise(seed, SIZE));
+    }
+    world.write("scratch/small.txt", "old\n");
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let first = tree(&world.path("scratch"));
+    let works = [ask(&server, &id, "one").await, ask(&server, &id, "two").await];
+    let now = tree(&world.path("scratch"));
+    let refused = server.post(&format!("/api/sessions/{id}/operations/a/undo"), json!({})).await;
+    assert_eq!(refused.refused(), (409, "not_kept".to_owned()), "{}", refused.text());
+    assert!(refused.text().contains(&format!("project/scratch/first ({SIZE} bytes, dropped")), "{}", refused.text());
+    let withdraw = format!("/api/sessions/{id}/works/{}/withdraw", works[0]);
+    let refused = server.post(&withdraw, json!({})).await;
+    assert_eq!(refused.refused(), (409, "not_kept".to_owned()), "{}", refused.text());
+    assert_eq!(tree(&world.path("scratch")), now);
+    let listed = server.get(&format!("/api/sessions/{id}/changes?work_id={}", works[0])).await.ok();
+    let gone = listed["files"].as_array().unwrap().iter().find(|file| file["path"] == "project/scratch/first").unwrap();
+    assert_eq!((&gone["before"]["content"], &gone["before"]["size"]), (&json!("dropped"), &json!(SIZE)));
+    assert_eq!(gone["undo"], "not_kept");
+    let preview = server.get(&format!("/api/sessions/{id}/works/{}/undo", works[0])).await.ok();
+    assert_eq!(preview["files"][0]["not_kept"], true, "{preview}");
+
+    undo(&server, &id, "b").await;
+    let (mut back, all) = (tree(&world.path("scratch")), &first);
+    assert_eq!(
+        (back.remove(Path::new("second")), back.remove(Path::new("third"))),
+        (all.get(Path::new("second")).cloned(), all.get(Path::new("third")).cloned())
+    );
+    undo(&server, &id, "b").await;
+    assert_eq!(tree(&world.path("scratch")), now, "done again");
+
+    ask(&server, &id, "three").await;
+    let output = world.session(&id)["messages"].as_array().unwrap().last().unwrap()["tool_calls"].to_string();
+    let output = if output == "null" { world.session(&id).to_string() } else { output };
+    assert!(output.contains("cannot be undone: project/scratch/sixth (409600 bytes)"), "{output}");
+    drop(server);
+    let report = report(&world).await;
+    assert_eq!(report["ok"], true, "{report}");
+    let blobs = world.path(&format!("sessions/changes/{id}/blobs"));
+    let kept: u64 = fs::read_dir(blobs).unwrap().map(|blob| blob.unwrap().metadata().unwrap().len()).sum();
+    assert!(kept <= 1 << 20, "{kept}");
+}
+
+/// Replaces files by links and back without an end, while it writes through names, hard links and descriptors.
+const RACING: &str = "(while :; do ln -sfn ../memory/person.md swap; mv -T swap raced; echo x > next; mv next raced; done) > /dev/null 2>&1 &
+(while :; do ln -sfn ../../memory swap2; mv -T swap2 folder/in; rm folder/in; mkdir folder/in; echo y > folder/in/person.md; rm -r folder/in; done) > /dev/null 2>&1 &
+ln kept hard; echo more >> hard
+exec 3>>deleted; rm deleted; echo late >&3; echo evil > /proc/self/fd/3; ln -f /proc/self/fd/3 back
+(exec 4< ../memory; echo evil > /proc/self/fd/4/person.md); ln ../memory/person.md stolen; mv ../memory/person.md moved
+ln -s ../memory out; echo evil > out/person.md; rm -f out/person.md
+for i in $(seq 300); do echo $i > raced; echo $i > folder/in/person.md; echo $i >> kept; done
+true";
+
+#[tokio::test]
+async fn racing_command_changes_nothing_outside_and_is_undone() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = World::new(script([calls([bash("c", RACING)]), says(["Done."])])).await;
+    world.write("config.yml", CONFIG);
+    world.write("memory/person.md", "mine\n");
+    for name in ["raced", "kept", "deleted", "folder/file"] {
+        world.write(&format!("scratch/{name}"), "old\n");
+    }
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let (first, outside) = (tree(&world.path("scratch")), tree(&world.path("memory")));
+    ask(&server, &id, "go").await;
+    let second = tree(&world.path("scratch"));
+    assert_eq!(tree(&world.path("memory")), outside, "nothing outside is written");
+    assert!(second[Path::new("hard")].1.starts_with(b"old\nmore\n1\n2\n"));
+    assert!(!second.contains_key(Path::new("deleted")));
+    undo(&server, &id, "c").await;
+    assert_eq!(tree(&world.path("scratch")), first, "no file of the person is lost");
+    undo(&server, &id, "c").await;
+    assert_eq!((tree(&world.path("scratch")), tree(&world.path("memory"))), (second, outside));
 }

@@ -1917,6 +1917,10 @@ export interface components {
         ChangedBy: "disk" | "editor" | "run";
         /** @description A file before the first and after the last of its operations. */
         ChangedFile: {
+            /**
+             * @description As `knowledge/notes.md`. A backslash in a name is `\\\\`, and a byte of a control character or of what is not UTF-8
+             *     is `\\x0a`.
+             */
             path: string;
             kind: components["schemas"]["FileChangeKind"];
             /** @description The path before; only with `renamed`. */
@@ -2067,7 +2071,7 @@ export interface components {
             more_mentions: number;
         };
         /** @enum {string} */
-        ContentKind: "text" | "picture" | "binary" | "link" | "folder" | "too_large" | "not_kept" | "damaged";
+        ContentKind: "text" | "picture" | "binary" | "link" | "folder" | "too_large" | "not_kept" | "dropped" | "damaged";
         /** @enum {string} */
         CutAt: "before" | "after";
         /** @enum {string} */
@@ -2270,6 +2274,8 @@ export interface components {
             effect: components["schemas"]["FileEffect"];
             /** @description Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept. */
             changed_since: boolean;
+            /** @description Whether what the file was before is not kept any more: a withdrawal is refused unless the file is kept as it is. */
+            not_kept?: boolean;
             /**
              * @description Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
              *     kept.
@@ -2284,7 +2290,7 @@ export interface components {
          * @description Whether the changes of one file can be undone without those of others.
          * @enum {string}
          */
-        FileUndoState: "possible" | "shared" | "changed" | "compacted";
+        FileUndoState: "possible" | "shared" | "changed" | "compacted" | "not_kept";
         /** @description What is known of a version of a file. */
         FileVersionFacts: {
             content: components["schemas"]["ContentKind"];
@@ -2707,7 +2713,7 @@ export interface components {
         JobState: "running" | "ended";
         /** @description The body may be empty. */
         KeptFiles: {
-            /** @description Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them. */
+            /** @description Files that stay as they are, as the preview names them. The work must have changed each of them. */
             keep?: string[];
         };
         KeyInfo: {
@@ -6090,7 +6096,7 @@ export interface operations {
     sessions_content: {
         parameters: {
             query: {
-                /** @description A changed file, as `knowledge/notes.md`; for a renamed one the new path. */
+                /** @description A changed file, as the list of changes names it; for a renamed one the new path. */
                 path: string;
                 side: "before" | "after";
                 /** @description As in the list of changes. */
@@ -6953,7 +6959,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description changed_since: the file is something else by now */
+            /** @description changed_since: the file is something else by now; not_kept: contents are not kept any more (`about.files`, one per line; `about.sizes` with their bytes) */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7618,7 +7624,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
+            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -18,12 +18,13 @@ export async function withdraw(session: string, work: string, keep: readonly str
 
 /** The files that a refusal names. */
 function filesOf(error: unknown): string[] {
-  const about: unknown = hasCode(error, 'files_changed') ? error.body.about : null
+  const named = hasCode(error, 'files_changed') || hasCode(error, 'not_kept')
+  const about: unknown = named ? error.body.about : null
   const files = typeof about === 'object' && about !== null && 'files' in about ? about.files : null
   return typeof files === 'string' ? files.split('\n') : []
 }
 
-/** Reapplies a withdrawn work. If files have changed since, offers to keep them. */
+/** Reapplies a withdrawn work. If files have changed since, or their content is not kept any more, offers to keep them. */
 export async function reapply(session: string, work: string, keep: readonly string[] = []): Promise<void> {
   try {
     await reapplyWork(session, work, keep)

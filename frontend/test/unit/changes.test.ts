@@ -90,6 +90,7 @@ it('both versions must be text to be compared, and pictures to be shown', () => 
   expect(of(version(), version({ content: 'too_large' }))).toBe('too_large')
   expect(of(version({ content: 'damaged' }), version({ content: 'too_large' }))).toBe('damaged')
   expect(of(version(), version({ content: 'not_kept' }))).toBe('not_kept')
+  expect(of(version({ content: 'dropped' }), version({ content: 'not_kept' }))).toBe('dropped')
 })
 
 it('links and folders are shown for themselves, also where they replace a file', () => {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::picture::{Media, head};
-use crate::domain::{Commit, Place, SessionId, WorkId};
+use crate::domain::{Commit, EntryPath, SessionId, WorkId};
 use crate::engine::changes::{ChangingWork, CommitOfCall, SessionChanges, WantedContent};
 use crate::store::FileMode;
 use crate::tools::files::{
@@ -69,7 +69,7 @@ pub enum FileChangeKind {
 
 /// Whether the changes of one file can be undone without those of others.
 #[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum FileUndoState {
     Possible,
     /// One of its operations also changed other files, and an operation is undone as a whole.
@@ -78,11 +78,15 @@ pub enum FileUndoState {
     Changed,
     /// A summary replaces the message of one of its operations.
     Compacted,
+    /// What the file was before is not kept any more.
+    NotKept,
 }
 
 /// A file before the first and after the last of its operations.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ChangedFile {
+    /// As `knowledge/notes.md`. A backslash in a name is `\\\\`, and a byte of a control character or of what is not UTF-8
+    /// is `\\x0a`.
     path: String,
     kind: FileChangeKind,
     /// The path before; only with `renamed`.
@@ -128,6 +132,8 @@ pub enum ContentKind {
     TooLarge,
     /// Left by a command, not kept, and changed since.
     NotKept,
+    /// Dropped, or not kept, so that all kept contents stay below the limit `undo.kept_mib`.
+    Dropped,
     /// The copy that was kept is missing or damaged.
     Damaged,
 }
@@ -201,7 +207,7 @@ pub enum VersionSide {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ContentQuery {
-    /// A changed file, as `knowledge/notes.md`; for a renamed one the new path.
+    /// A changed file, as the list of changes names it; for a renamed one the new path.
     path: String,
     #[param(inline)]
     side: VersionSide,
@@ -222,7 +228,7 @@ pub async fn content(
     Path(id): Path<String>,
     Query(ContentQuery { path, side, work_id }): Query<ContentQuery>,
 ) -> Result<Response, ApiError> {
-    let wanted = WantedContent { work: work_id.map(WorkId::new), path: Place::parse(&path)?, side: side.into() };
+    let wanted = WantedContent { work: work_id.map(WorkId::new), path: EntryPath::parse(&path)?, side: side.into() };
     Ok(shown_content(caller.engine.changed_content(&SessionId::parse(&id)?, wanted).await?))
 }
 
@@ -276,6 +282,7 @@ fn changed_file(change: NetChange) -> ChangedFile {
             FileUndoing::Shared => FileUndoState::Shared,
             FileUndoing::Changed => FileUndoState::Changed,
             FileUndoing::Compacted => FileUndoState::Compacted,
+            FileUndoing::NotKept => FileUndoState::NotKept,
         },
     }
 }
@@ -299,6 +306,7 @@ pub fn version_facts(FileFacts { hash, mode, content }: FileFacts) -> FileVersio
         ContentFacts::Link { size } => (ContentKind::Link, Some(size), None),
         ContentFacts::Folder => (ContentKind::Folder, None, None),
         ContentFacts::NotKept { size } => (ContentKind::NotKept, Some(size), None),
+        ContentFacts::Dropped { size } => (ContentKind::Dropped, Some(size), None),
         ContentFacts::TooLarge { size } => (ContentKind::TooLarge, Some(size), None),
         ContentFacts::Damaged => (ContentKind::Damaged, None, None),
     };

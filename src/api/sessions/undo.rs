@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Place, SessionId, WorkId};
+use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::engine::Direction;
 use crate::engine::changes::LaterUndo;
 use crate::engine::documents::{FileConflict, FileEffect, WorkFile};
@@ -25,7 +25,8 @@ pub struct OperationUndone {
 #[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("call_id" = String, Path)),
     responses((status = 200, body = OperationUndone), (status = 404, body = ErrorBody),
-              (status = 409, description = "changed_since: the file is something else by now", body = ErrorBody)))]
+              (status = 409, description = "changed_since: the file is something else by now; not_kept: contents are not kept any \
+                more (`about.files`, one per line; `about.sizes` with their bytes)", body = ErrorBody)))]
 pub async fn undo(
     caller: Caller,
     Path((id, call_id)): Path<(String, String)>,
@@ -78,6 +79,9 @@ pub struct FileUndo {
     effect: FileEffect,
     /// Whether the file differs from what the work wrote: a withdrawal is refused unless the file is kept.
     changed_since: bool,
+    /// Whether what the file was before is not kept any more: a withdrawal is refused unless the file is kept as it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    not_kept: bool,
     /// Ids of later works that changed the file too: a withdrawal is refused until they are withdrawn, unless the file is
     /// kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -141,20 +145,21 @@ pub async fn text_before(
     Path((id, work_id)): Path<(String, String)>,
     Query(ChangedPath { path }): Query<ChangedPath>,
 ) -> Result<Json<TextBefore>, ApiError> {
-    let place = Place::parse(&path)?;
-    let before = caller.engine.text_before(&SessionId::parse(&id)?, &WorkId::new(work_id), place).await?;
+    let entry = EntryPath::parse(&path)?;
+    let before = caller.engine.text_before(&SessionId::parse(&id)?, &WorkId::new(work_id), entry).await?;
     Ok(Json(TextBefore { path, before }))
 }
 
 fn file_undo(PreviewedFile { file: WorkFile { path, effect, conflict, .. }, undo }: PreviewedFile) -> FileUndo {
     let changed_since = conflict == Some(FileConflict::ChangedSince);
+    let not_kept = matches!(conflict, Some(FileConflict::NotKept(_)));
     let later_works = match conflict {
         Some(FileConflict::Works(works)) => works.iter().map(ToString::to_string).collect(),
-        Some(FileConflict::ChangedSince) | None => Vec::new(),
+        Some(FileConflict::ChangedSince | FileConflict::NotKept(_)) | None => Vec::new(),
     };
     let (calls, undone) = undo.map_or((Vec::new(), UndoEffect::Refuse), |undo| (undo.calls, undo.effect));
     let (diff, added, removed) = restored(undone);
-    FileUndo { path: path.to_string(), calls, diff, effect, changed_since, later_works, added, removed }
+    FileUndo { path: path.to_string(), calls, diff, effect, changed_since, not_kept, later_works, added, removed }
 }
 
 fn later_file_undo(PlannedUndo { path, calls, effect }: PlannedUndo) -> LaterFileUndo {

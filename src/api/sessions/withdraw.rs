@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Place, SessionId, WorkId};
+use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::engine::Direction;
 use crate::engine::documents::FileEffect;
 use crate::engine::withdrawal::WithdrawRequest;
@@ -15,7 +15,7 @@ use crate::engine::withdrawal::WithdrawRequest;
 /// The body may be empty.
 #[derive(Default, Deserialize, utoipa::ToSchema)]
 pub struct KeptFiles {
-    /// Files that stay as they are, as `knowledge/a.md`. The work must have changed each of them.
+    /// Files that stay as they are, as the preview names them. The work must have changed each of them.
     #[serde(default)]
     keep: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub struct WithdrawnFile {
     responses((status = 200, body = Withdrawal), (status = 400, description = "bad_json or bad_path", body = ErrorBody),
               (status = 404, description = "No such session or work", body = ErrorBody),
               (status = 409, description = "later_works: later works changed the same files (`about.files`, `about.works`, \
-                one per line); files_changed: files were changed since (`about.files`); not_of_work: a path of `keep` is none \
+                one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more (`about.files`); not_of_work: a path of `keep` is none \
                 of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is \
                 at work", body = ErrorBody)))]
 pub async fn withdraw(
@@ -86,7 +86,7 @@ async fn change(
         b"" => KeptFiles::default(),
         body => serde_json::from_slice(body).map_err(|error| ApiError::bad_request("bad_json", error.to_string()))?,
     };
-    let keep = keep.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+    let keep = keep.iter().map(|path| EntryPath::parse(path)).collect::<Result<_, _>>()?;
     let request = WithdrawRequest { work_id: WorkId::new(work_id.as_str()), direction, keep };
     let files = caller.engine.withdraw(&SessionId::parse(&id)?, request).await?;
     let files = files.into_iter().map(|file| WithdrawnFile { path: file.path.to_string(), effect: file.effect });

@@ -1,7 +1,7 @@
 //! Undoes the changes that a call of the agent made to files, and does them again.
 
 use super::{Author, Change, Documents, to_the_end};
-use crate::domain::{Place, SessionId};
+use crate::domain::{EntryPath, SessionId};
 use crate::engine::EngineError;
 use crate::store::{OwnedHome, RecordedChange, RecordedChanges, RecordedContent, StoreError};
 use crate::tools::files::{PlannedUndo, first_change, plan_undo};
@@ -18,7 +18,7 @@ pub enum Direction {
 /// What was undone or redone; the path is that of the first file changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undone {
-    pub path: Place,
+    pub path: EntryPath,
     pub direction: Direction,
 }
 
@@ -87,7 +87,7 @@ impl Documents {
         &self,
         session: &SessionId,
         calls: Vec<String>,
-        path: Place,
+        path: EntryPath,
     ) -> Result<Option<String>, EngineError> {
         let (home, session) = (self.store.home.clone(), session.clone());
         crate::engine::blocking(move || {
@@ -99,7 +99,7 @@ impl Documents {
                 RecordedContent::TooLarge { size, limit } => {
                     return Err(StoreError::TooLarge { path: path.to_string(), size, limit });
                 }
-                RecordedContent::NotKept { .. } | RecordedContent::Damaged => {
+                RecordedContent::NotKept { .. } | RecordedContent::Dropped { .. } | RecordedContent::Damaged => {
                     return Err(StoreError::NotFound { what: format!("intact copy of {path}") });
                 }
             };

@@ -8,10 +8,10 @@
 mod tests;
 
 use super::{Direction, Documents};
-use crate::domain::{Place, SessionId, WorkId};
+use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::engine::EngineError;
 use crate::engine::withdrawal::WithdrawRefused;
-use crate::store::{Home, RecordedChange, RecordedChanges, RecordedState, SessionFiles, StoreError};
+use crate::store::{Home, NotKeptFile, RecordedChange, RecordedChanges, RecordedState, SessionFiles, StoreError};
 use crate::tools::files::same_content;
 
 /// The changes of a work that count.
@@ -23,7 +23,7 @@ pub struct WorkChanges {
     /// Those of the calls that a person or the server stopped. A change of theirs counts if the file shows it.
     pub stopped: Vec<String>,
     /// Files whose changes do not count.
-    pub except: Vec<Place>,
+    pub except: Vec<EntryPath>,
 }
 
 /// What is to be done with the changes of a work.
@@ -32,7 +32,7 @@ pub struct WorkReversal {
     pub direction: Direction,
     pub changes: WorkChanges,
     /// Files that stay as they are.
-    pub keep: Vec<Place>,
+    pub keep: Vec<EntryPath>,
     /// Works that come first if they changed the same files.
     pub others: Vec<WorkChanges>,
 }
@@ -58,12 +58,14 @@ pub enum FileConflict {
     ChangedSince,
     /// These works changed it too, and come first.
     Works(Vec<WorkId>),
+    /// What it is to become is not kept any more.
+    NotKept(NotKeptFile),
 }
 
 /// One file that a work changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkFile {
-    pub path: Place,
+    pub path: EntryPath,
     /// The calls that changed it, oldest first.
     pub calls: Vec<String>,
     pub effect: FileEffect,
@@ -143,7 +145,11 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
 }
 
 /// Returns the changes of a file so far; it was `before` when the work first changed it.
-fn history<'f>(files: &'f mut Vec<FileHistory>, path: Place, before: &Option<RecordedState>) -> &'f mut FileHistory {
+fn history<'f>(
+    files: &'f mut Vec<FileHistory>,
+    path: EntryPath,
+    before: &Option<RecordedState>,
+) -> &'f mut FileHistory {
     let at = files.iter().position(|file| file.change.path == path).unwrap_or_else(|| {
         let change = RecordedChange { path, before: before.clone(), after: before.clone() };
         files.push(FileHistory { change, calls: Vec::new(), is_continuous: true, uncertain: None });
@@ -198,11 +204,16 @@ impl FileHistory {
         let can_be_done = change.after.as_ref().is_none_or(|after| {
             now.as_ref().and_then(Option::as_ref).is_some_and(|now| now.has_content_of(after)) || kept.is_intact(after)
         });
-        let is_as_left = can_be_done && now.as_ref().is_some_and(|now| same_content(now, &change.before));
+        let has_content_left = now.as_ref().is_some_and(|now| same_content(now, &change.before));
+        let not_kept = change.after.as_ref().filter(|after| !can_be_done && !kept.is_kept(after));
+        let not_kept = not_kept.map(|after| NotKeptFile::of(&change.path, after));
+        let is_as_left = can_be_done && has_content_left;
         let conflict = if !works.is_empty() {
             Some(FileConflict::Works(works))
         } else if is_continuous && (is_done || is_as_left) {
             None
+        } else if let Some(missing) = not_kept.filter(|_| is_continuous && has_content_left) {
+            Some(FileConflict::NotKept(missing))
         } else {
             Some(FileConflict::ChangedSince)
         };

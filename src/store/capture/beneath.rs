@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::FileStamp;
 
 const HANDLE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// For a name of any kind, to change what it names but not to read it.
+const HELD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const OWNER_ALL: u32 = 0o700;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,13 +150,47 @@ impl Beneath {
         }
     }
 
+    /// Creates an empty file, which only its owner may open, and opens it for writing.
+    ///
+    /// # Errors
+    /// Returns an error if there is something already, or if the folder of the path cannot be opened.
+    pub fn create_file(&self, path: &Path) -> io::Result<File> {
+        let (folder, name) = split(path);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(fs::openat(self.folder(folder)?, name, flags, Mode::from_raw_mode(0o600)).map(File::from)?)
+    }
+
+    /// Creates a link of this owner: user and group.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::create_file`].
+    pub fn create_link(&self, path: &Path, target: &Path, (user, group): (u32, u32)) -> io::Result<()> {
+        let (folder, name) = split(path);
+        let folder = self.folder(folder)?;
+        fs::symlinkat(target, &folder, name)?;
+        let (user, group) = (fs::Uid::from_raw(user), fs::Gid::from_raw(group));
+        owned(fs::chownat(&folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// Creates a folder that only its owner may open, unless there is one, and opens it.
+    ///
+    /// # Errors
+    /// Returns an error if there is something else, or if the folder of the path cannot be opened.
+    pub fn create_folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let (folder, name) = split(path);
+        match fs::mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(OWNER_ALL)) {
+            Err(Errno::EXIST) => {}
+            made => made?,
+        }
+        self.folder(path)
+    }
+
     /// Changes the mode of a file or folder, never of what a link leads to.
     ///
     /// # Errors
     /// Returns an error if it is a link, or belongs to another user.
     pub fn set_mode_in(&self, folder: &OwnedFd, name: &Path, mode: u32) -> io::Result<()> {
-        let held = fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        set_mode_of(&held, mode)
+        set_mode_of(&fs::openat(folder, name, HELD, Mode::empty())?, mode)
     }
 
     /// Lets this process, if it owns the folder, list and change it. Returns whether the mode had to be changed.
@@ -167,6 +203,22 @@ impl Beneath {
             return Ok(false);
         }
         self.set_mode_in(folder, name, mode | OWNER_ALL).map(|()| true)
+    }
+}
+
+/// Gives what was created, and is open, to an owner: user and group.
+///
+/// # Errors
+/// Returns an error if the file system fails.
+pub fn give(created: impl AsFd, (user, group): (u32, u32)) -> io::Result<()> {
+    owned(fs::fchown(created, Some(fs::Uid::from_raw(user)), Some(fs::Gid::from_raw(group))))
+}
+
+/// A server that is not root makes everything as its own user, which is the one that commands run as.
+fn owned(done: Result<(), Errno>) -> io::Result<()> {
+    match done {
+        Err(Errno::PERM) => Ok(()),
+        done => Ok(done?),
     }
 }
 
@@ -194,6 +246,45 @@ pub fn names(folder: &OwnedFd, most: usize) -> io::Result<Vec<PathBuf>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Removes everything in a folder that nobody else can reach, level by level with one open folder at a time.
+///
+/// # Errors
+/// Returns an error if something cannot be removed.
+pub fn remove_content(folder: &Path) -> io::Result<()> {
+    let mut here = fs::openat(CWD, folder, HANDLE, Mode::empty())?;
+    let mut above: Vec<PathBuf> = Vec::new();
+    loop {
+        if let Some(name) = first_full_folder(&here)? {
+            set_mode_of(&fs::openat(&here, &name, HELD, Mode::empty())?, OWNER_ALL)?;
+            here = fs::openat(&here, &name, HANDLE, Mode::empty())?;
+            above.push(name);
+        } else if let Some(name) = above.pop() {
+            here = fs::openat(&here, "..", HANDLE, Mode::empty())?;
+            fs::unlinkat(&here, &name, AtFlags::REMOVEDIR)?;
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+/// Removes what is in a folder up to the first folder with content, and returns the name of that one.
+fn first_full_folder(folder: &OwnedFd) -> io::Result<Option<PathBuf>> {
+    for name in names(folder, usize::MAX)? {
+        match fs::unlinkat(folder, &name, AtFlags::empty()) {
+            Err(Errno::ISDIR) => {}
+            removed => {
+                removed?;
+                continue;
+            }
+        }
+        match fs::unlinkat(folder, &name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(Some(name)),
+            removed => removed?,
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the folder of a path and its last name.

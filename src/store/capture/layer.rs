@@ -55,7 +55,7 @@ pub struct Refused {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The command created a pipe, a socket or a device.
+    /// A pipe, a socket or a device, which the command created, replaced or deleted: an undo could not make it again.
     Special,
     /// A program that another user could run as its owner.
     SetUserId,
@@ -206,6 +206,9 @@ impl Reader<'_> {
         if !self.layers.lower.is_on_same_device(before) {
             return Some(Refusal::OtherFileSystem);
         }
+        if before.kind == NodeKind::Special {
+            return Some(Refusal::Special);
+        }
         // A folder's time also changes with its content, which is looked at by itself.
         (!before.is_folder() && before.changed >= self.started).then_some(Refusal::ChangedMeanwhile)
     }
@@ -232,7 +235,9 @@ impl Reader<'_> {
 
     fn deleted(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         self.seen += 1;
-        match self.refusal_beneath(&before) {
+        let is_too_deep = path.as_os_str().len() >= PATH_LIMIT;
+        let refusal = if is_too_deep { Some(Refusal::TooDeep) } else { self.refusal_beneath(&before) };
+        match refusal {
             Some(why) => self.refuse(path, why),
             None if self.seen > self.most => {}
             None => {

@@ -13,13 +13,13 @@ mod tests;
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW};
 
-pub(super) use beneath::Beneath;
+pub(super) use beneath::{Beneath, give, set_mode_of};
 pub use beneath::{Node, NodeKind};
 pub use layer::{ChangeKind, LayerChanges, LayerEntry, Refusal, Refused};
 pub use promotion::{LeftEntry, LeftReason, Promoted};
@@ -191,23 +191,12 @@ fn make_folders(path: &Path) -> io::Result<(i64, i64)> {
     Err(io::Error::other("the clock of the file system does not advance"))
 }
 
-/// Like `remove_dir_all`, also for folders of this user whose mode forbids it.
+/// Like `remove_dir_all`, also for folders of this user whose mode forbids it, and for more levels than a process may have
+/// files open.
 fn remove_all(path: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => beneath::remove_content(path)?,
         done => return done,
     }
-    open_up(path)?;
-    std::fs::remove_dir_all(path)
-}
-
-fn open_up(folder: &Path) -> io::Result<()> {
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
+    std::fs::remove_dir(path)
 }

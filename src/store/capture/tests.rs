@@ -227,3 +227,29 @@ fn thousand_files_are_promoted_and_discarded() {
     made.capture.remove().unwrap();
     assert!(!path.exists());
 }
+
+#[test]
+fn pipe_that_a_command_deletes_stays() {
+    let fixture = Fixture::new(&["a.txt"]);
+    mknodat(CWD, fixture.lower("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    fixture.white_out("pipe");
+    let changes = fixture.capture.changes().unwrap();
+    assert_eq!(changes.refused, [Refused { path: "pipe".into(), why: Refusal::Special }]);
+    assert_eq!(changes.entries, []);
+}
+
+#[test]
+fn capture_of_any_depth_is_removed() {
+    let fixture = Fixture::new(&["a.txt"]);
+    let mut level = fs::File::open(fixture.capture.upper()).unwrap();
+    for _ in 0..2_500 {
+        rustix::fs::mkdirat(&level, "d", Mode::from_raw_mode(0o700)).unwrap();
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
+        level = rustix::fs::openat(&level, "d", flags, Mode::empty()).map(fs::File::from).unwrap();
+    }
+    rustix::fs::mkdirat(&level, "closed", Mode::from_raw_mode(0)).unwrap();
+    beneath::remove_content(&fixture.root.path().join("capture")).unwrap();
+    assert_eq!(fs::read_dir(fixture.root.path().join("capture")).unwrap().count(), 0);
+    fixture.capture.remove().unwrap();
+    assert!(!fixture.root.path().join("capture").exists());
+}

@@ -6,27 +6,11 @@ use super::Check;
 use super::reading::{hash_listed, names, read_listed};
 use super::sessions::Writer;
 use crate::domain::SessionId;
-use crate::store::RecordedContent;
-use crate::store::changes::{BLOBS, RecordedChanges};
+use crate::store::blobs::{KEPT_SIZE, hash_in};
+use crate::store::changes::{BLOBS, RecordedChange, RecordedChanges};
 use crate::store::home::Home;
-use crate::store::recorded_state::RecordedState;
 use crate::store::seal::MacKind;
 use crate::store::session_files::SessionFiles;
-
-/// Which side of a change a state is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Before,
-    After,
-}
-
-impl Side {
-    /// Whether the content of a state on this side must have been kept. An undo writes what was there before; of what the
-    /// call left, the hash is enough.
-    fn needs_content(self) -> bool {
-        self == Side::Before
-    }
-}
 
 pub(super) fn check(home: &Home, (id, writer): (&SessionId, Writer), check: &mut Check) {
     let folder = format!("changes/{id}");
@@ -51,19 +35,19 @@ pub(super) fn check(home: &Home, (id, writer): (&SessionId, Writer), check: &mut
     }
 }
 
-/// Checks the contents that are named by their hashes, and returns the names.
+/// Checks the contents that are named by their hashes, and returns the hashes.
 fn blobs(home: &Home, folder: &str, check: &mut Check) -> BTreeSet<String> {
     let folder = format!("{folder}/{BLOBS}");
     let names = names(home.sessions_dir(), &folder);
     for name in &names {
-        let Some(hash) = hash_listed(home, &format!("{folder}/{name}"), check) else { continue };
+        let Some(hash) = hash_listed(home, (&folder, name), check) else { continue };
         check.count += 1;
-        if hash != *name {
+        if hash != hash_in(name) {
             let what = "what a file was, or became, was changed outside: it is not what its hash says";
             check.alarm(format!("sessions/{folder}/{name}"), what);
         }
     }
-    names.into_iter().collect()
+    names.iter().map(|name| hash_in(name).to_owned()).collect()
 }
 
 /// Checks that the contents a record needs are there.
@@ -71,14 +55,16 @@ fn contents(kept: &SessionFiles, (name, path): (&str, &str), blobs: &BTreeSet<St
     // The name of a record whose call has another name is a hash, which finds no record: its contents are checked as blobs.
     let Some(call) = name.strip_suffix(".json").filter(|call| !call.ends_with('~')) else { return };
     let Ok(RecordedChanges::Files(files)) = kept.recorded_changes(call) else { return };
-    let is_missing = |state: &RecordedState| {
-        !blobs.contains(&state.hash) && matches!(kept.recorded_content(state), RecordedContent::Damaged)
-    };
-    for file in &files {
-        for (side, state) in [(Side::Before, &file.before), (Side::After, &file.after)] {
-            if state.as_ref().is_some_and(|state| side.needs_content() && is_missing(state)) {
-                check.alarm(path, format!("what {} was before is gone", file.path));
-            }
-        }
+    for file in files.iter().filter(|file| !is_there(file, blobs)) {
+        check.alarm(path, format!("what {} was before is gone", file.path));
     }
+}
+
+/// Returns whether the content that an undo of a change needs is kept, or need not be: the record says that it was dropped,
+/// it is too large, or the change was one of the mode only. Of what a call left, the hash is enough.
+fn is_there(RecordedChange { before, after, .. }: &RecordedChange, blobs: &BTreeSet<String>) -> bool {
+    let Some(before) = before.as_ref().filter(|before| before.has_blob() && !before.is_dropped) else { return true };
+    let is_too_large = before.size.is_some_and(|size| size > KEPT_SIZE);
+    let is_unchanged = after.as_ref().is_some_and(|after| after.has_content_of(before));
+    is_too_large || is_unchanged || blobs.contains(&before.hash)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::reading::names;
 use super::{Check, Finding};
-use crate::domain::{CallStatus, Message, Place, Root, Session, SessionId, ToolCall};
+use crate::domain::{CallStatus, EntryPath, Root, Session, SessionId, ToolCall};
 use crate::store::changes::{RecordedChange, RecordedChanges};
 use crate::store::error::StoreError;
 use crate::store::home::Home;
@@ -16,7 +16,7 @@ type Content = Option<String>;
 
 /// The changes of files by calls, by path.
 #[derive(Default)]
-pub(super) struct Touched(BTreeMap<Place, Vec<Touch>>);
+pub(super) struct Touched(BTreeMap<EntryPath, Vec<Touch>>);
 
 /// What one call made of one file.
 struct Touch {
@@ -43,10 +43,7 @@ pub(super) fn touched(home: &Home, id: &SessionId, session: &Session) -> Touched
         return touched;
     }
     let kept = home.session_files(id);
-    let parts = session.compacted.iter().filter(|part| part.restored_at.is_none());
-    let compacted = parts.filter_map(|part| kept.compacted_as(&part.archive, part.sha256.as_deref()).ok());
-    let compacted = compacted.filter(|part| part.own).flat_map(|part| part.messages);
-    let compacted: Vec<Message> = compacted.filter_map(|message| serde_json::from_value(message).ok()).collect();
+    let compacted = kept.compacted_messages(session);
     let of_branches = session.branches.iter().flat_map(|branch| &branch.messages);
     let messages = session.messages.iter().chain(of_branches).map(|message| &**message).chain(&compacted);
     for (message, call) in messages.flat_map(|message| message.tool_calls.iter().map(move |call| (message, call))) {
@@ -80,11 +77,12 @@ fn states_after(session: &Session, call: &ToolCall, file: &RecordedChange) -> Ve
 }
 
 /// Returns the content of a file, link or folder now.
-fn current(home: &Home, path: &Place) -> Result<Content, StoreError> {
+fn current(home: &Home, path: &EntryPath) -> Result<Content, StoreError> {
     if matches!(path.root(), Root::Project(_)) {
         return Ok(content(&home.entry_state(path)?));
     }
-    match home.hash_whole(path) {
+    let Some(place) = path.place() else { return Ok(content(&home.entry_state(path)?)) };
+    match home.hash_whole(&place) {
         Err(StoreError::NotFound { .. }) => Ok(None),
         hash => hash.map(Some),
     }

@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 
 use super::Check;
 use crate::domain::SessionId;
-use crate::store::captured::hash_of;
+use crate::store::blobs::{KEPT_SIZE, hash_of, open_file};
 use crate::store::error::StoreError;
 use crate::store::home::Home;
 use crate::store::{journal, sessions};
@@ -62,22 +62,14 @@ pub(super) fn read_listed(home: &Home, path: &str, check: &mut Check) -> Option<
     })
 }
 
-/// Like [`read_listed`], for the SHA-256 of a file of any size.
-pub(super) fn hash_listed(home: &Home, path: &str, check: &mut Check) -> Option<String> {
-    let dir = home.sessions_dir();
-    let hash = match dir.metadata(path) {
-        // Opening a named pipe would wait for ever.
-        Ok(meta) if !meta.is_file() => Err(io::Error::other("it is no ordinary file")),
-        _ => dir.open(path).and_then(hash_of),
-    };
-    match hash {
-        Ok(content) => Some(content.hash),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            check.alarm(format!("sessions/{path}"), format!("it cannot be read: {error}"));
-            None
-        }
-    }
+/// Like [`read_listed`], for the SHA-256 of a kept content, of which no more is read than can have been kept.
+pub(super) fn hash_listed(home: &Home, (folder, name): (&str, &str), check: &mut Check) -> Option<String> {
+    let opened = home.sessions_dir().open_dir(folder).and_then(|dir| open_file(&dir, name));
+    let hash = opened.and_then(|blob| blob.map(|blob| hash_of(blob.reader(KEPT_SIZE)?)).transpose());
+    hash.map(|content| content.map(|content| content.hash)).unwrap_or_else(|error| {
+        check.alarm(format!("sessions/{folder}/{name}"), format!("it cannot be read: {error}"));
+        None
+    })
 }
 
 /// Returns the names in a folder, sorted; none if there is no such folder. Leaves out hidden ones: temporary files.

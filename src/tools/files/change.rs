@@ -114,18 +114,11 @@ impl Change {
 
     /// Returns a unified diff; for a file that is not text, its headers and [`Change::binary`].
     pub fn diff(&self) -> String {
-        let name = |content: &Option<Vec<u8>>| match content {
-            Some(_) => self.path.to_string(),
-            None => "/dev/null".to_owned(),
-        };
-        let (old, new) = (name(&self.before), name(&self.after));
-        match self.texts() {
-            Some([before, after]) => {
-                let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
-                diff.unified_diff().header(&old, &new).to_string()
-            }
-            None => format!("--- {old}\n+++ {new}\n{}\n", self.binary().unwrap_or_default()),
-        }
+        let contents = [&self.before, &self.after];
+        unified_diff(self.path.as_str(), contents).unwrap_or_else(|| {
+            let [old, new] = headers(self.path.as_str(), contents);
+            format!("--- {old}\n+++ {new}\n{}\n", self.binary().unwrap_or_default())
+        })
     }
 
     /// Returns how a file that is not text is described: its kind and the size of its content, or of the removed content.
@@ -140,9 +133,25 @@ impl Change {
 
     /// Returns both contents as texts; `None` if one of them is not text.
     pub fn texts(&self) -> Option<[&str; 2]> {
-        let [before, after] = [&self.before, &self.after].map(|content| content.as_deref().unwrap_or_default());
-        Some([std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?])
+        texts([&self.before, &self.after])
     }
+}
+
+/// Returns a unified diff of a file's content before and after; `None` if one of them is not text.
+pub(super) fn unified_diff(path: &str, contents: [&Option<Vec<u8>>; 2]) -> Option<String> {
+    let ([old, new], [before, after]) = (headers(path, contents), texts(contents)?);
+    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
+    Some(diff.unified_diff().header(&old, &new).to_string())
+}
+
+/// Returns both contents as texts; `None` if one of them is not text.
+pub(super) fn texts(contents: [&Option<Vec<u8>>; 2]) -> Option<[&str; 2]> {
+    let [before, after] = contents.map(|content| content.as_deref().unwrap_or_default());
+    Some([std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?])
+}
+
+fn headers(path: &str, contents: [&Option<Vec<u8>>; 2]) -> [String; 2] {
+    contents.map(|content| if content.is_some() { path.to_owned() } else { "/dev/null".to_owned() })
 }
 
 impl LineCount {

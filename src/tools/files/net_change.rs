@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::change::{DIFF_TIME, LineCount};
 use crate::domain::picture::{PictureHeader, head};
-use crate::domain::{Place, SessionId, WorkId};
+use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::store::{
     EntryKind, FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
 };
@@ -38,9 +38,9 @@ pub struct NetChanges {
 /// A file before the first of its calls and after the last one; `None` means that it did not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetChange {
-    pub path: Place,
+    pub path: EntryPath,
     /// The path before, if a work deleted that file and created this one with the same content.
-    pub renamed_from: Option<Place>,
+    pub renamed_from: Option<EntryPath>,
     pub before: Option<FileFacts>,
     pub after: Option<FileFacts>,
     /// `None` if one of the contents is not text, or if counting all files took too long.
@@ -86,6 +86,10 @@ pub enum ContentFacts {
     NotKept {
         size: u64,
     },
+    /// It was dropped, or not kept, so that all kept contents stay below their limit.
+    Dropped {
+        size: u64,
+    },
     /// Its copy is missing, or is not what its hash says.
     Damaged,
 }
@@ -109,6 +113,8 @@ pub enum FileUndoing {
     Changed,
     /// A summary replaces the message of one of its calls.
     Compacted,
+    /// What it was before is not kept any more.
+    NotKept,
 }
 
 /// A call whose record cannot be used.
@@ -143,17 +149,17 @@ struct Step {
 /// The recorded changes of all files.
 #[derive(Default)]
 struct History {
-    files: BTreeMap<Place, Vec<Step>>,
+    files: BTreeMap<EntryPath, Vec<Step>>,
     /// The files that each call changed, by the position of the call.
-    paths: BTreeMap<usize, BTreeSet<Place>>,
+    paths: BTreeMap<usize, BTreeSet<EntryPath>>,
     problems: Vec<RecordProblem>,
 }
 
 /// All changes of a file, oldest first, and those of the file that was renamed to it.
 struct Net<'h> {
-    path: &'h Place,
+    path: &'h EntryPath,
     steps: &'h [Step],
-    source: Option<(&'h Place, &'h [Step])>,
+    source: Option<(&'h EntryPath, &'h [Step])>,
 }
 
 /// Returns what `calls` (oldest first) made of files.
@@ -177,6 +183,7 @@ pub fn net_changes(home: &Home, session: &SessionId, calls: &[WorkCall]) -> Resu
         let undoing = match () {
             () if calls.iter().any(|call| call.compacted) => FileUndoing::Compacted,
             () if !net.is_continuous() || now != FileNow::Same || old_now != FileNow::Same => FileUndoing::Changed,
+            () if !net.has_content_before(home, session) => FileUndoing::NotKept,
             () if !called.iter().all(is_alone) => FileUndoing::Shared,
             () => FileUndoing::Possible,
         };
@@ -197,7 +204,7 @@ pub fn net_content(
     home: &Home,
     session: &SessionId,
     calls: &[WorkCall],
-    (path, side): (&Place, Side),
+    (path, side): (&EntryPath, Side),
 ) -> Result<Vec<u8>, StoreError> {
     let missing = |what: String| StoreError::NotFound { what };
     let history = History::read(home, session, calls)?;
@@ -213,6 +220,10 @@ pub fn net_content(
         RecordedContent::Bytes(bytes) => Ok(bytes),
         RecordedContent::TooLarge { size, limit } => Err(StoreError::TooLarge { path: path.to_string(), size, limit }),
         RecordedContent::NotKept { .. } => Err(missing(format!("copy of {path} {when} the change: it was not kept"))),
+        RecordedContent::Dropped { .. } => {
+            let why = "it was dropped to stay below the limit of kept contents";
+            Err(missing(format!("copy of {path} {when} the change: {why}")))
+        }
         RecordedContent::Damaged => Err(missing(format!("intact copy of {path} {when} the change"))),
     }
 }
@@ -221,13 +232,13 @@ pub fn net_content(
 pub(super) fn kept_or_current(
     home: &Home,
     session: &SessionId,
-    (path, state): (&Place, &RecordedState),
+    (path, state): (&EntryPath, &RecordedState),
 ) -> RecordedContent {
     match home.session_files(session).recorded_content(state) {
-        RecordedContent::NotKept { size } => match home.read_bytes(path) {
+        gone @ (RecordedContent::NotKept { size } | RecordedContent::Dropped { size }) => match home.read_entry(path) {
             Ok(bytes) if state.is_content(&bytes) => RecordedContent::Bytes(bytes),
             Err(StoreError::TooLarge { limit, .. }) => RecordedContent::TooLarge { size, limit },
-            Ok(_) | Err(_) => RecordedContent::NotKept { size },
+            Ok(_) | Err(_) => gone,
         },
         known => known,
     }
@@ -301,8 +312,15 @@ impl Net<'_> {
         self.source.into_iter().flat_map(|(_, steps)| steps).chain(self.steps)
     }
 
-    fn concerns(&self, path: &Place) -> bool {
+    fn concerns(&self, path: &EntryPath) -> bool {
         path == self.path || self.source.is_some_and(|(source, _)| path == source)
+    }
+
+    /// Returns whether what it was before the first call is kept, or is what it is after the last one.
+    fn has_content_before(&self, home: &Home, session: &SessionId) -> bool {
+        let kept = home.session_files(session);
+        self.before()
+            .is_none_or(|before| kept.is_kept(before) || self.after().is_some_and(|after| after.has_content_of(before)))
     }
 
     /// Returns whether nobody else changed the content between the calls.
@@ -329,6 +347,7 @@ pub fn facts(state: &RecordedState, content: RecordedContent) -> KnownContent {
     let (content, text) = match content {
         RecordedContent::TooLarge { size, .. } => (ContentFacts::TooLarge { size }, None),
         RecordedContent::NotKept { size } => (ContentFacts::NotKept { size }, None),
+        RecordedContent::Dropped { size } => (ContentFacts::Dropped { size }, None),
         RecordedContent::Damaged => (ContentFacts::Damaged, None),
         RecordedContent::Bytes(bytes) => {
             let size = bytes.len() as u64;
@@ -355,7 +374,7 @@ pub fn line_count<'c>(contents: [&'c Option<KnownContent>; 2], until: Instant) -
     (!left.is_zero()).then(|| LineCount::between(texts, DIFF_TIME.min(left)))
 }
 
-fn now(home: &Home, path: &Place, left: Option<&RecordedState>) -> FileNow {
+fn now(home: &Home, path: &EntryPath, left: Option<&RecordedState>) -> FileNow {
     match (home.entry_state(path), left) {
         (Ok(None), None) => FileNow::Same,
         (Ok(None), Some(_)) => FileNow::Deleted,
@@ -376,13 +395,13 @@ mod tests {
         calls: Vec<WorkCall>,
     }
 
-    fn place(path: &str) -> Place {
-        Place::parse(path).unwrap()
+    fn place(path: &str) -> EntryPath {
+        EntryPath::parse(path).unwrap()
     }
 
     fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileChange {
         let state = |bytes: &[u8]| FileState { bytes: bytes.to_vec(), mode: FileMode::Regular };
-        FileChange { path: place(path), before: before.map(state), after: after.map(state) }
+        FileChange { path: place(path).place().unwrap(), before: before.map(state), after: after.map(state) }
     }
 
     impl Session {

@@ -1,17 +1,16 @@
 //! Computes what an undo would do to files. Writes nothing.
 
-use super::change::{Change, LineCount};
+use super::change::{DIFF_TIME, LineCount, texts, unified_diff};
 use super::net_change::{kept_or_current, same_content};
+use crate::domain::entry_path::escaped;
 use crate::domain::visible::visible;
-use crate::domain::{Place, SessionId};
-use crate::store::{
-    EntryKind, FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
-};
+use crate::domain::{EntryPath, SessionId};
+use crate::store::{EntryKind, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError};
 
 /// One file that calls have changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedUndo {
-    pub path: Place,
+    pub path: EntryPath,
     /// The calls whose changes would be undone, oldest first; the undo starts with the last one.
     pub calls: Vec<String>,
     pub effect: UndoEffect,
@@ -29,7 +28,7 @@ pub enum UndoEffect {
 
 /// A file with the changes of the calls that changed it, oldest first.
 struct ChangedFile {
-    path: Place,
+    path: EntryPath,
     calls: Vec<String>,
     changes: Vec<RecordedChange>,
 }
@@ -63,7 +62,7 @@ pub fn first_change(
     home: &Home,
     session: &SessionId,
     calls: &[String],
-    path: &Place,
+    path: &EntryPath,
 ) -> Result<Option<RecordedChange>, StoreError> {
     let kept = home.session_files(session);
     for call in calls {
@@ -95,7 +94,10 @@ fn effect(
         None => Some(None),
         Some(state) => match kept_or_current(home, session, (path, state)) {
             RecordedContent::Bytes(bytes) => Some(Some(bytes)),
-            RecordedContent::TooLarge { .. } | RecordedContent::NotKept { .. } | RecordedContent::Damaged => None,
+            RecordedContent::TooLarge { .. }
+            | RecordedContent::NotKept { .. }
+            | RecordedContent::Dropped { .. }
+            | RecordedContent::Damaged => None,
         },
     };
     let has_content = first.before.as_ref().is_none_or(|before| home.session_files(session).is_kept(before))
@@ -109,19 +111,23 @@ fn effect(
         return Ok(UndoEffect::Restore { diff: entry_diff(path, [&now, &first.before]), added: 0, removed: 0 });
     }
     let (Some(before), Some(after)) = (content(&now), content(&first.before)) else { return Ok(binary()) };
-    let back = Change { path: path.clone(), before, after, mode: FileMode::default() };
-    let LineCount { added, removed } = back.count();
-    let diff = if back.texts().is_some() { back.diff() } else { return Ok(binary()) };
+    let contents = [&before, &after];
+    let (Some(diff), Some(texts)) = (unified_diff(path.as_str(), contents), texts(contents)) else {
+        return Ok(binary());
+    };
+    let LineCount { added, removed } = LineCount::between(texts, DIFF_TIME);
     Ok(UndoEffect::Restore { diff: visible(&diff), added, removed })
 }
 
 /// Describes a change in which a link or folder takes part.
-fn entry_diff(path: &Place, states: [&Option<RecordedState>; 2]) -> String {
+fn entry_diff(path: &EntryPath, states: [&Option<RecordedState>; 2]) -> String {
     let [before, after] = states.map(|state| match state.as_ref().map(|state| (state.kind, state.link_target())) {
         None => "nothing".to_owned(),
         Some((EntryKind::Folder, _)) => "folder".to_owned(),
         Some((EntryKind::File, _)) => "file".to_owned(),
-        Some((EntryKind::Link, target)) => format!("link to {}", target.unwrap_or_default()),
+        Some((EntryKind::Link, target)) => {
+            format!("link to {}", escaped(target.map_or(b"", |target| target.as_os_str().as_encoded_bytes())))
+        }
     });
     visible(&format!("{path}: {before} becomes {after}\n"))
 }
@@ -140,7 +146,8 @@ fn refuse_dependent_sets(files: &mut [PlannedUndo]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{ChangeSet, FileChange, FileState, OwnedHome};
+    use crate::domain::Place;
+    use crate::store::{ChangeSet, FileChange, FileMode, FileState, OwnedHome};
 
     fn state(bytes: &[u8]) -> FileState {
         FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }
@@ -172,7 +179,7 @@ mod tests {
             plan_undo(&store.home, &session, &calls).unwrap()
         };
         let planned = |path: &str, calls: &[&str], effect| PlannedUndo {
-            path: Place::parse(path).unwrap(),
+            path: EntryPath::parse(path).unwrap(),
             calls: calls.iter().map(|call| (*call).to_owned()).collect(),
             effect,
         };
@@ -191,7 +198,7 @@ mod tests {
         assert_eq!(of(&["a"])[0].effect, UndoEffect::Refuse, "another change of it came after");
         let first = |calls: &[&str], path: &str| {
             let calls: Vec<String> = calls.iter().map(|call| (*call).to_owned()).collect();
-            first_change(&store.home, &session, &calls, &Place::parse(path).unwrap()).unwrap()
+            first_change(&store.home, &session, &calls, &EntryPath::parse(path).unwrap()).unwrap()
         };
         assert_eq!(first(&["b", "a", "c"], "memory/x.md").unwrap().before, None);
         assert!(first(&["b", "c"], "memory/x.md").unwrap().before.unwrap().is_content(b"one\n"));

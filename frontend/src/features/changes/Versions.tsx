@@ -105,7 +105,7 @@ function Size({ version, address, name }: { version: FileVersionFacts; address: 
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-fg-2 tabular-nums">
       {width != null && height != null ? t('changePictureSize', { width, height, size }) : size}
-      {content !== 'too_large' && content !== 'not_kept' && (
+      {content !== 'too_large' && content !== 'not_kept' && content !== 'dropped' && (
         <a
           href={address}
           download={name}

@@ -24,6 +24,7 @@ export const UNDO_REASONS: Readonly<Record<Exclude<ChangedFile['undo'], 'possibl
   shared: 'changeUndoShared',
   changed: 'changeUndoChanged',
   compacted: 'changeUndoCompacted',
+  not_kept: 'changeUndoNotKept',
 }
 
 export type Content = FileVersionFacts['content']
@@ -37,6 +38,7 @@ export const NOT_SHOWN: Readonly<Record<Content, Key | null>> = {
   binary: 'changeBinary',
   too_large: 'changeTooLarge',
   not_kept: 'changeNotKept',
+  dropped: 'changeDropped',
   damaged: 'changeDamaged',
 }
 
@@ -48,6 +50,7 @@ export function contentOf({ before, after }: Pick<ShownChange, 'before' | 'after
   const all = [before, after].flatMap(version => version?.content ?? [])
   const [first] = all
   if (all.includes('damaged')) return 'damaged'
+  if (all.includes('dropped')) return 'dropped'
   if (all.includes('not_kept')) return 'not_kept'
   if (all.includes('too_large')) return 'too_large'
   if (all.includes('link')) return 'link'

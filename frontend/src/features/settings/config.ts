@@ -50,6 +50,7 @@ const LABELS: Readonly<Record<string, Key>> = {
   'retrieval.bm25_k1': 'setBm25K1',
   'retrieval.bm25_b': 'setBm25B',
   'retrieval.vector_weight': 'setVectorWeight',
+  'undo.kept_mib': 'setKeptMib',
   host_names: 'setHostNames',
   host: 'setHost',
   port: 'setPort',

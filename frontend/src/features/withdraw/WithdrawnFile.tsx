@@ -49,7 +49,9 @@ export function WithdrawnFile({ file, later, kept, onKeep, onOther }: Props) {
       {conflict && (
         <div className="mb-1 space-y-1">
           <p className="text-warn">
-            {later ? t('withdrawLater', { question: later.question ?? t('untitled') }) : t('withdrawChanged')}
+            {later
+              ? t('withdrawLater', { question: later.question ?? t('untitled') })
+              : t(file.not_kept === true ? 'withdrawNotKept' : 'withdrawChanged')}
           </p>
           <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
             <label className="flex min-h-7 items-center gap-2 pointer-coarse:min-h-9">

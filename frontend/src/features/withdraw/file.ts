@@ -10,7 +10,7 @@ export const sorted = (files: readonly FileUndo[]): FileUndo[] =>
 
 /** Whether a withdrawal is refused unless the file is kept. */
 export const hasConflict = (file: FileUndo): boolean =>
-  file.changed_since || (file.later_works?.length ?? 0) > 0
+  file.changed_since || file.not_kept === true || (file.later_works?.length ?? 0) > 0
 
 /** What the person asked in a work; null if it is not loaded. */
 export function questionOf(thread: Thread | null, work: string): string | null {

@@ -27,6 +27,7 @@ export const config = {
   setRerank: 'Reranking',
   setChunkTokens: 'Passage length (tokens)',
   setChunkOverlap: 'Passage overlap (tokens)',
+  setKeptMib: 'Space for undo (MiB)',
   setBm25K1: 'BM25: saturation of repeated words (k1)',
   setBm25B: 'BM25: penalty for long passages (b)',
   setVectorWeight: 'Weight of meaning (0–1)',

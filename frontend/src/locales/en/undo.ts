@@ -23,6 +23,7 @@ export const undo = {
   withdrawSame: 'stays the same',
   withdrawKept: 'is kept as it is',
   withdrawChanged: 'This file was changed after the response.',
+  withdrawNotKept: 'What this file was before is no longer kept.',
   withdrawLater: 'A later response changed this file too: “{question}”',
   withdrawKeep: 'Keep this file as it is',
   withdrawOther: 'Withdraw that response first',

@@ -27,6 +27,7 @@ export const config: Record<keyof typeof en, string> = {
   setRerank: '重排序',
   setChunkTokens: '片段长度（词元）',
   setChunkOverlap: '片段重叠（词元）',
+  setKeptMib: '撤销所用空间（MiB）',
   setBm25K1: 'BM25：重复词饱和度（k1）',
   setBm25B: 'BM25：长片段惩罚（b）',
   setVectorWeight: '语义权重（0–1）',

@@ -81,7 +81,8 @@ export const server: Record<string, string> = {
   busy: '此对话正在运行。请等待完成，或先停止运行。',
   cannot_see: '此模型不支持图片。请选择其他模型，或移除图片。',
   changed_on_disk: '此文件在磁盘上已更改。',
-  not_kept: '无法恢复此文件：其内容过大而未保留、已被清除或已损坏。',
+  not_kept:
+    '以下文件的内容已不再保留（超出撤销所用空间而被清除、过大或已损坏），无法恢复：{sizes}。未做任何更改。',
   changed_since: '内容已更改，请重新查看后再试。',
   compacted: '此回复的消息已压缩为摘要，请先恢复这些消息。',
   earlier_works: '之前已撤回的回复也更改了这些文件（{files}），请先重新应用那些回复。',
@@ -222,6 +223,7 @@ export const server: Record<string, string> = {
   'limit.the model made # calls in a row that could not be run': '模型连续 {n} 次请求无法运行的调用',
 
   // Words before a sentence of the server that alone says what exactly is wrong.
+  'message.not_kept': '无法恢复：{message}',
   'message.attachment_too_large': '附件过大：{message}',
   'message.bad_arguments': '修改后的参数无效：{message}',
   'message.bad_parameter': '参数无效：{message}',

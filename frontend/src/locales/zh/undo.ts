@@ -23,6 +23,7 @@ export const undo: Record<keyof typeof en, string> = {
   withdrawSame: '保持不变',
   withdrawKept: '保留现状',
   withdrawChanged: '此文件在该回复之后又有更改。',
+  withdrawNotKept: '此文件之前的内容已不再保留。',
   withdrawLater: '之后的回复也更改了此文件：“{question}”',
   withdrawKeep: '保留此文件的现状',
   withdrawOther: '先撤回那条回复',

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::Place;
 use crate::engine::documents::tests::World;
 use crate::store::{FileChange, FileMode, FileState, OwnedHome};
 use crate::tools::files::Consent;
@@ -116,13 +117,16 @@ proptest! {
         block_on(async {
             let world = World::new().await;
             let trees = run(&world, &works).await;
-            let paths = |at: usize| -> Vec<Place> {
+            let paths = |at: usize| -> Vec<EntryPath> {
                 let kept = world.documents.store.home.session_files(&world.session);
                 let calls = changes(at, works[at].len()).calls.into_iter();
                 calls.flat_map(|call| kept.changed_paths(&call).unwrap()).collect()
             };
             // What the work made and took back itself is nothing that another one could build on.
-            let stands = |path: &Place| trees[0].get(path) != trees[1].get(path);
+            let stands = |path: &EntryPath| {
+                let place = path.place().unwrap();
+                trees[0].get(&place) != trees[1].get(&place)
+            };
             let others: Vec<_> = (1..works.len()).map(|at| changes(at, works[at].len())).collect();
             let built_on: Vec<WorkId> = (1..works.len())
                 .filter(|at| paths(*at).iter().any(stands))
@@ -155,15 +159,16 @@ async fn changed_file_is_named_and_kept_on_request() {
     assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == [FILES[0]]), "{refused:?}");
     assert_eq!(tree(&world).len(), 3, "nothing was changed");
 
-    let other = WorkReversal { keep: vec![place(0), place(3)], ..wanted.clone() };
+    let other = WorkReversal { keep: vec![place(0).into(), place(3).into()], ..wanted.clone() };
     let refused = world.documents.change_work(&world.session, other).await;
-    assert!(matches!(&refused, Err(WithdrawRefused::NotChanged(path)) if *path == place(3)), "{refused:?}");
+    assert!(matches!(&refused, Err(WithdrawRefused::NotChanged(path)) if *path == place(3).into()), "{refused:?}");
 
-    let files = world.documents.change_work(&world.session, WorkReversal { keep: vec![place(0)], ..wanted }).await;
+    let files =
+        world.documents.change_work(&world.session, WorkReversal { keep: vec![place(0).into()], ..wanted }).await;
     let effects: Vec<_> = files.unwrap().into_iter().map(|file| file.effect).collect();
     assert_eq!(effects, [FileEffect::Kept, FileEffect::Deleted, FileEffect::Deleted]);
     assert_eq!(tree(&world).keys().map(ToString::to_string).collect::<Vec<_>>(), [FILES[0]]);
-    let again = WorkChanges { except: vec![place(0)], ..changes(0, 2) };
+    let again = WorkChanges { except: vec![place(0).into()], ..changes(0, 2) };
     world.documents.change_work(&world.session, reversal(Direction::Redo, again)).await.unwrap();
     assert_eq!((tree(&world).len(), &tree(&world)[&place(0)].bytes[..]), (3, &b"mine"[..]));
 }
@@ -236,7 +241,7 @@ async fn file_whose_content_is_damaged_is_named() {
     let refused = world.documents.change_work(&world.session, wanted.clone()).await;
     assert!(matches!(&refused, Err(WithdrawRefused::ChangedSince(files)) if *files == FILES[..1]), "{refused:?}");
     assert_eq!(tree(&world).len(), 2);
-    let kept = WorkReversal { keep: vec![place(0)], ..wanted };
+    let kept = WorkReversal { keep: vec![place(0).into()], ..wanted };
     world.documents.change_work(&world.session, kept).await.unwrap();
     assert_eq!(tree(&world).len(), 1, "the other file needs no content");
 }
