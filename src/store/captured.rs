@@ -101,41 +101,43 @@ impl Home {
     /// # Errors
     /// Returns an error if the changes cannot be kept or applied; then nothing was changed.
     pub(super) fn apply_captured(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
+        let applied = self.keep_and_promote(&call);
+        // If nothing was applied, nothing of it is to be applied by the next start, and its space is needed.
+        if let Err(error) = call.capture.remove() {
+            tracing::warn!(%error, "the capture of a command could not be removed; the next start does it");
+        }
+        applied
+    }
+
+    fn keep_and_promote(&self, call: &CapturedCall) -> Result<AppliedChanges, StoreError> {
         let CapturedCall { session, call_id, root, capture, changes } = call;
         let mut applied = AppliedChanges::default();
-        check_total(&changes)?;
-        let keeper = Keeper {
-            blobs: self.blobs(&session)?,
-            capture: &capture,
-            changes: &changes,
-            repositories: Repositories::of(&changes),
-        };
+        check_total(changes)?;
+        let blobs = self.blobs(session)?;
+        let keeper = Keeper { blobs, capture, changes, repositories: Repositories::of(changes) };
         for (at, entry) in changes.entries.iter().enumerate() {
-            let Some(Kept { change, is_kept }) = keeper.recorded(at, (entry, &root))? else { continue };
+            let Some(Kept { change, is_kept }) = keeper.recorded(at, (entry, root))? else { continue };
             if let Some(size) = change.before.as_ref().and_then(|before| before.size).filter(|_| !is_kept) {
                 applied.unkept.push(Unkept { path: change.path.clone(), size });
             }
             applied.recorded.push(change);
         }
         if !applied.recorded.is_empty() {
-            self.keep_recorded(&session, &call_id, &applied.recorded)?;
+            self.keep_recorded(session, call_id, &applied.recorded)?;
         }
-        applied.commits = git::commits(&capture, &changes);
+        applied.commits = git::commits(capture, changes);
         let promoted = {
             let _one_writer = self.edit_lock();
-            capture.promote(&changes)?
+            capture.promote(changes)?
         };
         if !promoted.left.is_empty() {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
             applied.recorded.retain(|change| !is_left(change.path.below()));
             applied.unkept.retain(|unkept| !is_left(unkept.path.below()));
             applied.commits.retain(|commit| !is_left(&Path::new(&commit.repository).join(git::LOG_FILE)));
-            self.keep_recorded(&session, &call_id, &applied.recorded)?;
+            self.keep_recorded(session, call_id, &applied.recorded)?;
         }
-        (applied.left, applied.refused) = (promoted.left, changes.refused);
-        if let Err(error) = capture.remove() {
-            tracing::warn!(%error, "the capture of a command could not be removed; the next start does it");
-        }
+        (applied.left, applied.refused) = (promoted.left, changes.refused.clone());
         Ok(applied)
     }
 }

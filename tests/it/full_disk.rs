@@ -5,15 +5,18 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::script::{always, says, script, steps};
+use crate::command_changes::{bound, cannot_capture, noise};
+use crate::script::{always, call, calls, says, script, steps};
 use crate::world::{CONFIG, World, eventually};
 
 /// A small tmpfs mounted on a folder.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(folder: PathBuf) -> Option<Self> {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(&folder).output();
+    /// `size` as `mount` understands it.
+    fn mount(folder: PathBuf, size: &str) -> Option<Self> {
+        let options = format!("size={size}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&folder).output();
         match mounted {
             Ok(output) if output.status.success() => Some(Self(folder)),
             Ok(output) => {
@@ -43,6 +46,14 @@ impl SmallDisk {
         }
     }
 
+    /// Leaves about this many bytes free.
+    fn fill_except(&self, free: u64) {
+        self.fill();
+        let filler = std::fs::File::options().write(true).open(self.0.join("scratch/filler")).expect("the filler");
+        let size = filler.metadata().expect("its size").len();
+        filler.set_len(size.saturating_sub(free)).expect("a shorter filler");
+    }
+
     fn free(&self) {
         std::fs::remove_file(self.0.join("scratch/filler")).expect("the filler");
     }
@@ -59,7 +70,7 @@ async fn full_disk_is_reported_and_loses_nothing() {
     let held =
         steps([json!({"text": "Half."}), json!({"gate": "g"}), json!({"text": " Whole."}), json!({"finish": "stop"})]);
     let world = World::new(script([says(["Yes."]), held, always(says(["Again."]))])).await;
-    let Some(disk) = SmallDisk::mount(world.home()) else { return };
+    let Some(disk) = SmallDisk::mount(world.home(), "512k") else { return };
     world.write("config.yml", CONFIG);
     world.write("workspace/SOUL.md", "You are small.\n");
     let server = world.serve().await;
@@ -94,6 +105,57 @@ async fn full_disk_is_reported_and_loses_nothing() {
     drop(server);
     let server = world.serve().await;
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"], messages);
+    drop(server);
+    drop(disk);
+}
+
+#[tokio::test]
+async fn command_is_not_applied_if_nothing_can_be_kept() {
+    if cannot_capture().await {
+        return;
+    }
+    let bash = |id: &str, command: &str| calls([call(id, "bash", json!({"commands": [{"instruction": command}]}))]);
+    let command = "rm large; echo new > small.txt; echo x > created.txt";
+    let script = script([
+        bash("a", "echo one > small.txt"),
+        says(["Done."]),
+        bash("b", command),
+        says(["Done."]),
+        bash("c", command),
+        says(["Done."]),
+    ]);
+    let world = World::new(script).await;
+    let Some(disk) = SmallDisk::mount(world.home(), "2m") else { return };
+    world.write("config.yml", CONFIG);
+    let large = noise(1, 150_000);
+    world.write("scratch/large", &large);
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    let ask = async || {
+        server.chat(&id, "go").await;
+        server.settled(&id).await;
+        let messages = world.session(&id)["messages"].take();
+        let calls = messages.as_array().unwrap().iter().filter_map(|message| message["tool_calls"].as_array());
+        calls.flatten().last().unwrap().clone()
+    };
+    if ask().await["result"]["data"]["undo"] != json!(true) {
+        println!("SKIPPED: commands cannot be captured on this file system");
+        return;
+    }
+    disk.fill_except(100_000);
+    let call = ask().await;
+    let said = call["output"].to_string();
+    assert!(said.contains("its changes of files were not applied: the disk is full"), "{said}");
+    assert_eq!(
+        (world.read("scratch/small.txt").as_str(), world.path("scratch/created.txt").exists()),
+        ("one\n", false)
+    );
+    assert!(std::fs::read(world.path("scratch/large")).unwrap() == large);
+    disk.free();
+    let said = ask().await["output"].to_string();
+    assert!(!said.contains("not applied"), "{said}");
+    assert!(world.path("storage/captures/project.scratch").read_dir().unwrap().next().is_none(), "no capture is left");
+    assert_eq!((world.read("scratch/small.txt").as_str(), world.path("scratch/large").exists()), ("new\n", false));
     drop(server);
     drop(disk);
 }
