@@ -174,7 +174,7 @@ test('all changes of a work are undone and redone at once, and later edits stay'
     .getByText(/^removed|^added/)
     .first()
     .waitFor({ state: 'attached' })
-  await dialog.getByText('What Python or a command in the background changed stays').waitFor()
+  await dialog.getByText('What was sent over the network stays').waitFor()
   await shot(page, 'undo-work')
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })

@@ -170,6 +170,7 @@ impl From<EngineError> for ApiError {
             EngineError::NothingToContinue => Self::new(StatusCode::CONFLICT, "nothing_to_continue", message),
             EngineError::Undo(UndoError::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Undo(UndoError::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),
+            EngineError::Undo(UndoError::JobRunning) => Self::new(StatusCode::CONFLICT, "job_running", message),
             EngineError::Undo(UndoError::Store(error)) => error.into(),
             EngineError::Withdraw(refused) => withdraw_refused(refused, message),
             EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
@@ -251,6 +252,7 @@ fn withdraw_refused(refused: WithdrawRefused, message: String) -> ApiError {
         WithdrawRefused::Withdrawn => conflict("withdrawn"),
         WithdrawRefused::NotWithdrawn => conflict("not_withdrawn"),
         WithdrawRefused::Compacted => conflict("compacted"),
+        WithdrawRefused::JobRunning => conflict("job_running"),
         WithdrawRefused::NotChanged(_) => conflict("not_of_work"),
         WithdrawRefused::LaterWorks { files, works } => {
             ApiError { params: of_works(files, works), ..conflict("later_works") }

@@ -2,6 +2,7 @@
 //! keep for the undo, note the author, write, index, notify. Trust comes first, so that every reader of a new version knows
 //! whether a person meant it; the author comes before the write, so that the watcher knows who made the change it sees.
 
+mod commands;
 mod undo;
 mod work_files;
 
@@ -19,17 +20,14 @@ use super::{EngineError, blocking};
 use crate::domain::{Place, SessionId};
 use crate::library::Library;
 use crate::store::{
-    AppliedChanges, CallFiles, CapturedCall, ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome,
-    RecordedChange, RecordedState, StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
+    CallFiles, ChangeSet, DeletedFile, Expect, FileChange, FolderChange, OwnedHome, RecordedChange, RecordedState,
+    StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
 };
 use crate::tools::files::{CallChange, Consent};
-use crate::tools::{ApplyCaptured, ApplyChange, FileAccess};
+use crate::tools::{ApplyCaptured, ApplyChange, FileAccess, RecordObserved};
 
 pub use undo::{Direction, UndoError, Undone};
 pub use work_files::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
-
-/// Maximum number of files changed by a command that clients are told of one by one.
-const MOST_NAMED: usize = 200;
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]
@@ -141,10 +139,12 @@ impl Documents {
 
     /// Returns the files as the agent's tools read and change them.
     pub fn access(&self) -> FileAccess {
-        let (documents, for_commands) = (self.clone(), self.clone());
+        let (documents, for_commands, for_observed) = (self.clone(), self.clone(), self.clone());
         let apply: ApplyChange = Arc::new(move |change| Box::pin(documents.clone().change(change)));
         let apply_captured: ApplyCaptured = Arc::new(move |call| Box::pin(for_commands.clone().apply_captured(call)));
-        FileAccess { home: self.store.home.clone(), apply, apply_captured }
+        let record_observed: RecordObserved =
+            Arc::new(move |call| Box::pin(for_observed.clone().record_observed(call)));
+        FileAccess { home: self.store.home.clone(), apply, apply_captured, record_observed }
     }
 
     /// Writes a text that a person typed. A file in skills/ becomes trusted.
@@ -250,30 +250,6 @@ impl Documents {
             applied
         })
         .await
-    }
-
-    /// Keeps what the commands of a call changed for its undo, and applies it.
-    async fn apply_captured(self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
-        to_the_end(async move {
-            let OwnedHome { tree, claim, .. } = &self.store;
-            let root = call.root.clone();
-            let applied = tree.apply_captured(*claim, call).await?;
-            let versions = Change::recorded(&applied.recorded).versions;
-            match versions.len() {
-                0..=MOST_NAMED => self.tell_changed(&versions),
-                _ => self.listeners.hub.notice(Notice::FolderChanged { path: root.to_string() }),
-            }
-            Ok(applied)
-        })
-        .await
-    }
-
-    /// Tells clients of files that the agent changed where nobody watches.
-    fn tell_changed(&self, versions: &[FileVersion]) {
-        for FileVersion { path, etag } in versions {
-            let etag = Some(etag.clone()).filter(|etag| !etag.is_empty());
-            self.listeners.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by: ChangedBy::Run });
-        }
     }
 
     /// Returns the contents that become trusted when a person approves these changes.

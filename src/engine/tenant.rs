@@ -84,7 +84,7 @@ impl Tenant {
         };
         let documents = Documents::new(store.clone(), listeners);
         let scratch = Root::Project(ProjectId::scratch());
-        let captures = Captures::new(home.clone(), scratch, documents.access().apply_captured);
+        let captures = Captures::new(documents.access(), scratch);
         let jobs = jobs(hub.clone());
         let parts = ToolParts {
             home: &home,

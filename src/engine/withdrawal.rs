@@ -32,6 +32,8 @@ pub enum WithdrawRefused {
     NotWithdrawn,
     #[error("the messages of this work are compacted into a summary; restore them first")]
     Compacted,
+    #[error("a command of this work is still running in the background; stop the command first")]
+    JobRunning,
     #[error("this work did not change {0}, so there is nothing to keep; nothing was changed")]
     NotChanged(EntryPath),
     #[error("later works changed the same files ({}); withdraw those first, or keep the files", in_line(.files))]

@@ -67,7 +67,7 @@ impl std::fmt::Display for NotKeptFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let why = match self.why {
             NotKeptReason::TooLarge => "too large to be kept",
-            NotKeptReason::Dropped => "dropped to stay below the limit undo.kept_mib",
+            NotKeptReason::Dropped => "dropped, or not kept at all, to stay below a limit",
             NotKeptReason::Missing => "missing or damaged",
         };
         match self.size {

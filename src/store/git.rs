@@ -32,13 +32,22 @@ pub(super) struct Repositories<'a> {
 impl<'a> Repositories<'a> {
     pub fn of(changes: &'a LayerChanges) -> Self {
         let deleted = changes.entries.iter().filter(|entry| entry.after.is_none());
-        let deleted = deleted.map(|entry| entry.path.as_path()).filter(|path| path.file_name() == Some(GIT.as_ref()));
-        Self { deleted: deleted.collect() }
+        Self::without(deleted.map(|entry| entry.path.as_path()))
+    }
+
+    /// Returns the repositories, given everything that was deleted.
+    pub fn without(deleted: impl Iterator<Item = &'a Path>) -> Self {
+        Self { deleted: deleted.filter(|path| path.file_name() == Some(GIT.as_ref())).collect() }
     }
 
     /// Returns whether an entry belongs to git, and its repository stays.
     pub fn own(&self, entry: &LayerEntry) -> bool {
-        git_folder(&entry.path).is_some_and(|git| entry.after.is_some() || !self.deleted.contains(git))
+        self.own_path(&entry.path, entry.after.is_none())
+    }
+
+    /// Like [`Self::own`], for a path that was deleted or was not.
+    pub fn own_path(&self, path: &Path, is_deleted: bool) -> bool {
+        git_folder(path).is_some_and(|git| !is_deleted || !self.deleted.contains(git))
     }
 }
 
@@ -51,15 +60,18 @@ fn git_folder(path: &Path) -> Option<&Path> {
 pub(super) fn commits(capture: &Capture, changes: &LayerChanges) -> Vec<Commit> {
     let logs = changes.entries.iter().enumerate().filter(|(_, entry)| entry.path.ends_with(LOG));
     let of_log = logs.flat_map(|(at, entry)| {
-        let git = git_folder(&entry.path)?;
-        let repository = git.parent().unwrap_or(Path::new("")).to_string_lossy();
         let before = capture.before(changes, at).ok()?.map_or(Ok(0), |file| file.metadata().map(|meta| meta.len()));
-        let log = capture.after(changes, at).ok()??;
-        let added = added(log, before.ok()?).ok()?;
-        let commits = added.lines().filter_map(|line| commit(line, &visible(&repository)));
-        Some(commits.collect::<Vec<_>>())
+        commits_of_log(&entry.path, before.ok()?, || capture.after(changes, at).ok()?)
     });
     of_log.flatten().take(LISTED).collect()
+}
+
+/// Returns the commits that a log has beyond its length before, in bytes; `None` if the path is none of a log.
+pub(super) fn commits_of_log(path: &Path, before: u64, log: impl FnOnce() -> Option<File>) -> Option<Vec<Commit>> {
+    let git = git_folder(path).filter(|_| path.ends_with(LOG))?;
+    let repository = git.parent().unwrap_or(Path::new("")).to_string_lossy();
+    let added = added(log()?, before).ok()?;
+    Some(added.lines().filter_map(|line| commit(line, &visible(&repository))).take(LISTED).collect())
 }
 
 /// Returns what was added to a log of this length.

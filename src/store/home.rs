@@ -14,6 +14,7 @@ use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::heads::{self, HeadList};
+use super::index::ProjectIndex;
 use super::kept_bound::KeptBound;
 use super::quarantine::Quarantined;
 use super::seal::{self, KeyStatus, Seal};
@@ -43,6 +44,7 @@ struct Inner {
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
     kept_bound: KeptBound,
+    index: ProjectIndex,
     /// Absent if the home was opened for reading only.
     _lock: Option<File>,
 }
@@ -137,6 +139,7 @@ impl Home {
                 fence: Fence::default(),
                 heads: Mutex::default(),
                 kept_bound: KeptBound::default(),
+                index: ProjectIndex::default(),
                 _lock: lock,
             }),
         }
@@ -207,6 +210,10 @@ impl Home {
 
     pub(super) fn fence(&self) -> &Fence {
         &self.inner.fence
+    }
+
+    pub(super) fn index(&self) -> &ProjectIndex {
+        &self.inner.index
     }
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {

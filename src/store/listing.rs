@@ -23,7 +23,7 @@ const MAX_COUNTED: usize = 100_000;
 const SHARE: usize = 256;
 const MAX_THREADS: usize = 4;
 /// Upper limit of the timestamp resolution of all supported file systems.
-const COARSEST: Duration = Duration::from_secs(3);
+pub(super) const COARSEST: Duration = Duration::from_secs(3);
 
 /// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
+use super::index::{ObservedCall, ObservedChanges};
 use super::project_folder::FolderChange;
 use super::session_log::{ClaimedHome, SessionLog};
 use super::settings::{Settings, SettingsFile};
@@ -114,7 +115,16 @@ impl Tree {
     /// be removed does not exist.
     pub async fn commit(&self, claim: Claim, changes: Vec<TreeChange>) -> Result<(), StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.commit(&changes)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    let places = changes.iter().filter_map(|change| match &change.path {
+                        TreePath::Place(place) => Some(place),
+                        TreePath::Settings(_) => None,
+                    });
+                    home.noting_places(places, || home.commit(&changes))
+                })
+                .await
+            }
         }
     }
 
@@ -124,7 +134,24 @@ impl Tree {
     /// Returns an error if the changes cannot be kept, because the disk is full for example; then nothing was changed.
     pub async fn apply_captured(&self, claim: Claim, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.apply_captured(call)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    let paths =
+                        call.changes.entries.iter().map(|entry| (call.root.clone(), entry.path.clone())).collect();
+                    home.noting(paths, || home.apply_captured(call))
+                })
+                .await
+            }
+        }
+    }
+
+    /// Records what an observed call changed, for its undo.
+    ///
+    /// # Errors
+    /// Returns an error if the changes cannot be read or kept; then there is no record.
+    pub async fn record_observed(&self, claim: Claim, call: ObservedCall) -> Result<ObservedChanges, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.record_observed(call)).await,
         }
     }
 
@@ -142,7 +169,14 @@ impl Tree {
     ) -> Result<(), StoreError> {
         let session = session.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.revert(&session, &changes)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    let paths =
+                        changes.iter().map(|RecordedChange { path, .. }| (path.root().clone(), path.below().into()));
+                    home.noting(paths.collect(), || home.revert(&session, &changes))
+                })
+                .await
+            }
         }
     }
 
@@ -152,7 +186,13 @@ impl Tree {
     /// Returns an error if a file stands where a folder should be made, or if a folder to be removed contains a file.
     pub async fn change_folder(&self, claim: Claim, change: FolderChange) -> Result<(), StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.change_folder(&change)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    let (FolderChange::Make(place) | FolderChange::RemoveEmpty(place)) = &change;
+                    home.noting_places([place], || home.change_folder(&change))
+                })
+                .await
+            }
         }
     }
 
@@ -164,7 +204,12 @@ impl Tree {
     pub async fn rename(&self, claim: Claim, paths: [&Place; 2], expect: Expect) -> Result<(), StoreError> {
         let [from, to] = paths.map(Place::clone);
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.rename_text(&from, &to, &expect)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    home.noting_places([&from, &to], || home.rename_text(&from, &to, &expect))
+                })
+                .await
+            }
         }
     }
 
@@ -175,7 +220,9 @@ impl Tree {
     pub async fn trash(&self, claim: Claim, path: &Place, expect: Expect) -> Result<String, StoreError> {
         let path = path.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.trash_text(&path, &expect)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| home.noting_places([&path], || home.trash_text(&path, &expect))).await
+            }
         }
     }
 
@@ -204,7 +251,13 @@ impl Tree {
     /// trash.
     pub async fn restore(&self, claim: Claim, trash: String) -> Result<Place, StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.restore_text(&trash)).await,
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    let place = home.trashed_version(&trash).map(|version| version.path);
+                    home.noting_places(place.iter(), || home.restore_text(&trash))
+                })
+                .await
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Captures what the commands of a call change in the project's folder, so that it can be undone.
 //!
 //! Where the sandbox has overlays, all commands of a call run above one layer, and what they changed is applied when the last
-//! one has ended. Elsewhere they change the folder itself, and nothing is known of their changes.
+//! one has ended. Elsewhere they change the folder itself, which is looked at before and after ([`ObservedRun`]).
 
 use std::fmt;
 use std::path::Path;
@@ -11,12 +11,17 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::files::FileAccess;
 use super::held::{Held, HeldChanges, Waiting, remove};
+use super::observed::{CallKey, ObservedRun, notes};
 use crate::domain::entry_path::escaped;
 use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
 use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
-use crate::store::{AppliedChanges, Capture, CapturedCall, Home, LeftReason, Refusal, StoreError};
+use crate::store::{
+    AppliedChanges, Capture, CapturedCall, Home, LeftReason, ObservedCall, ObservedChanges, RecordedChange, Refusal,
+    StoreError,
+};
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
 const LISTED: usize = 200;
@@ -29,20 +34,28 @@ const TOLD: usize = 5;
 pub type ApplyCaptured =
     Arc<dyn Fn(CapturedCall) -> BoxFuture<'static, Result<AppliedChanges, StoreError>> + Send + Sync>;
 
+/// The port through which changes are recorded that a call has made in the folder itself. It runs to its end even if its
+/// future is dropped.
+pub type RecordObserved =
+    Arc<dyn Fn(ObservedCall) -> BoxFuture<'static, Result<ObservedChanges, StoreError>> + Send + Sync>;
+
 /// Where the commands of a project are captured. Cheap to clone.
 #[derive(Clone)]
 pub struct Captures {
-    home: Home,
+    files: FileAccess,
     root: Root,
-    apply: ApplyCaptured,
     /// Why commands cannot be captured here, if an attempt has shown it.
     obstacle: Arc<OnceLock<String>>,
     waiting: Arc<Waiting>,
 }
 
 impl Captures {
-    pub fn new(home: Home, root: Root, apply: ApplyCaptured) -> Self {
-        Self { home, root, apply, obstacle: Arc::default(), waiting: Arc::default() }
+    pub fn new(files: FileAccess, root: Root) -> Self {
+        Self { files, root, obstacle: Arc::default(), waiting: Arc::default() }
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.files.home
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -50,7 +63,11 @@ impl Captures {
     }
 
     pub(super) async fn apply(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
-        (self.apply)(call).await
+        (self.files.apply_captured)(call).await
+    }
+
+    pub(super) async fn record(&self, call: ObservedCall) -> Result<ObservedChanges, StoreError> {
+        (self.files.record_observed)(call).await
     }
 
     pub(super) fn show(&self, hash: String, held: &Arc<Held>) {
@@ -77,11 +94,12 @@ impl fmt::Debug for Captures {
 /// Whether a command may run if its changes cannot be captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capturing {
-    /// It then changes the folder itself.
+    /// It then changes the folder itself, which is looked at before and after.
     IfPossible,
     /// It then does not run: nobody has approved its changes.
     Required,
-    /// It changes the folder itself in any case. For a command that goes on while others change files, which it has to see.
+    /// It changes the folder itself in any case, which is looked at before and after. For a command that goes on while others
+    /// change files, which it has to see.
     Never,
 }
 
@@ -92,6 +110,9 @@ pub struct CapturedRun {
     capturing: Capturing,
     /// Absent if the commands change the folder itself.
     capture: Mutex<Option<Capture>>,
+    call: CallKey,
+    /// Present if the folder was looked at, because there is no capture.
+    observed: Mutex<Option<ObservedRun>>,
     /// Why no command runs: a change that cannot be undone must not be made only because the disk is full.
     failed: Option<String>,
 }
@@ -102,14 +123,14 @@ impl CapturedRun {
         sandbox: &Sandbox,
         (captures, capturing): (Option<&Captures>, Capturing),
         folder: &Path,
+        call: &CallKey,
     ) -> Self {
-        let captures = captures.filter(|_| capturing != Capturing::Never);
-        let captures = captures.filter(|captures| captures.obstacle(sandbox).is_none()).cloned();
-        let prepared = match &captures {
+        let can_capture = |captures: &&Captures| capturing != Capturing::Never && captures.obstacle(sandbox).is_none();
+        let prepared = match captures.filter(can_capture) {
             None => Ok(None),
-            Some(Captures { home, root, .. }) => {
+            Some(Captures { files, root, .. }) => {
                 let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
-                let (home, root) = (home.clone(), root.clone());
+                let (home, root) = (files.home.clone(), root.clone());
                 let prepared = tokio::task::spawn_blocking(move || {
                     // If the folder cannot be given to the commands' user, the command itself is refused with the reason.
                     match sandbox.prepare(&folder) {
@@ -124,7 +145,29 @@ impl CapturedRun {
             Ok(capture) => (capture, None),
             Err(error) => (None, Some(error.to_string())),
         };
-        Self { sandbox: sandbox.clone(), captures, capturing, capture: Mutex::new(capture), failed }
+        let mut run = Self {
+            sandbox: sandbox.clone(),
+            captures: captures.cloned(),
+            capturing,
+            call: call.clone(),
+            observed: Mutex::default(),
+            capture: Mutex::new(capture),
+            failed,
+        };
+        if run.failed.is_none() && run.lock().is_none() {
+            run.failed = run.observe().await.err().map(|error| error.to_string());
+        }
+        run
+    }
+
+    /// Looks at the folder before the commands change it themselves, unless they must be captured.
+    async fn observe(&self) -> Result<(), StoreError> {
+        let Some(captures) = self.captures.as_ref().filter(|_| self.capturing != Capturing::Required) else {
+            return Ok(());
+        };
+        let observed = ObservedRun::begin(captures, &self.call).await?;
+        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = Some(observed);
+        Ok(())
     }
 
     /// Runs a command like [`Sandbox::run_with_output`].
@@ -156,7 +199,7 @@ impl CapturedRun {
         let captured = Job { capture: overlay, network, ..job.clone() };
         match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
             Err(SandboxError::Capture(why)) => {
-                tracing::warn!(%why, "commands cannot be captured here, so what they change cannot be undone");
+                tracing::warn!(%why, "commands cannot be captured here, so the project is looked at before and after each");
                 if let Some(captures) = &self.captures {
                     let _ = captures.obstacle.set(why.clone());
                 }
@@ -164,6 +207,7 @@ impl CapturedRun {
                 if self.capturing == Capturing::Required {
                     return Err(SandboxError::Capture(why));
                 }
+                self.observe().await.map_err(|error| SandboxError::Capture(error.to_string()))?;
                 self.sandbox.run_with_output(job, cancel, live).await
             }
             ended => ended,
@@ -172,6 +216,9 @@ impl CapturedRun {
 
     /// Reads what the commands changed, and keeps it apart.
     pub async fn hold(self) -> HeldChanges {
+        if let Some(observed) = self.observed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return HeldChanges::observed(observed);
+        }
         let (Some(capture), Some(captures)) = (self.lock().take(), self.captures.clone()) else {
             return HeldChanges::default();
         };
@@ -205,25 +252,50 @@ pub struct CommandChanges {
     applied: AppliedChanges,
     /// Why none of them was applied.
     error: Option<String>,
+    /// Those that the commands made themselves.
+    observed: ObservedChanges,
+    /// Why those are not recorded.
+    not_recorded: Option<String>,
 }
 
 impl CommandChanges {
     pub(super) fn of(applied: AppliedChanges, error: Option<String>) -> Self {
-        Self { applied, error }
+        Self { applied, error, ..Self::default() }
     }
 
-    /// Adds the changed files to an answer, and tells the model what was not applied.
-    pub fn add_to(&self, mut answer: ToolAnswer) -> ToolAnswer {
-        if let Some(data) = answer.data.as_object_mut().filter(|_| !self.applied.recorded.is_empty()) {
-            let listed = self.applied.recorded.iter().take(LISTED).map(|change| {
+    pub(super) fn observed(observed: ObservedChanges) -> Self {
+        Self { observed, ..Self::default() }
+    }
+
+    pub(super) fn not_recorded(error: &StoreError) -> Self {
+        Self { not_recorded: Some(error.to_string()), ..Self::default() }
+    }
+
+    fn recorded(&self) -> impl Iterator<Item = &RecordedChange> {
+        self.applied.recorded.iter().chain(&self.observed.recorded)
+    }
+
+    /// Adds the changed files to the answer of the call that changed them, and tells the model what was not applied.
+    pub fn add_to(&self, answer: ToolAnswer) -> ToolAnswer {
+        let mut answer = self.list_in(answer);
+        if let Some(data) = answer.data.as_object_mut().filter(|_| self.recorded().next().is_some()) {
+            data.insert("undo".to_owned(), json!(true));
+        }
+        answer
+    }
+
+    /// Like [`Self::add_to`], for the answer of another call, which has nothing to undo.
+    pub fn list_in(&self, mut answer: ToolAnswer) -> ToolAnswer {
+        if let Some(data) = answer.data.as_object_mut().filter(|_| self.recorded().next().is_some()) {
+            let listed = self.recorded().take(LISTED).map(|change| {
                 json!({"path": change.path.as_str(), "added": 0, "removed": 0, "deleted": change.after.is_none()})
             });
             data.insert("changes".to_owned(), listed.collect());
-            data.insert("changed_count".to_owned(), json!(self.applied.recorded.len()));
-            data.insert("undo".to_owned(), json!(true));
+            data.insert("changed_count".to_owned(), json!(self.recorded().count()));
         }
-        if let Some(data) = answer.data.as_object_mut().filter(|_| !self.applied.commits.is_empty()) {
-            data.insert("commits".to_owned(), json!(self.applied.commits));
+        let commits: Vec<_> = self.applied.commits.iter().chain(&self.observed.commits).collect();
+        if let Some(data) = answer.data.as_object_mut().filter(|_| !commits.is_empty()) {
+            data.insert("commits".to_owned(), json!(commits));
         }
         for note in self.notes() {
             answer.text.push_str(&format!("\n[{note}]"));
@@ -257,6 +329,10 @@ impl CommandChanges {
         if unkept.len() > TOLD {
             notes.push(format!("cannot be undone: {} more", unkept.len() - TOLD));
         }
+        if let Some(error) = &self.not_recorded {
+            notes.push(format!("what it changed is not recorded and cannot be undone: {error}"));
+        }
+        notes.extend(self::notes(&self.observed));
         notes
     }
 }

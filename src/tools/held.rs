@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::EndRun;
 use super::captured::{Captures, CommandChanges, refusal, shown};
 use super::files::{FileFacts, LineCount, Side, facts, line_count};
+use super::observed::{CallKey, ObservedRun};
 use crate::domain::visible::visible;
 use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer};
 use crate::store::{
@@ -37,8 +38,8 @@ pub struct EndedRun {
 
 impl EndedRun {
     /// Applies the changes, those of a stopped call as far as it came: it was allowed to make them.
-    pub async fn applied(self, session: SessionId, call_id: String) -> Result<ToolAnswer, EndRun> {
-        let answer = self.changes.apply(session, call_id).await.add_to(self.answer);
+    pub async fn applied(self, call: CallKey) -> Result<ToolAnswer, EndRun> {
+        let answer = self.changes.apply(call.session, call.call_id).await.add_to(self.answer);
         match self.stopped {
             None => Ok(answer),
             Some(egress_attempts) => Err(EndRun::Cancelled { text: answer.text, egress_attempts }),
@@ -58,6 +59,8 @@ impl EndedRun {
 #[derive(Default)]
 pub struct HeldChanges {
     held: Option<Arc<Held>>,
+    /// Changes that the commands have made themselves, not recorded yet.
+    observed: Option<ObservedRun>,
     /// Why the changes could not be read; they are discarded then.
     error: Option<String>,
     /// Hosts that the commands tried to reach.
@@ -97,6 +100,10 @@ impl HeldChanges {
         Self { attempts, ..self }
     }
 
+    pub(super) fn observed(observed: ObservedRun) -> Self {
+        Self { observed: Some(observed), ..Self::default() }
+    }
+
     /// Returns what a person is shown before the changes are applied; `None` if there is nothing to be applied.
     ///
     /// # Errors
@@ -132,6 +139,9 @@ impl HeldChanges {
 
     /// Applies the changes, and keeps what was there for an undo.
     pub async fn apply(self, session: SessionId, call_id: String) -> CommandChanges {
+        if let Some(observed) = self.observed {
+            return observed.end().await;
+        }
         let Some(held) = &self.held else { return CommandChanges::of(AppliedChanges::default(), self.error.clone()) };
         let Some(capture) = held.lock().take() else { return CommandChanges::default() };
         let changes = held.changes.clone();

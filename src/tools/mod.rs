@@ -4,6 +4,7 @@ mod captured;
 mod fetch_url;
 pub mod files;
 mod held;
+mod observed;
 mod outside;
 pub mod policy;
 pub mod project;
@@ -27,8 +28,9 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
-pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges};
+pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges, RecordObserved};
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
+pub use self::observed::{CallKey, ObservedRun};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool};
@@ -53,6 +55,10 @@ pub struct ToolContext<'a> {
 }
 
 impl<'a> ToolContext<'a> {
+    fn key(&self) -> CallKey {
+        CallKey { session: self.session.clone(), call_id: self.call_id.to_owned() }
+    }
+
     pub fn new(session: &'a SessionId, call_id: &'a str, conversation: &'a Session) -> Self {
         Self { session, call_id, conversation }
     }
@@ -246,8 +252,8 @@ impl CommandEnvironment {
     }
 
     /// Prepares to run the commands of a call.
-    async fn begin(&self, capturing: Capturing) -> CapturedRun {
-        CapturedRun::begin(&self.sandbox, (self.captures.as_ref(), capturing), &self.scratch).await
+    async fn begin(&self, capturing: Capturing, call: &CallKey) -> CapturedRun {
+        CapturedRun::begin(&self.sandbox, (self.captures.as_ref(), capturing), &self.scratch, call).await
     }
 
     /// Returns the paths of the home that a command with these permissions may read.

@@ -94,7 +94,7 @@ pub async fn cannot_capture() -> bool {
 }
 
 /// A project with some of everything.
-fn fill(world: &World) {
+pub fn fill(world: &World) {
     let scratch = world.path("scratch");
     for folder in ["src/deep", "old/inner", "empty", "swapped/in"] {
         fs::create_dir_all(scratch.join(folder)).unwrap();
@@ -116,7 +116,7 @@ fn fill(world: &World) {
 }
 
 /// Changes some of everything.
-const EVERYDAY: &str = "set -e
+pub const EVERYDAY: &str = "set -e
 sed -i s/one/ONE/ src/a.txt
 rm -r old
 mv src/deep moved
@@ -146,7 +146,7 @@ pub async fn ask(server: &Server<'_>, id: &str, question: &str) -> String {
     history["messages"].as_array().unwrap().last().unwrap()["work_id"].as_str().unwrap().to_owned()
 }
 
-async fn undo(server: &Server<'_>, id: &str, call: &str) -> Value {
+pub async fn undo(server: &Server<'_>, id: &str, call: &str) -> Value {
     server.post(&format!("/api/sessions/{id}/operations/{call}/undo"), json!({})).await.ok()
 }
 

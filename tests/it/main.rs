@@ -50,6 +50,7 @@ mod malformed;
 mod models;
 mod moving;
 mod nth_failure;
+mod observed_changes;
 mod operations;
 mod permission_mode;
 mod pictures;

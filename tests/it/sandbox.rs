@@ -21,7 +21,7 @@ async fn recorded(world: &World, server: &Server<'_>) -> Value {
     world.session("s")["messages"][1]["tool_calls"][0].take()
 }
 
-fn has_bubblewrap() -> bool {
+pub fn has_bubblewrap() -> bool {
     let there = std::path::Path::new("/usr/bin/bwrap").exists();
     if !there {
         use std::io::Write;

@@ -6959,7 +6959,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description changed_since: the file is something else by now; not_kept: contents are not kept any more (`about.files`, one per line; `about.sizes` with their bytes) */
+            /** @description changed_since: the file is something else by now; job_running: its command is still running in the background; not_kept: contents are not kept any more (`about.files`, one per line; `about.sizes` with their bytes) */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7624,7 +7624,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is at work */
+            /** @description later_works: later works changed the same files (`about.files`, `about.works`, one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; job_running: a command of it is still running in the background; compacted: its messages are compacted; busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

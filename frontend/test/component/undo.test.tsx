@@ -40,7 +40,7 @@ it('each file shows what its undo would do, and later edits stay', async () => {
   const file = within(await screen.findByRole('region', { name: 'memory/a.md' }))
   expect(file.getByRole('group', { name: 'Changes to memory/a.md when undone' }).textContent).toContain('old')
   expect(screen.getByRole('region', { name: 'memory/b.md' }).textContent).toContain('It won’t be undone')
-  expect(screen.getByText(/What Python or a command in the background changed stays/)).toBeTruthy()
+  expect(screen.getByText(/What was sent over the network stays/)).toBeTruthy()
   expect(asked).toEqual(['/api/sessions/s/works/w%201/undo'])
   expect(undo().textContent).toBe('Undo 2 changes')
   await userEvent.click(undo())

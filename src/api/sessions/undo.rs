@@ -25,8 +25,9 @@ pub struct OperationUndone {
 #[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("call_id" = String, Path)),
     responses((status = 200, body = OperationUndone), (status = 404, body = ErrorBody),
-              (status = 409, description = "changed_since: the file is something else by now; not_kept: contents are not kept any \
-                more (`about.files`, one per line; `about.sizes` with their bytes)", body = ErrorBody)))]
+              (status = 409, description = "changed_since: the file is something else by now; job_running: its command is still \
+                running in the background; not_kept: contents are not kept any more (`about.files`, one per line; \
+                `about.sizes` with their bytes)", body = ErrorBody)))]
 pub async fn undo(
     caller: Caller,
     Path((id, call_id)): Path<(String, String)>,

@@ -45,9 +45,10 @@ pub struct WithdrawnFile {
     responses((status = 200, body = Withdrawal), (status = 400, description = "bad_json or bad_path", body = ErrorBody),
               (status = 404, description = "No such session or work", body = ErrorBody),
               (status = 409, description = "later_works: later works changed the same files (`about.files`, `about.works`, \
-                one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more (`about.files`); not_of_work: a path of `keep` is none \
-                of its files; withdrawn: it is withdrawn already; compacted: its messages are compacted; busy: the session is \
-                at work", body = ErrorBody)))]
+                one per line); files_changed: files were changed since (`about.files`); not_kept: a content is not kept any more \
+                (`about.files`); not_of_work: a path of `keep` is none of its files; withdrawn: it is withdrawn already; \
+                job_running: a command of it is still running in the background; compacted: its messages are compacted; busy: \
+                the session is at work", body = ErrorBody)))]
 pub async fn withdraw(
     caller: Caller,
     Path(ids): Path<(String, String)>,

@@ -31,6 +31,9 @@ impl Actor {
         // What a stopped call changed is undone if the files show that it did.
         let may_have = |call: &&ToolCall| call.has_ended() || call.was_stopped();
         let call = Some(call).filter(may_have).ok_or(UndoError::Unknown)?;
+        if self.tenant.jobs.running_calls(&self.ledger.id).iter().any(|running| running == call_id) {
+            return Err(UndoError::JobRunning.into());
+        }
         let direction = if call.undone { Direction::Redo } else { Direction::Undo };
         let done = self.tenant.documents.undo(&self.ledger.id, call_id, direction).await?;
         let (call_id, path) = (call_id.to_owned(), done.path.to_string());

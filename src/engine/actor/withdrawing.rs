@@ -29,6 +29,9 @@ impl Actor {
             return Err(WithdrawRefused::Compacted.into());
         }
         let WorkChanges { calls, stopped, .. } = wanted.changes.clone();
+        if self.tenant.jobs.running_calls(&self.ledger.id).iter().any(|running| calls.contains(running)) {
+            return Err(WithdrawRefused::JobRunning.into());
+        }
         let files = self.tenant.documents.change_work(&self.ledger.id, wanted).await?;
         let event = match direction {
             Direction::Undo => {

@@ -29,6 +29,8 @@ pub enum UndoError {
     Unknown,
     #[error("{0} was changed after that; nothing was undone")]
     Changed(String),
+    #[error("its command is still running in the background; stop the command first")]
+    JobRunning,
     #[error(transparent)]
     Store(StoreError),
 }

@@ -86,6 +86,14 @@ impl Beneath {
         Ok(fs::openat2(&self.root, path, HANDLE, Mode::empty(), resolve())?)
     }
 
+    /// Opens a folder by its name in an open one.
+    ///
+    /// # Errors
+    /// Returns an error if it is missing, a link, or on another file system.
+    pub fn folder_in(&self, folder: &OwnedFd, name: &Path) -> io::Result<OwnedFd> {
+        Ok(fs::openat2(folder, name, HANDLE, Mode::empty(), resolve())?)
+    }
+
     /// Looks at an entry without following links; `None` if there is none, also because a name on the way is a link.
     ///
     /// # Errors
@@ -132,14 +140,21 @@ impl Beneath {
     /// Returns an error if it is no regular file, or cannot be read.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = split(path);
-        let folder = self.folder(folder)?;
+        self.file_in(&self.folder(folder)?, name)
+    }
+
+    /// Like [`Self::file`], for a name in an open folder.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::file`].
+    pub fn file_in(&self, folder: &OwnedFd, name: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = match fs::openat(&folder, name, flags, Mode::empty()) {
+        let opened = match fs::openat(folder, name, flags, Mode::empty()) {
             Err(Errno::ACCESS) => {
-                let mode = fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777;
-                self.set_mode_in(&folder, name, mode | 0o400)?;
-                let opened = fs::openat(&folder, name, flags, Mode::empty());
-                self.set_mode_in(&folder, name, mode)?;
+                let mode = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777;
+                self.set_mode_in(folder, name, mode | 0o400)?;
+                let opened = fs::openat(folder, name, flags, Mode::empty());
+                self.set_mode_in(folder, name, mode)?;
                 opened
             }
             opened => opened,

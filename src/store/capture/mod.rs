@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW};
 
-pub(super) use beneath::{Beneath, give, set_mode_of};
+pub(super) use beneath::{Beneath, give, names, set_mode_of};
 pub use beneath::{Node, NodeKind};
 pub use layer::{ChangeKind, LayerChanges, LayerEntry, Refusal, Refused};
 pub use promotion::{LeftEntry, LeftReason, Promoted};

@@ -19,7 +19,7 @@ pub use self::net_change::{
     facts, line_count, net_changes, net_content, same_content,
 };
 pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
-use super::{ApplyCaptured, EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
+use super::{ApplyCaptured, EndRun, Prepared, PreparedCall, RecordObserved, RunOptions, Tool, ToolContext, read};
 use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::{ChangeSet, FolderChange, Home, StoreError};
 
@@ -53,6 +53,7 @@ pub struct FileAccess {
     pub home: Home,
     pub apply: ApplyChange,
     pub apply_captured: ApplyCaptured,
+    pub record_observed: RecordObserved,
 }
 
 /// Which of the three file tools this is.

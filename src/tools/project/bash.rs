@@ -16,8 +16,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::tools::{
-    CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, LiveOutput, OutsideText, Permissions, Prepared,
-    PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
+    CallKey, CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, LiveOutput, OutsideText, Permissions,
+    Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
 
 /// Maximum time of a command that the call asks for, in seconds.
@@ -86,8 +86,7 @@ struct JobCall {
 struct BashCall {
     shell: Arc<Shell>,
     jobs: Arc<Jobs>,
-    session: SessionId,
-    call_id: String,
+    call: CallKey,
     arguments: Arguments,
     language: Language,
 }
@@ -109,13 +108,15 @@ impl Tool for Bash {
 
 impl Bash {
     fn call(&self, arguments: Arguments, context: ToolContext<'_>) -> Prepared {
-        let (jobs, session) = (self.jobs.clone(), context.session.clone());
+        let jobs = self.jobs.clone();
         match (&arguments.job, arguments.commands.is_empty()) {
-            (Some(id), true) => Ok(Box::new(JobCall { jobs, session, id: id.clone(), stop: arguments.stop })),
+            (Some(id), true) => {
+                let session = context.session.clone();
+                Ok(Box::new(JobCall { jobs, session, id: id.clone(), stop: arguments.stop }))
+            }
             (None, false) => {
                 let (shell, language) = (self.shell.clone(), context.conversation.language());
-                let call_id = context.call_id.to_owned();
-                Ok(Box::new(BashCall { shell, jobs, session, call_id, arguments, language }))
+                Ok(Box::new(BashCall { shell, jobs, call: context.key(), arguments, language }))
             }
             _ => Err(Box::new(ToolAnswer::failed("a call has either commands or job; nothing was run."))),
         }
@@ -138,12 +139,12 @@ impl BashCall {
         if self.arguments.background {
             return Ok(self.start());
         }
-        self.ended(options, Capturing::IfPossible).await.applied(self.session.clone(), self.call_id.clone()).await
+        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone()).await
     }
 
     /// Runs the commands, and keeps their changes apart.
     async fn ended(&self, options: RunOptions<'_>, capturing: Capturing) -> EndedRun {
-        let captured = self.shell.environment.begin(capturing).await;
+        let captured = self.shell.environment.begin(capturing, &self.call).await;
         let ends = self.run_all(&captured, options).await;
         let (answer, changes) = (self.answer(&ends), captured.hold().await);
         let was_stopped = ends.last().is_some_and(|end| end.is_cancelled);
@@ -170,17 +171,17 @@ impl BashCall {
 
     /// Starts the commands in the background.
     fn start(&self) -> ToolAnswer {
-        let (cancel, call_id) = (CancellationToken::new(), self.call_id.clone());
-        let new = NewJob { call_id, command: visible(&self.lines()), cancel: cancel.clone() };
-        let Some(job) = self.jobs.add(&self.session, new) else {
+        let (cancel, call) = (CancellationToken::new(), self.call.clone());
+        let new = NewJob { call_id: call.call_id.clone(), command: visible(&self.lines()), cancel: cancel.clone() };
+        let Some(job) = self.jobs.add(&call.session, new) else {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };
         let id = job.id.clone();
         let (shell, arguments, limits) = (self.shell.clone(), self.arguments.clone(), self.limits());
         // Weak: the jobs are stopped when their tenant drops them.
-        let (jobs, session) = (Arc::downgrade(&self.jobs), self.session.clone());
+        let jobs = Arc::downgrade(&self.jobs);
         tokio::spawn(async move {
-            let captured = shell.environment.begin(Capturing::Never).await;
+            let captured = shell.environment.begin(Capturing::Never, &call).await;
             let mut last = None;
             for command in &arguments.commands {
                 let live = LiveOutput::default();
@@ -192,8 +193,10 @@ impl BashCall {
                     break;
                 }
             }
+            // Whoever sees that the job has ended can undo what it changed.
+            let changes = captured.hold().await.apply(call.session.clone(), call.call_id).await;
             if let (Some(jobs), Some(end)) = (jobs.upgrade(), last) {
-                jobs.end(&session, &job, (&end).into());
+                jobs.end(&call.session, &job, ((&end).into(), changes));
             }
         });
         let text = format!("started in the background as {id}; look at it with {{\"job\": \"{id}\"}}");
@@ -307,7 +310,8 @@ impl JobCall {
             output => format!("{output}\n[{status}]"),
         };
         let data = json!({"job": self.id, "state": state, "truncated": is_truncated});
-        ToolAnswer::done(status, text).with_data(data).with_code(&self.id)
+        let answer = ToolAnswer::done(status, text).with_data(data).with_code(&self.id);
+        job.changes().map_or(answer.clone(), |changes| changes.list_in(answer))
     }
 }
 

@@ -2,9 +2,10 @@
 //! their session or the server.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::command::CommandEnd;
 use crate::clock;
 use crate::domain::SessionId;
+use crate::tools::CommandChanges;
 use crate::tools::text::plain;
 
 /// Maximum number of jobs of a session that are remembered, of which the oldest ended one is forgotten first.
@@ -121,13 +123,15 @@ pub struct Job {
     cancel: CancellationToken,
     /// How it ended and how long it ran, once it has ended.
     ended: watch::Sender<Option<(JobOutcome, Duration)>>,
+    /// What it changed in files, once it has ended.
+    changes: Arc<OnceLock<CommandChanges>>,
 }
 
 impl Job {
     fn new(id: String, NewJob { call_id, command, cancel }: NewJob) -> Self {
         let (ended, _) = watch::channel(None);
         let (started, started_at) = (Instant::now(), clock::now());
-        Self { id, live: Arc::default(), call_id, command, started, started_at, cancel, ended }
+        Self { id, live: Arc::default(), call_id, command, started, started_at, cancel, ended, changes: Arc::default() }
     }
 
     fn is_running(&self) -> bool {
@@ -152,6 +156,11 @@ impl Job {
             output: output.chars().skip(skipped).collect(),
             is_truncated: skipped > 0,
         }
+    }
+
+    /// Returns what it changed in files; `None` while it runs.
+    pub fn changes(&self) -> Option<&CommandChanges> {
+        self.changes.get()
     }
 
     /// Stops it, and waits until it has ended, up to eight seconds: the sandbox ends every process of a command within six.
@@ -209,9 +218,11 @@ impl Jobs {
         Some(job)
     }
 
-    /// Records how a job ended. Nobody is told about a job of a closed session.
-    pub fn end(&self, session: &SessionId, job: &Job, outcome: JobOutcome) {
+    /// Records how a job ended and what it changed. Nobody is told about a job of a closed session.
+    pub fn end(&self, session: &SessionId, job: &Job, (outcome, changes): (JobOutcome, CommandChanges)) {
         let all = self.lock();
+        // A job ends once.
+        let _ = job.changes.set(changes);
         job.ended.send_replace(Some((outcome, job.started.elapsed())));
         if let Some(of_session) = all.get(session) {
             (self.on_change)(session, of_session.running());
@@ -228,6 +239,19 @@ impl Jobs {
         let jobs: Vec<Job> =
             self.lock().get(session).map(|of_session| of_session.jobs.values().cloned().collect()).unwrap_or_default();
         jobs.iter().map(Job::report).collect()
+    }
+
+    /// Returns the calls of a session whose jobs are running.
+    pub fn running_calls(&self, session: &SessionId) -> Vec<String> {
+        let all = self.lock();
+        let jobs = all.get(session).into_iter().flat_map(|of_session| of_session.jobs.values());
+        jobs.filter(|job| job.is_running()).map(|job| job.call_id.clone()).collect()
+    }
+
+    /// Stops all jobs, and waits until they have ended and what they changed is recorded, up to eight seconds.
+    pub async fn stop_all(&self) {
+        let jobs: Vec<Job> = self.lock().values().flat_map(|of_session| of_session.jobs.values().cloned()).collect();
+        join_all(jobs.iter().filter(|job| job.is_running()).map(Job::stopped)).await;
     }
 
     /// Whether a job of any session is running.
@@ -284,7 +308,7 @@ mod tests {
             assert_eq!(add(token), Some(format!("job{}", at + 1)));
         }
         assert_eq!(add(&CancellationToken::new()), None);
-        jobs.end(&session, &jobs.get(&session, "job3").unwrap(), succeeded());
+        jobs.end(&session, &jobs.get(&session, "job3").unwrap(), (succeeded(), CommandChanges::default()));
         assert_eq!(add(&CancellationToken::new()), Some("job17".to_owned()));
         assert!(jobs.get(&session, "job3").is_none() && jobs.get(&other, "job1").is_none());
         assert!(jobs.get(&session, "job").is_none() && jobs.get(&session, "x1").is_none());
@@ -305,16 +329,18 @@ mod tests {
         let session = SessionId::parse("s").unwrap();
         let job = jobs.add(&session, new_job(&CancellationToken::new())).unwrap();
         job.live.push("茶".repeat(REPORTED + 1).as_bytes());
+        assert_eq!(jobs.running_calls(&session), ["call"]);
         let report = jobs.list(&session).remove(0);
         assert_eq!((report.id.as_str(), report.call_id.as_str(), &report.outcome), ("job1", "call", &None));
         assert_eq!((report.output.chars().count(), report.is_truncated), (REPORTED, true));
-        jobs.end(&session, &job, succeeded());
+        jobs.end(&session, &job, (succeeded(), CommandChanges::default()));
+        assert!(jobs.running_calls(&session).is_empty() && job.changes().is_some());
         let report = jobs.list(&session).remove(0);
         assert_eq!(report.outcome, Some(succeeded()));
         assert_eq!(job.report().took, report.took, "the time of an ended job stands still");
         assert_eq!(*told.lock().unwrap(), [1, 0]);
         jobs.close(&session);
-        jobs.end(&session, &job, succeeded());
+        jobs.end(&session, &job, (succeeded(), CommandChanges::default()));
         assert_eq!(told.lock().unwrap().len(), 2);
     }
 }

@@ -139,7 +139,8 @@ pub(super) mod tests {
         let home = Home::open(folder.path()).unwrap();
         let apply: crate::tools::ApplyChange = Arc::new(|_| Box::pin(async { Ok(()) }));
         let apply_captured: crate::tools::ApplyCaptured = Arc::new(|_| Box::pin(async { Ok(Default::default()) }));
-        let access = FileAccess { home, apply, apply_captured };
+        let record_observed: crate::tools::RecordObserved = Arc::new(|_| Box::pin(async { Ok(Default::default()) }));
+        let access = FileAccess { home, apply, apply_captured, record_observed };
         let files = ProjectFiles { access, root: Root::Project(ProjectId::scratch()) };
         (folder, files)
     }

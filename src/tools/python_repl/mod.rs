@@ -5,6 +5,7 @@
 //! session is closed; the next call then starts a new one and reports that the state is gone.
 
 mod interpreters;
+mod report;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,14 +16,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::interpreters::{InterpreterLost, Interpreters, Slot};
-use super::text::{plain, trimmed};
+use self::report::{Report, crash, output};
 use super::{
-    CommandEnvironment, EndRun, OUTPUT_LIMIT, OutsideText, Permissions, Prepared, PreparedCall, RunOptions, Tool,
-    ToolContext, prepared,
+    CallKey, CommandChanges, CommandEnvironment, EndRun, OUTPUT_LIMIT, ObservedRun, OutsideText, Permissions, Prepared,
+    PreparedCall, RunOptions, Tool, ToolContext, prepared,
 };
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{
-    COMMAND_MEMORY, Captured, ClippedText, Exit, Interpreter, Job, Level, LineOutcome, Process, SandboxError, grouped,
+    COMMAND_MEMORY, ClippedText, Interpreter, Job, Level, LineOutcome, Process, SandboxError, grouped,
 };
 
 /// Time limits for a call, for the start of Python, and for a reaction to Ctrl-C; limits for keeping interpreters.
@@ -125,22 +126,33 @@ struct Arguments {
 /// Prepared code for the interpreter of a session.
 struct Code {
     pythons: Arc<PythonHost>,
-    session: SessionId,
+    call: CallKey,
     code: String,
     permissions: Permissions,
 }
 
 impl PythonHost {
     async fn execute(&self, call: &Code, cancel: &CancellationToken) -> Result<ToolAnswer, EndRun> {
-        let Code { session, code, permissions, .. } = call;
+        let Code { call, code, permissions, .. } = call;
         let (code, permissions) = (code.as_str(), *permissions);
-        let slot = self.interpreters.slot(session);
+        let slot = self.interpreters.slot(&call.session);
         let mut slot = tokio::select! {
             slot = slot.lock_owned() => slot,
             () = cancel.cancelled() => return Err(cancelled(String::new(), EgressAttempts::default())),
         };
         let started = Instant::now();
         slot.close_if_incompatible(permissions);
+        // A call whose changes cannot be recorded must not be made only because the disk is full.
+        let observed = match &self.environment.captures {
+            Some(captures) => match ObservedRun::begin(captures, call).await {
+                Ok(observed) => Some(observed),
+                Err(error) => {
+                    let message = format!("nothing was run, because what it changes could not be recorded: {error}");
+                    return Ok(ToolAnswer::failed(message).with_code(code));
+                }
+            },
+            None => None,
+        };
         let lost = slot.lost.take();
         // Removed from the slot during the call: if this future is dropped, the interpreter dies with it, and the next call
         // knows.
@@ -176,36 +188,43 @@ impl PythonHost {
         let answer = match ended {
             Ended::Answered(response) => {
                 self.keep(&mut slot, process);
-                self.answered(report, response)
+                Ok(self.answered(report, response))
             }
             Ended::Interrupted(response) => {
                 self.keep(&mut slot, process);
                 let text = output(&response).text;
-                if cancel.is_cancelled() {
-                    return Err(cancelled(text, egress_attempts));
-                }
                 let message = format!("interrupted after {} s; the variables are kept", self.limits.wall.as_secs());
-                report.failed(&message, &text)
+                if cancel.is_cancelled() { Err(text) } else { Ok(report.failed(&message, &text)) }
             }
             Ended::Stuck => {
                 process.kill().await;
                 if cancel.is_cancelled() {
-                    return Err(cancelled(String::new(), egress_attempts));
+                    Err(String::new())
+                } else {
+                    slot.lost = None;
+                    let message = format!(
+                        "killed: it did not stop after {} s. Output and variables are lost; the next call starts a new \
+                         Python",
+                        self.limits.wall.as_secs()
+                    );
+                    Ok(report.failed(&message, ""))
                 }
-                slot.lost = None;
-                let message = format!(
-                    "killed: it did not stop after {} s. Output and variables are lost; the next call starts a new Python",
-                    self.limits.wall.as_secs()
-                );
-                report.failed(&message, "")
             }
             Ended::Crashed => {
                 let exit = process.kill().await;
                 slot.lost = None;
-                report.failed(&crash(exit), "")
+                Ok(report.failed(&crash(exit), ""))
             }
         };
-        Ok(answer)
+        // Also of a call that was stopped: what it had changed by then.
+        let changes = match observed {
+            Some(observed) => observed.end().await,
+            None => CommandChanges::default(),
+        };
+        match answer {
+            Ok(answer) => Ok(changes.add_to(answer)),
+            Err(text) => Err(cancelled(changes.add_to(ToolAnswer::failed(text)).text, egress_attempts)),
+        }
     }
 
     async fn start(&self, permissions: Permissions) -> Result<Process, SandboxError> {
@@ -293,8 +312,8 @@ impl Tool for PythonRepl {
     }
 
     fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
-        let (pythons, session) = (self.pythons.clone(), context.session.clone());
-        let code = |Arguments { code, permissions }| Code { pythons, session, code, permissions };
+        let (pythons, call) = (self.pythons.clone(), context.key());
+        let code = |Arguments { code, permissions }| Code { pythons, call, code, permissions };
         prepared("python_repl", arguments, code)
     }
 
@@ -317,42 +336,12 @@ impl PreparedCall for Code {
     }
 
     fn outside_text(&self) -> OutsideText {
-        let held = self.pythons.interpreters.is_tainted(&self.session).then_some(Taint::Command);
+        let held = self.pythons.interpreters.is_tainted(&self.call.session).then_some(Taint::Command);
         self.pythons.environment.outside_text(self.permissions, held)
     }
 
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         Box::pin(async move { self.pythons.execute(self, &options.cancel).await })
-    }
-}
-
-/// The parts that every answer of a call has.
-struct Report<'a> {
-    code: &'a str,
-    lost: Option<InterpreterLost>,
-    permissions: Permissions,
-    egress_attempts: &'a EgressAttempts,
-    took: Duration,
-}
-
-impl Report<'_> {
-    fn with_note(&self, text: &str) -> String {
-        let mut lines: Vec<String> = Vec::new();
-        lines.extend(
-            self.lost.map(|lost| format!("[new Python: {}; earlier variables and imports are gone]", lost.reason())),
-        );
-        lines.push(text.to_owned());
-        lines.extend(self.egress_attempts.line());
-        lines.join("\n")
-    }
-
-    fn failed(&self, message: &str, text: &str) -> ToolAnswer {
-        let text = [text, &format!("[{message}]")].join("\n");
-        let mut answer = ToolAnswer::failed(message).with_code(self.code);
-        answer.text = self.with_note(text.trim_start());
-        let mut data = json!({"duration_ms": self.took.as_millis() as u64, "new_interpreter": self.lost.is_some()});
-        self.egress_attempts.add_to(&mut data);
-        answer.with_data(data)
     }
 }
 
@@ -378,24 +367,4 @@ async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
             LineOutcome::Late => return Reply::Late,
         }
     }
-}
-
-/// Returns what the code printed, in at most [`OUTPUT_LIMIT`] characters.
-fn output(response: &EvalResponse) -> ClippedText {
-    let captured = Captured { head: bytes(&response.head), tail: bytes(&response.tail), total_bytes: response.bytes };
-    let ClippedText { text, is_clipped } = captured.clip(OUTPUT_LIMIT);
-    ClippedText { text: trimmed(&plain(&text)).unwrap_or_default().to_owned(), is_clipped }
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    hex.as_bytes().chunks(2).filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
-fn crash(exit: Exit) -> String {
-    let how = match exit {
-        Exit::Code(code) => format!("ended with exit code {code}"),
-        Exit::Signal(signal) => format!("was killed by signal {signal}"),
-        Exit::TimedOut | Exit::Cancelled => "was stopped".to_owned(),
-    };
-    format!("Python {how} during this call. Output and variables are lost; the next call starts a new Python")
 }

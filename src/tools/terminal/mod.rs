@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
 use super::{
-    Capturing, CommandEnvironment, EndRun, EndedRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions, Prepared,
-    PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, prepared,
+    CallKey, Capturing, CommandEnvironment, EndRun, EndedRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions,
+    Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, prepared,
 };
-use crate::domain::{Effect, SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
@@ -45,8 +45,7 @@ struct Arguments {
 /// A prepared command line.
 struct Command {
     shell: Arc<Shell>,
-    session: SessionId,
-    call_id: String,
+    call: CallKey,
     command: String,
     permissions: Permissions,
 }
@@ -80,7 +79,7 @@ impl Terminal {
 
 impl Command {
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        self.ended(options, Capturing::IfPossible).await.applied(self.session.clone(), self.call_id.clone()).await
+        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone()).await
     }
 
     /// Runs the command, and keeps its changes apart.
@@ -102,7 +101,7 @@ impl Command {
             network: permissions.job_network(),
             capture: None,
         };
-        let captured = shell.environment.begin(capturing).await;
+        let captured = shell.environment.begin(capturing, &self.call).await;
         let ended = captured.run(job, options.cancel, &|_| {}).await;
         let attempts = ended.as_ref().map(|done| done.egress_attempts.clone()).unwrap_or_default();
         let changes = captured.hold().await.with_attempts(attempts);
@@ -185,11 +184,10 @@ impl Tool for Terminal {
     }
 
     fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
-        let (shell, session, call_id) = (self.shell.clone(), context.session.clone(), context.call_id.to_owned());
+        let (shell, call) = (self.shell.clone(), context.key());
         prepared("terminal", arguments, |Arguments { command, permissions }| Command {
             shell,
-            session,
-            call_id,
+            call,
             command,
             permissions,
         })

@@ -65,7 +65,7 @@ export const changes = {
   changesProblemDamaged: '{n} {n|record is|records are} damaged',
   undoLaterTitle: 'Undo to this point',
   undoLaterExplained:
-    'Undoes the changes of every response after “{prompt}”, newest first. It stops at the first change that can’t be undone. Only files are restored; messages stay, and so does what Python or a command in the background changed.',
+    'Undoes the changes of every response after “{prompt}”, newest first. It stops at the first change that can’t be undone. Only files are restored; messages stay.',
   undoLaterConflicts: '{n} {n|file was|files were} changed since. The undo will stop there: {paths}',
   undoLaterStopped:
     'Stopped at {paths}: changed since. {n} {n|change was|changes were} undone; the rest stays.',

@@ -65,7 +65,7 @@ export const changes: Record<keyof typeof en, string> = {
   changesProblemDamaged: '{n} 个记录已损坏',
   undoLaterTitle: '撤销到此处',
   undoLaterExplained:
-    '从最新的开始，撤销“{prompt}”之后每个回复的更改，遇到第一个无法撤销的更改时停止。仅恢复文件；消息以及 Python 和后台命令所做的更改保持不变。',
+    '从最新的开始，撤销“{prompt}”之后每个回复的更改，遇到第一个无法撤销的更改时停止。仅恢复文件；消息保持不变。',
   undoLaterConflicts: '有 {n} 个文件此后又有更改，撤销将在该处停止：{paths}',
   undoLaterStopped: '在 {paths} 处停止：此后又有更改。已撤销 {n} 项更改，其余保持不变。',
 }

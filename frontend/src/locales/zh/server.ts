@@ -88,6 +88,7 @@ export const server: Record<string, string> = {
   earlier_works: '之前已撤回的回复也更改了这些文件（{files}），请先重新应用那些回复。',
   files_changed: '这些文件此后又有更改：{files}。未做任何更改。请保留这些文件的现状，或先恢复其内容。',
   later_works: '之后的回复也更改了这些文件（{files}），请先撤回那些回复，或保留这些文件的现状。',
+  job_running: '其命令仍在后台运行，请先停止该命令。',
   not_of_work: '此回复未更改该文件，未做任何更改。',
   not_withdrawn: '此回复未被撤回。',
   withdrawn: '此回复已撤回，重新应用后才能继续。',

@@ -1,0 +1,261 @@
+//! What a folder contained at one moment: every entry with its attributes, and files with the hash of their content. A file
+//! is read only if its stamp is not the one of the look before.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::copies::Copies;
+use super::walk::{Found, LeftOut, LeftOutReason, walk};
+use crate::clock;
+use crate::store::blobs::{Content as Hashed, hash_of};
+use crate::store::capture::{Beneath, Node, NodeKind};
+use crate::store::listing::COARSEST;
+
+/// Maximum number of files, folders and links that a folder may have to be looked at.
+pub const MAX_ENTRIES: usize = 50_000;
+/// Maximum number of bytes that one look reads; contents beyond it stay unknown until a later look.
+const MAX_READ: u64 = 4 << 30;
+/// How often a file that changes while it is read is read again.
+const READS: usize = 3;
+
+/// An entry as a look found it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub node: Node,
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// It is no file.
+    None,
+    Known {
+        /// SHA-256 in hexadecimal.
+        hash: String,
+        /// Unix seconds before the content was read. A change in the same tick of the file system's clock would not change
+        /// the stamp, so a file that had changed just before is read again by the next look.
+        read_at: f64,
+    },
+    /// It was not read: one look reads no more than 4 GiB, and a file may be unreadable or change all the time.
+    Unknown,
+}
+
+impl Entry {
+    /// Returns whether both are the same for a record: times and owners do not count.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.node.kind, &other.node.kind) {
+            (NodeKind::File, NodeKind::File) => self.node.mode == other.node.mode && self.has_content_of(other),
+            (NodeKind::Folder, NodeKind::Folder) => self.node.mode == other.node.mode,
+            (one, another) => one == another,
+        }
+    }
+
+    pub fn has_content_of(&self, other: &Self) -> bool {
+        match (&self.content, &other.content) {
+            (Content::Known { hash, .. }, Content::Known { hash: other, .. }) => hash == other,
+            _ => self.node.stamp == other.node.stamp,
+        }
+    }
+
+    /// Returns the hash of a file's content, if it is known.
+    pub fn hash(&self) -> Option<&str> {
+        match &self.content {
+            Content::Known { hash, .. } => Some(hash),
+            Content::None | Content::Unknown => None,
+        }
+    }
+
+    /// Returns its content if it is that of a later look too.
+    fn content_now(&self, now: &Node) -> Option<Content> {
+        let Content::Known { read_at, .. } = &self.content else { return None };
+        let (seconds, nanoseconds) = now.changed;
+        let settled_at = seconds as f64 + nanoseconds as f64 / 1e9 + COARSEST.as_secs_f64();
+        (self.node.stamp == now.stamp && settled_at < *read_at).then(|| self.content.clone())
+    }
+}
+
+/// Whether an entry is the same at two moments; `None` means that there is none.
+pub fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.is_same(other),
+        _ => false,
+    }
+}
+
+/// What a folder contained.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// By path, relative to the folder.
+    pub entries: BTreeMap<PathBuf, Entry>,
+    /// Sorted.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Look {
+    /// Looks at a folder. `None` if it has more than 50,000 entries.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be listed.
+    pub fn take(folder: &Path, last: Option<&Self>) -> io::Result<Option<Self>> {
+        Self::take_most(folder, last, MAX_ENTRIES)
+    }
+
+    pub fn take_most(folder: &Path, last: Option<&Self>, most: usize) -> io::Result<Option<Self>> {
+        let (mut entries, mut budget) = (BTreeMap::new(), MAX_READ);
+        let left_out = walk(folder, most, &mut |found: Found| {
+            let known = last.and_then(|last| last.entries.get(&found.path));
+            let entry = match known.and_then(|known| known.content_now(&found.node)) {
+                Some(content) => Entry { node: found.node, content },
+                None => read(&found, &mut budget),
+            };
+            entries.insert(found.path, entry);
+        })?;
+        let Some(left_out) = left_out else { return Ok(None) };
+        let mut look = Self { entries, left_out };
+        if let Some(last) = last {
+            look.keep_what_is_hidden(last);
+        }
+        Ok(Some(look))
+    }
+
+    /// Nothing is known of what is in a folder that cannot be read any more, so it counts as unchanged.
+    fn keep_what_is_hidden(&mut self, last: &Self) {
+        let hidden = self.left_out.iter().filter(|left| left.why == LeftOutReason::Unreadable);
+        for LeftOut { path, .. } in hidden {
+            let below = last.entries.range(path.clone()..).take_while(|(below, _)| below.starts_with(path));
+            for (below, entry) in below.filter(|(below, _)| *below != path) {
+                self.entries.entry(below.clone()).or_insert_with(|| entry.clone());
+            }
+        }
+    }
+
+    /// Keeps copies of the contents.
+    ///
+    /// # Errors
+    /// Returns an error if a copy cannot be written.
+    pub fn copy_to(&self, copies: &Copies, folder: &Path) -> io::Result<()> {
+        let mut beneath = None;
+        for (path, entry) in &self.entries {
+            let Some(hash) = entry.hash().filter(|hash| !copies.has(hash)) else { continue };
+            let beneath = match &beneath {
+                Some(beneath) => beneath,
+                None => beneath.insert(Beneath::open(folder)?),
+            };
+            // A file that cannot be opened any more is not kept, and a record says so.
+            if let Ok(file) = beneath.file(path) {
+                copies.add(hash, entry.node.size, &file)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn hashes(&self) -> HashSet<&str> {
+        self.entries.values().filter_map(Entry::hash).collect()
+    }
+}
+
+/// Looks at one entry of a folder, as it is now; `None` if there is none.
+pub fn entry_now(beneath: &Beneath, path: &Path) -> Option<Entry> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    let folder = beneath.folder(above).ok()?;
+    let node = beneath.node_in(&folder, Path::new(path.file_name()?)).ok()??;
+    let found = Found { beneath, folder: &folder, path: path.to_owned(), node };
+    Some(read(&found, &mut { MAX_READ }))
+}
+
+/// Reads the content of a file that has been found.
+fn read(found: &Found, budget: &mut u64) -> Entry {
+    let mut node = found.node.clone();
+    if node.kind != NodeKind::File {
+        return Entry { node, content: Content::None };
+    }
+    for _ in 0..READS {
+        if node.size > *budget {
+            break;
+        }
+        let read_at = clock::now();
+        let opened = found.beneath.file_in(found.folder, found.name());
+        // A file that grows faster than it is read has no end.
+        let bounded = opened.and_then(|file| hash_of(file.take(node.size.saturating_add(1))));
+        let Ok(Hashed { hash, size }) = bounded else { break };
+        *budget = budget.saturating_sub(size);
+        // Opening a file that its owner may not read changes its time, so it is read twice.
+        match found.beneath.node_in(found.folder, found.name()) {
+            Ok(Some(now)) if now.kind != NodeKind::File => break,
+            Ok(Some(now)) if now.stamp == node.stamp => {
+                return Entry { node, content: Content::Known { hash, read_at } };
+            }
+            Ok(Some(now)) if is_touched(&now, &node) => {
+                return Entry { node: now, content: Content::Known { hash, read_at } };
+            }
+            Ok(Some(now)) => node = now,
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Entry { node, content: Content::Unknown }
+}
+
+/// Whether only the time of the last change differs, as after a read of a file whose owner may not read it. The look counts
+/// it as just changed, so the next one reads it again.
+fn is_touched(now: &Node, before: &Node) -> bool {
+    let same = |node: &Node| (node.mode, node.size, node.device, node.inode, node.modified);
+    before.mode & 0o400 == 0 && same(now) == same(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn look(folder: &Path, last: Option<&Look>) -> Look {
+        Look::take(folder, last).unwrap().unwrap()
+    }
+
+    #[test]
+    fn unchanged_file_is_read_again_only_if_it_is_fresh() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "one").unwrap();
+        let mut first = look(folder.path(), None);
+        // A content that only the first look knows shows whether the next one read the file.
+        let forge = |look: &mut Look, read_at: f64| {
+            let entry = look.entries.get_mut(Path::new("a")).unwrap();
+            entry.content = Content::Known { hash: "forged".to_owned(), read_at };
+        };
+        let hash = |look: &Look| look.entries[Path::new("a")].hash().unwrap().to_owned();
+        let real = hash(&first);
+        forge(&mut first, clock::now());
+        assert_eq!(hash(&look(folder.path(), Some(&first))), real, "it changed within the racy window");
+        forge(&mut first, clock::now() + 60.0);
+        assert_eq!(hash(&look(folder.path(), Some(&first))), "forged", "it had been unchanged for a minute");
+        fs::write(&path, "two").unwrap();
+        assert_eq!(hash(&look(folder.path(), Some(&first))), crate::store::sha256(b"two"));
+    }
+
+    #[test]
+    fn too_many_entries_are_not_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::create_dir_all(folder.path().join(name).join("in")).unwrap();
+        }
+        assert_eq!(Look::take_most(folder.path(), None, 6).unwrap().unwrap().entries.len(), 6);
+        assert!(Look::take_most(folder.path(), None, 5).unwrap().is_none());
+    }
+
+    #[test]
+    fn links_are_not_followed_and_special_files_are_named() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "canary").unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("out")).unwrap();
+        fs::create_dir(folder.path().join(".tmp")).unwrap();
+        fs::create_dir_all(folder.path().join("in/.tmp")).unwrap();
+        mknodat(CWD, folder.path().join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let look = look(folder.path(), None);
+        let paths: Vec<_> = look.entries.keys().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["in", "in/.tmp", "out", "pipe"]);
+        assert_eq!(look.left_out, [LeftOut { path: "pipe".into(), why: LeftOutReason::Special }]);
+    }
+}

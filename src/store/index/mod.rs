@@ -1,0 +1,158 @@
+//! The index of a project: what its folder contained when it was last looked at, with copies of the contents.
+//!
+//! It tells what a call changed whose process cannot run above an overlay: the folder is looked at before and after it
+//! ([`Look`]), and the contents are copied before. Contents are in `storage/index/`, which no tool can read. The index itself
+//! is in memory; after a restart the first look reads every file again and finds its copy by the hash.
+
+mod copies;
+mod look;
+mod observations;
+mod record;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use self::copies::{Copies, MAX_COPIES};
+use self::look::{Entry, Look, entry_now};
+use self::observations::{Noter, Observations};
+use super::capture::Beneath;
+use super::error::StoreError;
+use super::home::{Home, lock};
+use crate::domain::{Place, Root};
+
+pub use look::MAX_ENTRIES;
+pub use record::{ObservedCall, ObservedChanges};
+pub use walk::{LeftOut, LeftOutReason};
+
+/// Where the copies are, by project.
+const FOLDER: &str = "storage/index";
+
+/// The index of the project of a home. Only one project has commands, so there is one.
+#[derive(Default)]
+pub(super) struct ProjectIndex {
+    observations: Observations,
+    /// The last look; one look is taken at a time.
+    last: Mutex<Option<Arc<Look>>>,
+    /// Opened by the first look.
+    copies: Mutex<Option<Arc<Copies>>>,
+}
+
+/// A call whose changes are observed. Dropping it forgets them.
+pub struct Observation {
+    home: Home,
+    root: Root,
+    folder: PathBuf,
+    id: u64,
+}
+
+impl Observation {
+    /// Returns the project.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        self.home.index().observations.discard(self.id);
+    }
+}
+
+impl Home {
+    /// Begins to observe what a call changes in the folder of a project: looks at the folder, and copies the contents that
+    /// are new since the last look. `None` if the folder has more than 50,000 entries, or if no command works in it.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be listed or a copy cannot be written.
+    pub fn observe(&self, root: &Root) -> Result<Option<Observation>, StoreError> {
+        let Some(folder) = self.project_path(root) else { return Ok(None) };
+        let doing = || StoreError::io("looking at the project before a command");
+        let index = self.index();
+        let copies = self.copies(root)?;
+        let id = index.observations.begin();
+        let observation = Observation { home: self.clone(), root: root.clone(), folder, id };
+        let mut last = lock(&index.last);
+        let Some(look) = Look::take(&observation.folder, last.as_deref()).map_err(doing())? else {
+            *last = None;
+            return Ok(None);
+        };
+        let look = Arc::new(look);
+        index.observations.looked(id, look.clone());
+        *last = Some(look.clone());
+        let mut wanted = look.hashes();
+        let mut needed: HashSet<String> = HashSet::new();
+        index.observations.each_hash(&mut |hash| {
+            if !wanted.contains(hash) {
+                needed.insert(hash.to_owned());
+            }
+        });
+        wanted.extend(needed.iter().map(String::as_str));
+        copies.retain(&wanted);
+        look.copy_to(&copies, &observation.folder).map_err(doing())?;
+        Ok(Some(observation))
+    }
+
+    /// Makes a change of entries that is none of the calls that are observed, with the folders above them.
+    pub(super) fn noting<T>(&self, paths: Vec<(Root, PathBuf)>, write: impl FnOnce() -> T) -> T {
+        let paths = paths.into_iter().filter_map(|(root, path)| self.project_path(&root).map(|folder| (folder, path)));
+        let (mut folders, paths): (Vec<PathBuf>, Vec<PathBuf>) = paths.unzip();
+        let Some(folder) = folders.pop() else { return write() };
+        let mut all: Vec<PathBuf> = paths.iter().flat_map(|path| path.ancestors().map(Path::to_owned)).collect();
+        all.retain(|path| !path.as_os_str().is_empty() && !path.starts_with(walk::TEMPORARY));
+        all.sort_unstable();
+        all.dedup();
+        let noter = FolderNoter { folder: &folder, copies: lock(&self.index().copies).clone() };
+        self.index().observations.noting(&all, &noter, write)
+    }
+
+    /// Like [`Self::noting`], for places.
+    pub(super) fn noting_places<'p, T>(
+        &self,
+        places: impl IntoIterator<Item = &'p Place>,
+        write: impl FnOnce() -> T,
+    ) -> T {
+        let paths = places.into_iter().map(|place| (place.root().clone(), PathBuf::from(place.path())));
+        self.noting(paths.collect(), write)
+    }
+
+    fn copies(&self, root: &Root) -> Result<Arc<Copies>, StoreError> {
+        let doing = || StoreError::io("preparing copies of the project's files");
+        let mut copies = lock(&self.index().copies);
+        if let Some(copies) = &*copies {
+            return Ok(copies.clone());
+        }
+        let folder = format!("{FOLDER}/{}", Place::of_root(root.clone()).as_str().replace('/', "."));
+        self.root().create_dir_all(&folder).map_err(doing())?;
+        let opened = self.root().open_dir(&folder).and_then(|dir| Copies::open(dir, MAX_COPIES)).map_err(doing())?;
+        Ok(copies.insert(Arc::new(opened)).clone())
+    }
+}
+
+/// Looks at single entries of a folder.
+struct FolderNoter<'a> {
+    folder: &'a Path,
+    copies: Option<Arc<Copies>>,
+}
+
+impl Noter for FolderNoter<'_> {
+    fn now(&self, path: &Path) -> Option<Entry> {
+        entry_now(&Beneath::open(self.folder).ok()?, path)
+    }
+
+    fn keep(&self, path: &Path, entry: Option<&Entry>) {
+        let (Some(copies), Some(entry)) = (&self.copies, entry) else { return };
+        let Some(hash) = entry.hash() else { return };
+        let file = Beneath::open(self.folder).and_then(|beneath| beneath.file(path));
+        if let Err(error) = file.and_then(|file| copies.add(hash, entry.node.size, &file)) {
+            let ignored = error.kind() == io::ErrorKind::NotFound;
+            if !ignored {
+                tracing::warn!(path = %path.display(), %error, "a file that changed meanwhile was not copied");
+            }
+        }
+    }
+}

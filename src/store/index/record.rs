@@ -1,0 +1,177 @@
+//! Records what an observed call changed: the same record as that of a captured command.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::copies::Copies;
+use super::look::{Entry, Look};
+use super::observations::Change;
+use super::walk::{LeftOut, LeftOutReason};
+use super::{FolderNoter, Observation};
+use crate::domain::{Commit, EntryPath, SessionId};
+use crate::store::blobs::Blobs;
+use crate::store::capture::{Beneath, NodeKind};
+use crate::store::changes::{RecordedChange, RecordedChanges};
+use crate::store::error::StoreError;
+use crate::store::git::{self, Repositories};
+use crate::store::home::{Home, lock};
+use crate::store::kept_bound::Room;
+use crate::store::recorded_state::RecordedState;
+
+/// The hash of a content that was never read. No content has it, so nothing is ever taken for this content.
+const UNREAD: &str = "";
+
+/// A call that has ended, with the observation of its changes.
+pub struct ObservedCall {
+    pub session: SessionId,
+    pub call_id: String,
+    pub observation: Observation,
+}
+
+/// What a call changed, as far as it was observed.
+#[derive(Debug, Default)]
+pub struct ObservedChanges {
+    pub recorded: Vec<RecordedChange>,
+    /// Files whose content before the call is not kept, with its size in bytes: the record has them, and an undo is refused.
+    pub not_kept: Vec<(PathBuf, u64)>,
+    /// The commits that were made. They stay when the changes are undone.
+    pub commits: Vec<Commit>,
+    /// What nobody looked at: mounts and unreadable folders, and special files that are new.
+    pub left_out: Vec<LeftOut>,
+    /// The folder has more than 50,000 entries after the call, so nothing is recorded.
+    pub is_too_large: bool,
+}
+
+impl Home {
+    /// Looks at the folder after a call, and records what the call changed. If the call has a record already, it becomes
+    /// the union of both.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be listed, or if a content cannot be kept; then there is no record.
+    pub(in crate::store) fn record_observed(&self, call: ObservedCall) -> Result<ObservedChanges, StoreError> {
+        let ObservedCall { session, call_id, observation } = call;
+        let doing = || StoreError::io("looking at the project after a command");
+        let (index, copies) = (self.index(), self.copies(&observation.root)?);
+        let (changes, left_out) = {
+            let mut last = lock(&index.last);
+            let before = last.clone();
+            let Some(after) = Look::take(&observation.folder, before.as_deref()).map_err(doing())? else {
+                *last = None;
+                return Ok(ObservedChanges { is_too_large: true, ..ObservedChanges::default() });
+            };
+            let noter = FolderNoter { folder: &observation.folder, copies: Some(copies.clone()) };
+            let changes = index.observations.end(observation.id, &after, &noter);
+            let left_out = new_left_out(before.as_deref(), &after);
+            *last = Some(Arc::new(after));
+            (changes, left_out)
+        };
+        let mut observed = ObservedChanges { left_out, ..ObservedChanges::default() };
+        if changes.is_empty() {
+            return Ok(observed);
+        }
+        observed.commits = commits(&observation, &changes);
+        let deleted = changes.iter().filter(|(_, [_, after])| after.is_none()).map(|(path, _)| path.as_path());
+        let repositories = Repositories::without(deleted);
+        let of_project = changes.iter().filter(|(path, [_, after])| !repositories.own_path(path, after.is_none()));
+        let keeper = Keeper { blobs: self.blobs(&session)?, copies: &copies };
+        for (path, change) in of_project {
+            let is_kept = keeper.keep(path, change)?;
+            let Some(mut recorded) = recorded(&observation, path, change) else { continue };
+            if let Some(before) = recorded.before.as_mut().filter(|_| !is_kept) {
+                observed.not_kept.push((path.clone(), before.size.unwrap_or_default()));
+                before.is_dropped = true;
+            }
+            observed.recorded.push(recorded);
+        }
+        self.add_to_record((&session, &call_id), &mut observed.recorded)?;
+        Ok(observed)
+    }
+
+    /// Writes the record of a call, united with the one that it has.
+    fn add_to_record(
+        &self,
+        (session, call_id): (&SessionId, &str),
+        changes: &mut Vec<RecordedChange>,
+    ) -> Result<(), StoreError> {
+        if let RecordedChanges::Files(earlier) = self.session_files(session).recorded_changes(call_id)? {
+            let mut all: BTreeMap<String, RecordedChange> =
+                earlier.into_iter().map(|change| (change.path.to_string(), change)).collect();
+            for change in changes.drain(..) {
+                match all.get_mut(&change.path.to_string()) {
+                    Some(earlier) => earlier.after = change.after,
+                    None => drop(all.insert(change.path.to_string(), change)),
+                }
+            }
+            changes.extend(all.into_values().filter(|change| change.before != change.after));
+        } else if changes.is_empty() {
+            return Ok(());
+        }
+        self.keep_recorded(session, call_id, changes)
+    }
+}
+
+/// Returns the commits that the call added to the logs of repositories.
+fn commits(observation: &Observation, changes: &BTreeMap<PathBuf, Change>) -> Vec<Commit> {
+    let of_log = changes.iter().filter_map(|(path, [before, _])| {
+        let length = before.as_ref().map_or(0, |before| before.node.size);
+        git::commits_of_log(path, length, || Beneath::open(&observation.folder).ok()?.file(path).ok())
+    });
+    of_log.flatten().collect()
+}
+
+/// Returns the change as a record has it; `None` if only a pipe, a socket or a device came or went, or if the path is longer
+/// than the kernel resolves.
+fn recorded(observation: &Observation, path: &Path, [before, after]: &Change) -> Option<RecordedChange> {
+    let (before, after) = (state(before.as_ref()), state(after.as_ref()));
+    if before.is_none() && after.is_none() {
+        return None;
+    }
+    Some(RecordedChange { path: EntryPath::new(observation.root.clone(), path).ok()?, before, after })
+}
+
+/// Returns the state of an entry as a record has it. A pipe, a socket or a device counts as nothing.
+fn state(entry: Option<&Entry>) -> Option<RecordedState> {
+    let entry = entry?;
+    let hash = entry.hash().unwrap_or(UNREAD);
+    match &entry.node.kind {
+        NodeKind::File => Some(RecordedState::of_file(hash.to_owned(), entry.node.size, entry.node.mode)),
+        NodeKind::Folder => Some(RecordedState::of_folder(entry.node.mode)),
+        NodeKind::Link(target) => Some(RecordedState::of_link(target)),
+        NodeKind::Special => None,
+    }
+}
+
+/// Returns what a look leaves out and the model should know: mounts and unreadable folders always, special files if they
+/// are new.
+fn new_left_out(before: Option<&Look>, after: &Look) -> Vec<LeftOut> {
+    let is_new = |left: &LeftOut| before.is_none_or(|before| before.left_out.binary_search(left).is_err());
+    let told = after.left_out.iter().filter(|left| left.why != LeftOutReason::Special || is_new(left));
+    told.cloned().collect()
+}
+
+struct Keeper<'a> {
+    /// The contents that are kept for the session.
+    blobs: Blobs,
+    copies: &'a Copies,
+}
+
+impl Keeper<'_> {
+    /// Keeps what a file was, from its copy. Returns whether an undo has what it needs; it needs no content for a mode.
+    fn keep(&self, path: &Path, [before, after]: &Change) -> Result<bool, StoreError> {
+        let Some(before) = before.as_ref().filter(|before| before.node.kind == NodeKind::File) else { return Ok(true) };
+        if after.as_ref().is_some_and(|after| after.node.kind == NodeKind::File && before.has_content_of(after)) {
+            return Ok(true);
+        }
+        let kept = before.hash().map_or(Ok(false), |hash| self.keep_copy(hash));
+        kept.map_err(StoreError::io(format!("keeping what {} was, for an undo", path.display())))
+    }
+
+    /// Returns `false` if there is no copy, if it is damaged, or if there is no room for it.
+    fn keep_copy(&self, hash: &str) -> io::Result<bool> {
+        let Some(copy) = self.copies.file(hash) else { return Ok(false) };
+        let (kept, room) = self.blobs.keep(copy)?;
+        Ok(kept.hash == hash && room == Room::Made)
+    }
+}

@@ -1,0 +1,136 @@
+//! Walks through a folder with everything in it. No link is followed, nothing of another file system is entered, and only
+//! modes of folders that their owner may not list are changed, for as long as they are read.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::vec;
+
+use crate::store::capture::{Beneath, Node, NodeKind, names};
+
+/// Maximum depth of folders: each level holds a descriptor.
+const MAX_DEPTH: usize = 256;
+/// Maximum length of a path in bytes that the kernel resolves, with the end.
+const PATH_LIMIT: usize = 4096;
+/// Where commands put temporary files, at the top of the folder. They are no changes.
+pub const TEMPORARY: &str = ".tmp";
+
+/// Something that a look leaves out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftOut {
+    /// Relative to the folder.
+    pub path: PathBuf,
+    pub why: LeftOutReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOutReason {
+    /// A pipe, a socket or a device.
+    Special,
+    /// Another file system is mounted there.
+    OtherFileSystem,
+    /// A folder that the server may not list.
+    Unreadable,
+    /// A folder that is nested more than 256 deep, or whose path is longer than the kernel resolves.
+    TooDeep,
+}
+
+/// An entry that a walk has found.
+pub struct Found<'a> {
+    pub beneath: &'a Beneath,
+    /// The folder that it is in, open.
+    pub folder: &'a OwnedFd,
+    /// Relative to the folder of the walk.
+    pub path: PathBuf,
+    pub node: Node,
+}
+
+impl Found<'_> {
+    pub fn name(&self) -> &Path {
+        self.path.file_name().map_or(Path::new("."), Path::new)
+    }
+}
+
+/// An open folder, with the names in it that are still to be visited.
+struct Level {
+    folder: OwnedFd,
+    path: PathBuf,
+    names: vec::IntoIter<PathBuf>,
+    /// The mode that the folder gets back.
+    lifted: Option<u32>,
+}
+
+/// Calls `visit` with every entry in a folder, a folder before its content, and returns what is left out; `None` if there
+/// are more than `most` entries.
+///
+/// # Errors
+/// Returns an error if the folder cannot be listed.
+pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Result<Option<Vec<LeftOut>>> {
+    let beneath = Beneath::open(folder)?;
+    let top = beneath.folder(Path::new(""))?;
+    let top_names: Vec<PathBuf> = names(&top, most)?;
+    let top_names = top_names.into_iter().filter(|name| name != Path::new(TEMPORARY)).collect::<Vec<_>>();
+    let mut levels = vec![Level { folder: top, path: PathBuf::new(), names: top_names.into_iter(), lifted: None }];
+    let (mut left_out, mut seen, mut is_too_much) = (Vec::new(), 0, false);
+    while let Some(level) = levels.last_mut() {
+        let next = level.names.next().filter(|_| !is_too_much);
+        let Some(name) = next else {
+            leave(&beneath, &mut levels);
+            continue;
+        };
+        // An entry that has gone meanwhile is not there.
+        let Ok(Some(node)) = beneath.node_in(&level.folder, &name) else { continue };
+        let path = level.path.join(&name);
+        let mut leave_out = |why| left_out.push(LeftOut { path: path.clone(), why });
+        seen += 1;
+        is_too_much = seen > most;
+        if !beneath.is_on_same_device(&node) {
+            leave_out(LeftOutReason::OtherFileSystem);
+            continue;
+        }
+        if node.kind == NodeKind::Special {
+            leave_out(LeftOutReason::Special);
+        }
+        let is_folder = node.is_folder();
+        visit(Found { beneath: &beneath, folder: &level.folder, path: path.clone(), node });
+        if !is_folder || is_too_much {
+            continue;
+        }
+        if levels.len() >= MAX_DEPTH || path.as_os_str().len() >= PATH_LIMIT {
+            leave_out(LeftOutReason::TooDeep);
+            continue;
+        }
+        match enter(&beneath, &levels, (path.clone(), &name), most) {
+            Ok(level) => levels.push(level),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => leave_out(LeftOutReason::OtherFileSystem),
+            Err(_) => leave_out(LeftOutReason::Unreadable),
+        }
+    }
+    left_out.sort_unstable();
+    Ok((!is_too_much).then_some(left_out))
+}
+
+fn enter(beneath: &Beneath, levels: &[Level], (path, name): (PathBuf, &Path), most: usize) -> io::Result<Level> {
+    let above = &levels.last().ok_or(io::ErrorKind::NotFound)?.folder;
+    let mode = beneath.node_in(above, name)?.ok_or(io::ErrorKind::NotFound)?.mode;
+    let lifted = beneath.make_accessible(above, name)?.then_some(mode);
+    let listed = beneath.folder_in(above, name).and_then(|folder| {
+        let names = names(&folder, most)?.into_iter();
+        Ok((folder, names))
+    });
+    match (listed, lifted) {
+        (Ok((folder, names)), lifted) => Ok(Level { folder, path, names, lifted }),
+        (Err(error), Some(mode)) => beneath.set_mode_in(above, name, mode).and(Err(error)),
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// Goes back to the folder above.
+fn leave(beneath: &Beneath, levels: &mut Vec<Level>) {
+    let Some(Level { path, lifted: Some(mode), .. }) = levels.pop() else { return };
+    let (Some(above), Some(name)) = (levels.last(), path.file_name()) else { return };
+    if let Err(error) = beneath.set_mode_in(&above.folder, Path::new(name), mode) {
+        tracing::warn!(folder = %path.display(), %error, "a folder that was opened for a look could not be closed again");
+    }
+}
