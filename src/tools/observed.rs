@@ -120,7 +120,7 @@ mod tests {
         let notes = notes(&observed);
         assert_eq!(notes.len(), 8, "{notes:?}");
         assert!(notes[0].starts_with("cannot be undone: 0\\u202e (73400320 bytes): "), "{}", notes[0]);
-        assert_eq!((notes[5].as_str(), notes[7].contains("mount")), ("cannot be undone: 2 more", true));
+        assert_eq!((notes[5].as_str(), notes[6].contains("mount")), ("cannot be undone: 2 more", true));
         assert!(super::notes(&ObservedChanges::default()).is_empty());
     }
 }
