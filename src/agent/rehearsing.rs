@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use super::asking::{ApprovalResult, PendingApproval, Question};
 use super::calls::{CallEnd, CallRunner, ProposedCall, RunningCall, Stop, finished};
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{ApprovalReason, CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
-use crate::tools::{Checked, HeldChanges, Reason};
+use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
+use crate::tools::{Checked, HeldChanges, Reason, Unrehearsable};
 
 /// A call that is to be rehearsed.
 pub struct PlannedRehearsal {
@@ -100,17 +100,15 @@ impl CallRunner<'_> {
         &self,
         CallInTurn { call, rest }: &CallInTurn<'_>,
         planned: &PlannedRehearsal,
-        (why, recorder): (String, &mut Recorder),
+        (why, recorder): (Unrehearsable, &mut Recorder),
     ) -> Result<Option<String>, Stop> {
         let checked = &planned.checked;
-        let because = planned.reason.because.clone().unwrap_or_default();
-        let because = ApprovalReason { code: "unrehearsed".to_owned(), ..because };
-        let sentence = format!("Running commands requires approval. {why}");
+        let reason = planned.reason.because.clone();
         let question = Question {
             effect: checked.call.effect(),
             arguments: checked.arguments.clone(),
             shown: checked.call.shown(),
-            reason: Reason { sentence, because: Some(because) },
+            reason: Reason::unrehearsed("Running commands requires approval.", &why, reason),
         };
         let pending = PendingApproval::rehearsed(call.request.clone(), planned.approval_id.clone(), None);
         record_later(rest, recorder).await?;

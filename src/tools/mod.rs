@@ -133,8 +133,8 @@ pub trait PreparedCall: Send + Sync {
     }
 
     /// Returns why it cannot be run with its changes of files kept apart until a person has seen them; `None` if it can.
-    fn unrehearsable(&self) -> Option<String> {
-        Some("What this tool changes cannot be shown before.".to_owned())
+    fn unrehearsable(&self) -> Option<Unrehearsable> {
+        Some(Unrehearsable::new("tool", "What this tool changes cannot be shown before."))
     }
 
     /// Runs the call with its changes of files kept apart. Only for a call that is not [`PreparedCall::unrehearsable`].
@@ -186,6 +186,21 @@ pub enum EndRun {
     /// An internal invariant is broken; continuing would make it worse.
     #[error("{0}")]
     Broken(String),
+}
+
+/// Why a call cannot be run with its changes of files kept apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrehearsable {
+    /// As [`ApprovalReason::obstacle`](crate::domain::ApprovalReason::obstacle).
+    pub code: &'static str,
+    /// A sentence for the person.
+    pub why: String,
+}
+
+impl Unrehearsable {
+    pub fn new(code: &'static str, why: impl Into<String>) -> Self {
+        Self { code, why: why.into() }
+    }
 }
 
 /// Where a home's commands run, and which of its files they can access.
@@ -240,15 +255,20 @@ impl CommandEnvironment {
     }
 
     /// Returns why a command with these permissions cannot be rehearsed.
-    fn unrehearsable(&self, permissions: Permissions) -> Option<String> {
+    fn unrehearsable(&self, permissions: Permissions) -> Option<Unrehearsable> {
         if permissions.network {
-            return Some("A command with network cannot be run before it is approved.".to_owned());
+            return Some(Unrehearsable::new("network", "A command with network cannot be run before it is approved."));
         }
         let why = match &self.captures {
             Some(captures) => captures.obstacle(&self.sandbox)?,
             None => "nothing is captured here".to_owned(),
         };
-        Some(format!("What it changes cannot be shown before: {why}."))
+        let code = match self.sandbox.level() {
+            Level::Off => "off",
+            Level::Strict => "strict",
+            Level::Standard => "system",
+        };
+        Some(Unrehearsable::new(code, format!("What it changes cannot be shown before: {why}.")))
     }
 
     /// Prepares to run the commands of a call.

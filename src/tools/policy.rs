@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Checked;
+use super::{Checked, Unrehearsable};
 use crate::domain::visible::visible;
 use crate::domain::{AlwaysAllowedCall, ApprovalReason, Effect, PermissionMode, Place, Shown, Taint};
 use crate::sandbox::Level;
@@ -67,7 +67,7 @@ pub struct Case<'a> {
     /// Sandbox level of the process that it starts.
     pub level: Option<Level>,
     /// Why it cannot be rehearsed; `None` if it can.
-    pub unrehearsable: Option<String>,
+    pub unrehearsable: Option<Unrehearsable>,
     /// The source of text in the conversation that strangers may have written; calls that would run without a question then
     /// need approval.
     pub tainted: Option<&'a Taint>,
@@ -90,6 +90,19 @@ pub enum Verdict {
 pub struct Reason {
     pub sentence: String,
     pub because: Option<ApprovalReason>,
+}
+
+impl Reason {
+    /// Returns why a person is asked about a call whose effect cannot be shown; `rule` says what requires the approval.
+    pub fn unrehearsed(rule: &str, unrehearsable: &Unrehearsable, text_from: Option<ApprovalReason>) -> Self {
+        let Unrehearsable { code, why } = unrehearsable;
+        let because = ApprovalReason {
+            code: "unrehearsed".to_owned(),
+            obstacle: Some((*code).to_owned()),
+            ..text_from.unwrap_or_default()
+        };
+        Self { sentence: format!("{rule} {why}"), because: Some(because) }
+    }
 }
 
 impl<'a> Case<'a> {
@@ -184,9 +197,9 @@ impl Policy {
         if rule == Rule::Rehearse && (tainted.is_some() || !was_allowed) {
             return match &case.unrehearsable {
                 None => Verdict::Rehearse(rehearsed(tainted, case.tainted)),
-                Some(why) => match tainted {
+                Some(unrehearsable) => match tainted {
                     Some(tainted) => asks("outside", &tainted, case.tainted),
-                    None => asks("unrehearsed", &format!("{} {why}", requires("")), None),
+                    None => Verdict::Ask(Reason::unrehearsed(&requires(""), unrehearsable, None)),
                 },
             };
         }
@@ -300,7 +313,7 @@ mod tests {
         fn case<'a>(&'a self, tool: &'a str, effect: Effect, arguments: &'a Value) -> Case<'a> {
             let Self { shown, changes, level } = self;
             let can_be = matches!(level, Some(Level::Standard)) && !shown.network;
-            let unrehearsable = (!can_be).then(|| "nothing is captured".to_owned());
+            let unrehearsable = (!can_be).then(|| Unrehearsable::new("system", "nothing is captured"));
             Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable, tainted: None }
         }
     }

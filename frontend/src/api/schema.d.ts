@@ -1778,6 +1778,11 @@ export interface components {
             text_from?: string | null;
             /** @description Address, path or name of that source. Invisible characters are escaped. */
             file?: string | null;
+            /**
+             * @description With `unrehearsed`: why the effect cannot be shown before, as `tool`, `background`, `off` (the sandbox is off), `strict`
+             *     (its level) or `system`. A later version may add others.
+             */
+            obstacle?: string | null;
         };
         /** @enum {string} */
         ApprovalVerdict: "approve" | "deny" | "always" | "always_host";

@@ -75,14 +75,16 @@ interface Because {
   code: string
   text_from?: string | null
   file?: string | null
+  obstacle?: string | null
 }
 
 /** Null if the server's own sentence has to be shown. */
 export function becauseIn(say: Say, because: Because | null | undefined): string | null {
   if (!because) return null
-  const { code, text_from, file } = because
+  const { code, text_from, file, obstacle } = because
   const parts = [
     ...(code === 'outside' && text_from ? [] : [say(`because.${code}`)]),
+    ...(obstacle ? [say(`obstacle.${obstacle}`)] : []),
     ...(text_from ? [say(`from.${text_from}`, file ? { file } : {})] : []),
   ]
   return parts.includes(null)

@@ -326,6 +326,8 @@ describe('why a call needs an approval', () => {
     expect(becauseIn(zh, { code: 'outside', text_from: 'skill' })).toBeNull()
     expect(becauseIn(zh, { code: 'persona', text_from: 'moon' })).toBeNull()
     expect(becauseIn(zh, { code: 'moon' })).toBeNull()
+    expect(becauseIn(zh, { code: 'unrehearsed', obstacle: 'background' })).toContain('后台命令')
+    expect(becauseIn(zh, { code: 'unrehearsed', obstacle: 'moon' })).toBeNull()
     expect(becauseIn(zh, null)).toBeNull()
   })
 
@@ -333,11 +335,20 @@ describe('why a call needs an approval', () => {
     const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(
-      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'unrehearsed', 'configured']),
+      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'configured']),
     )
-    expect(policy).toContain('code: "rehearsed"')
-    codes.push('rehearsed')
+    for (const code of ['rehearsed', 'unrehearsed']) {
+      expect(policy).toContain(`code: "${code}"`)
+      codes.push(code)
+    }
     for (const code of codes) if (code !== 'outside') expect(server).toHaveProperty([`because.${code}`])
+    const tools = ['mod.rs', 'project/bash.rs'].map(file => rustSource(`tools/${file}`)).join('')
+    const obstacles = [...tools.matchAll(/Unrehearsable::new\(\s*"(\w+)"/g)].map(([, code]) => code)
+    expect(new Set(obstacles)).toEqual(new Set(['tool', 'network', 'background']))
+    for (const code of [...obstacles, 'off', 'strict', 'system']) {
+      expect(tools).toContain(`"${code}"`)
+      expect(server).toHaveProperty([`obstacle.${code}`])
+    }
     const from = inQuotes(bodyOf(policy, 'fn because(taint'))
     expect(new Set(from)).toEqual(
       new Set(['page', 'document', 'attachment', 'command', 'skill', 'output', 'imported', 'outside']),

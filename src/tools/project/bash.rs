@@ -15,6 +15,7 @@ use super::{ProjectFiles, spec};
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
+use crate::tools::Unrehearsable;
 use crate::tools::{
     CallKey, CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, LiveOutput, OutsideText, Permissions,
     Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
@@ -271,9 +272,10 @@ impl PreparedCall for BashCall {
         Some(self.shell.environment.sandbox.level())
     }
 
-    fn unrehearsable(&self) -> Option<String> {
+    fn unrehearsable(&self) -> Option<Unrehearsable> {
         if self.arguments.background {
-            return Some("A command in the background cannot be run before it is approved.".to_owned());
+            let why = "A command in the background cannot be run before it is approved.";
+            return Some(Unrehearsable::new("background", why));
         }
         self.shell.environment.unrehearsable(self.arguments.permissions)
     }

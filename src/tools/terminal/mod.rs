@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::text::{plain, trimmed};
 use super::{
     CallKey, Capturing, CommandEnvironment, EndRun, EndedRun, HeldChanges, OUTPUT_LIMIT, OutsideText, Permissions,
-    Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, prepared,
+    Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, Unrehearsable, prepared,
 };
 use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, ClippedText, Exit, Finished, Job, Level, grouped};
@@ -207,7 +207,7 @@ impl PreparedCall for Command {
         Some(self.shell.environment.sandbox.level())
     }
 
-    fn unrehearsable(&self) -> Option<String> {
+    fn unrehearsable(&self) -> Option<Unrehearsable> {
         self.shell.environment.unrehearsable(self.permissions)
     }
 
