@@ -108,7 +108,7 @@ fn effect(
     let binary =
         || UndoEffect::Restore { diff: format!("Binary files {path} and {path} differ\n"), added: 0, removed: 0 };
     if !is_file(&now) || !is_file(&first.before) {
-        return Ok(UndoEffect::Restore { diff: entry_diff(path, [&now, &first.before]), added: 0, removed: 0 });
+        return Ok(UndoEffect::Restore { diff: entry_diff([&now, &first.before]), added: 0, removed: 0 });
     }
     let (Some(before), Some(after)) = (content(&now), content(&first.before)) else { return Ok(binary()) };
     let contents = [&before, &after];
@@ -119,8 +119,13 @@ fn effect(
     Ok(UndoEffect::Restore { diff: visible(&diff), added, removed })
 }
 
-/// Describes a change in which a link or folder takes part.
-fn entry_diff(path: &EntryPath, states: [&Option<RecordedState>; 2]) -> String {
+/// Describes a change in which a link or folder takes part; empty if nothing is to be said but that a folder comes or goes.
+fn entry_diff(states: [&Option<RecordedState>; 2]) -> String {
+    let is_folder_or_nothing =
+        |state: &Option<RecordedState>| state.as_ref().is_none_or(|state| state.kind == EntryKind::Folder);
+    if states.into_iter().all(is_folder_or_nothing) {
+        return String::new();
+    }
     let [before, after] = states.map(|state| match state.as_ref().map(|state| (state.kind, state.link_target())) {
         None => "nothing".to_owned(),
         Some((EntryKind::Folder, _)) => "folder".to_owned(),
@@ -129,7 +134,7 @@ fn entry_diff(path: &EntryPath, states: [&Option<RecordedState>; 2]) -> String {
             format!("link to {}", escaped(target.map_or(b"", |target| target.as_os_str().as_encoded_bytes())))
         }
     });
-    visible(&format!("{path}: {before} becomes {after}\n"))
+    visible(&format!("{before} becomes {after}\n"))
 }
 
 /// Refuses a file if another file of one of its calls is refused, because the undo of a call is refused as a whole.
