@@ -23,6 +23,7 @@ mod auto_compact;
 mod changes;
 mod chat;
 mod command_changes;
+mod command_kills;
 mod command_line;
 mod compress;
 mod compress_proposed;
