@@ -90,7 +90,7 @@ pub struct ApprovalReason {
     /// Address, path or name of that source. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// With `unrehearsed`: why the effect cannot be shown before, as `tool`, `background`, `off` (the sandbox is off), `strict`
+    /// With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `background`, `off` (the sandbox is off), `strict`
     /// (its level) or `system`. A later version may add others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::domain::EgressAttempts;
+use crate::domain::egress::short;
 use crate::domain::proxy_request::{HEAD_END, HEAD_LIMIT, ProxyRequest, host_of};
 
 /// Maximum simultaneous connections; others wait.
@@ -81,7 +82,7 @@ impl EgressRecorder {
             Next::Close => false,
             Next::Refused(host) => {
                 if attempts.refuse(&host) {
-                    new.push(host);
+                    new.push(short(&host).to_owned());
                 }
                 true
             }

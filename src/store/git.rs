@@ -17,7 +17,7 @@ const LOG: &str = "logs/HEAD";
 /// The same, relative to the repository.
 pub(super) const LOG_FILE: &str = ".git/logs/HEAD";
 /// Maximum number of commits that are listed for a call.
-const LISTED: usize = 200;
+pub(super) const LISTED: usize = 200;
 /// Maximum part of a log that is read, in bytes, from its end.
 const READ: u64 = 1 << 20;
 /// Maximum characters of a subject.

@@ -188,8 +188,13 @@ impl Tree {
         match self {
             Self::Folder(home) => {
                 fenced(home, claim, move |home| {
-                    let (FolderChange::Make(place) | FolderChange::RemoveEmpty(place)) = &change;
-                    home.noting_places([place], || home.change_folder(&change))
+                    let places = match &change {
+                        FolderChange::Make(folder) => vec![folder.clone()],
+                        FolderChange::RemoveEmpty(folder) => {
+                            home.folders_below(folder)?.into_iter().chain([folder.clone()]).collect()
+                        }
+                    };
+                    home.noting_places(places.iter(), || home.change_folder(&change))
                 })
                 .await
             }

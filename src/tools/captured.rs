@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -115,6 +116,8 @@ pub struct CapturedRun {
     observed: Mutex<Option<ObservedRun>>,
     /// Why no command runs: a change that cannot be undone must not be made only because the disk is full.
     failed: Option<String>,
+    /// Whether one of the commands has run.
+    has_run: AtomicBool,
 }
 
 impl CapturedRun {
@@ -153,6 +156,7 @@ impl CapturedRun {
             observed: Mutex::default(),
             capture: Mutex::new(capture),
             failed,
+            has_run: AtomicBool::new(false),
         };
         if run.failed.is_none() && run.lock().is_none() {
             run.failed = run.observe().await.err().map(|error| error.to_string());
@@ -198,6 +202,8 @@ impl CapturedRun {
         };
         let captured = Job { capture: overlay, network, ..job.clone() };
         match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
+            // What the commands before it changed is in the layer, and stays there.
+            Err(SandboxError::Capture(why)) if self.has_run.load(Ordering::Relaxed) => Err(SandboxError::Capture(why)),
             Err(SandboxError::Capture(why)) => {
                 tracing::warn!(%why, "commands cannot be captured here, so the project is looked at before and after each");
                 if let Some(captures) = &self.captures {
@@ -210,7 +216,10 @@ impl CapturedRun {
                 self.observe().await.map_err(|error| SandboxError::Capture(error.to_string()))?;
                 self.sandbox.run_with_output(job, cancel, live).await
             }
-            ended => ended,
+            ended => {
+                self.has_run.store(true, Ordering::Relaxed);
+                ended
+            }
         }
     }
 

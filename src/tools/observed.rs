@@ -1,11 +1,8 @@
 //! Records what a call changes whose process changes the project's folder itself: the folder is looked at before and after.
 //! For `python_repl`, commands in the background, and every command where there is no overlay.
 
-use std::path::Path;
-
-use super::captured::{Captures, CommandChanges};
+use super::captured::{Captures, CommandChanges, shown};
 use crate::domain::SessionId;
-use crate::domain::visible::visible;
 use crate::store::{LeftOutReason, MAX_INDEXED, Observation, ObservedCall, ObservedChanges, StoreError};
 
 /// Maximum number of entries of one kind that the model is told of.
@@ -77,7 +74,6 @@ pub(super) fn notes(observed: &ObservedChanges) -> Vec<String> {
              and links"
         )];
     }
-    let shown = |path: &Path| visible(&path.to_string_lossy());
     let mut notes: Vec<String> = Vec::new();
     let mut tell = |what: &str, all: Vec<String>| {
         notes.extend(all.iter().take(TOLD).map(|one| format!("{what}: {one}")));

@@ -211,7 +211,9 @@ const SECRET: &str = "canary-7e1f";
 fn outside(world: &World) -> Vec<Tree> {
     let beside = world.home().parent().unwrap().join("outside");
     let homes = ["memory", "workspace", "skills", "knowledge"].map(|folder| world.path(folder));
-    let config = Tree::from([("config.yml".into(), (String::new(), world.read("config.yml").into_bytes()))]);
+    let files = ["config.yml", ".env", "storage/canary", "session-key.json", "trusted.json"];
+    let config = files.map(|file| (file.into(), (String::new(), std::fs::read(world.path(file)).unwrap_or_default())));
+    let config = Tree::from(config);
     homes.iter().chain([&beside]).map(|folder| tree(folder)).chain([config]).collect()
 }
 
@@ -240,11 +242,16 @@ async fn escapes_from_a_rehearsal_reach_nothing() {
     world.write("config.yml", REHEARSING);
     world.write("memory/MEMORY.md", "memory\n");
     world.write("../outside/canary", SECRET);
+    world.write(".env", format!("NOTE={SECRET}\n"));
+    world.write("storage/canary", SECRET);
     open_to_everybody(&world);
     let server = world.serve().await;
     let session = bound(&server).await;
     let first = outside(&world);
     let mut stream = server.open_chat(&session, "escape").await;
+    let key = world.read("session-key.json");
+    let key = key.split('"').max_by_key(|part| part.len()).unwrap().to_owned();
+    assert!(key.len() >= 32, "the key itself");
     let (mut before, mut ended) = (tree(&world.path("scratch")), 0);
     while let Some(frame) = stream.next().await {
         if frame.is("approval_request") {
@@ -255,7 +262,7 @@ async fn escapes_from_a_rehearsal_reach_nothing() {
         } else if frame.is("tool_end") {
             assert_eq!(outside(&world), first, "{}", ESCAPES[ended]);
             let output = frame.data["output"].as_str().unwrap();
-            assert!(!output.contains(SECRET), "{}: {output}", ESCAPES[ended]);
+            assert!(!output.contains(SECRET) && !output.contains(&key), "{}: {output}", ESCAPES[ended]);
             (before, ended) = (tree(&world.path("scratch")), ended + 1);
         }
     }

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use super::{Direction, Documents};
 use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::engine::EngineError;
@@ -114,7 +116,7 @@ impl Documents {
 fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<WorkFile>, StoreError> {
     let kept = home.session_files(session);
     let WorkChanges { calls, stopped, except, .. } = &wanted.changes;
-    let mut files: Vec<FileHistory> = Vec::new();
+    let mut histories = Histories::default();
     for call in calls {
         let changes = match kept.recorded_changes(call)? {
             RecordedChanges::Files(changes) => changes,
@@ -122,7 +124,7 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
             RecordedChanges::Missing | RecordedChanges::Foreign | RecordedChanges::Damaged => continue,
         };
         for change in changes.into_iter().filter(|change| !except.contains(&change.path)) {
-            let file = history(&mut files, change.path.clone(), &change.before);
+            let file = histories.of(&change);
             file.settle(&change.before);
             match stopped.contains(call) {
                 true => file.uncertain = Some((call.clone(), change)),
@@ -130,11 +132,12 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
             }
         }
     }
+    let Histories { files, places } = histories;
     let mut works: Vec<Vec<WorkId>> = vec![Vec::new(); files.len()];
     for WorkChanges { work_id, calls, except, .. } in &wanted.others {
         for call in calls {
             for path in kept.changed_paths(call)?.into_iter().filter(|path| !except.contains(path)) {
-                let of_file = files.iter().position(|file| file.change.path == path).map(|at| &mut works[at]);
+                let of_file = places.get(&path).map(|at| &mut works[*at]);
                 if let Some(of_file) = of_file.filter(|of_file| !of_file.contains(work_id)) {
                     of_file.push(work_id.clone());
                 }
@@ -144,18 +147,24 @@ fn plan(home: &Home, session: &SessionId, wanted: &WorkReversal) -> Result<Vec<W
     files.into_iter().zip(works).map(|(file, works)| file.planned((home, &kept), wanted, works)).collect()
 }
 
-/// Returns the changes of a file so far; it was `before` when the work first changed it.
-fn history<'f>(
-    files: &'f mut Vec<FileHistory>,
-    path: EntryPath,
-    before: &Option<RecordedState>,
-) -> &'f mut FileHistory {
-    let at = files.iter().position(|file| file.change.path == path).unwrap_or_else(|| {
-        let change = RecordedChange { path, before: before.clone(), after: before.clone() };
-        files.push(FileHistory { change, calls: Vec::new(), is_continuous: true, uncertain: None });
-        files.len() - 1
-    });
-    &mut files[at]
+/// The changes of files so far, in the order in which the work first changed them.
+#[derive(Default)]
+struct Histories {
+    files: Vec<FileHistory>,
+    /// Where in `files` each path is.
+    places: HashMap<EntryPath, usize>,
+}
+
+impl Histories {
+    /// Returns the changes of a file so far, to which this one comes next.
+    fn of(&mut self, RecordedChange { path, before, .. }: &RecordedChange) -> &mut FileHistory {
+        let at = *self.places.entry(path.clone()).or_insert_with(|| {
+            let change = RecordedChange { path: path.clone(), before: before.clone(), after: before.clone() };
+            self.files.push(FileHistory { change, calls: Vec::new(), is_continuous: true, uncertain: None });
+            self.files.len() - 1
+        });
+        &mut self.files[at]
+    }
 }
 
 impl FileHistory {

@@ -61,7 +61,13 @@ impl Observed {
     /// Counts how an entry differs from its base as a change of the call.
     fn settle(&mut self, path: &Path, now: &Option<Entry>) {
         let Some(base) = self.base(path) else { return };
-        if !is_same(base.as_ref(), now.as_ref()) {
+        if is_same(base.as_ref(), now.as_ref()) {
+            return;
+        }
+        if self.noted.contains_key(path) {
+            // It has changed what somebody else left in between: an undo must give that back.
+            self.own.insert(path.to_owned(), [base, now.clone()]);
+        } else {
             self.own.entry(path.to_owned()).or_insert([base, None])[1].clone_from(now);
         }
     }

@@ -54,19 +54,17 @@ impl Home {
         let ObservedCall { session, call_id, observation } = call;
         let doing = || StoreError::io("looking at the project after a command");
         let (index, copies) = (self.index(), self.copies(&observation.root)?);
-        let (changes, left_out) = {
-            let mut last = lock(&index.last);
-            let before = last.clone();
-            let Some(after) = Look::take(&observation.folder, before.as_deref()).map_err(doing())? else {
-                *last = None;
-                return Ok(ObservedChanges { is_too_large: true, ..ObservedChanges::default() });
-            };
-            let noter = FolderNoter { folder: &observation.folder, copies: Some(copies.clone()) };
-            let changes = index.observations.end(observation.id, &after, &noter);
-            let left_out = new_left_out(before.as_deref(), &after);
-            *last = Some(Arc::new(after));
-            (changes, left_out)
+        // Held until the record is written: the next look removes the copies that no call under way needs.
+        let mut last = lock(&index.last);
+        let before = last.clone();
+        let Some(after) = Look::take(&observation.folder, before.as_deref()).map_err(doing())? else {
+            *last = None;
+            return Ok(ObservedChanges { is_too_large: true, ..ObservedChanges::default() });
         };
+        let noter = FolderNoter { folder: &observation.folder, copies: Some(copies.clone()) };
+        let changes = index.observations.end(observation.id, &after, &noter);
+        let left_out = new_left_out(before.as_deref(), &after);
+        *last = Some(Arc::new(after));
         let mut observed = ObservedChanges { left_out, ..ObservedChanges::default() };
         if changes.is_empty() {
             return Ok(observed);
@@ -118,7 +116,7 @@ fn commits(observation: &Observation, changes: &BTreeMap<PathBuf, Change>) -> Ve
         let length = before.as_ref().map_or(0, |before| before.node.size);
         git::commits_of_log(path, length, || Beneath::open(&observation.folder).ok()?.file(path).ok())
     });
-    of_log.flatten().collect()
+    of_log.flatten().take(git::LISTED).collect()
 }
 
 /// Returns the change as a record has it; `None` if only a pipe, a socket or a device came or went, or if the path is longer

@@ -144,13 +144,20 @@ impl PythonHost {
         slot.close_if_incompatible(permissions);
         // A call whose changes cannot be recorded must not be made only because the disk is full.
         let observed = match &self.environment.captures {
-            Some(captures) => match ObservedRun::begin(captures, call).await {
-                Ok(observed) => Some(observed),
-                Err(error) => {
-                    let message = format!("nothing was run, because what it changes could not be recorded: {error}");
-                    return Ok(ToolAnswer::failed(message).with_code(code));
+            Some(captures) => {
+                let observed = tokio::select! {
+                    observed = ObservedRun::begin(captures, call) => observed,
+                    () = cancel.cancelled() => return Err(cancelled(String::new(), EgressAttempts::default())),
+                };
+                match observed {
+                    Ok(observed) => Some(observed),
+                    Err(error) => {
+                        let message =
+                            format!("nothing was run, because what it changes could not be recorded: {error}");
+                        return Ok(ToolAnswer::failed(message).with_code(code));
+                    }
                 }
-            },
+            }
             None => None,
         };
         let lost = slot.lost.take();
@@ -165,7 +172,8 @@ impl PythonHost {
             }
             None => {
                 if !self.interpreters.make_room() {
-                    let message = format!("{} PythonHost of other chats are busy; try again later.", self.limits.alive);
+                    let message =
+                        format!("{} interpreters of other chats are busy; try again later.", self.limits.alive);
                     return Ok(ToolAnswer::failed(message).with_code(code));
                 }
                 match self.start(permissions).await {
