@@ -1779,7 +1779,7 @@ export interface components {
             /** @description Address, path or name of that source. Invisible characters are escaped. */
             file?: string | null;
             /**
-             * @description With `unrehearsed`: why the effect cannot be shown before, as `tool`, `background`, `off` (the sandbox is off), `strict`
+             * @description With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `background`, `off` (the sandbox is off), `strict`
              *     (its level) or `system`. A later version may add others.
              */
             obstacle?: string | null;
