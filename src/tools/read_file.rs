@@ -31,7 +31,6 @@ impl ReadFile {
                     "limit": {"type": "integer", "minimum": 1}
                 },
                 "required": ["path"],
-                "additionalProperties": false
             }),
             effect: Effect::Read,
         };

@@ -1,25 +1,15 @@
 //! The JSON schema of a tool's arguments, and its check. Nothing is repaired or filled in.
 //!
 //! Our own schemas use a few keywords, which a fast check with short sentences knows; one with any other keyword is refused
-//! when its tool is registered. Schemas from elsewhere may use all of JSON Schema; the `jsonschema` crate checks them.
+//! when its tool is registered. Their objects have no other properties than those they name, without saying
+//! `additionalProperties`, which every request would repeat for every tool. Schemas from elsewhere may use all of JSON Schema; the `jsonschema` crate checks them.
 
 use jsonschema::Validator;
 use serde_json::Value;
 
 /// The keywords that the check of our own schemas knows. `description` says nothing that could be checked.
-const KEYWORDS: [&str; 11] = [
-    "type",
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-    "enum",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "description",
-];
+const KEYWORDS: [&str; 10] =
+    ["type", "required", "properties", "items", "enum", "minimum", "maximum", "minLength", "maxLength", "description"];
 /// Maximum characters of a foreign schema's complaint: it may quote the schema, which can be long.
 const LONGEST_COMPLAINT: usize = 400;
 
@@ -97,7 +87,6 @@ fn known(schema: &Value) -> Result<(), BadSchema> {
             }
             "items" => known(value)?,
             "type" => form(value.is_string(), "type")?,
-            "additionalProperties" => form(value.is_boolean(), "additionalProperties")?,
             keyword if KEYWORDS.contains(&keyword) => {}
             keyword => return Err(BadSchema::UnknownKeyword(keyword.to_owned())),
         }
@@ -150,7 +139,7 @@ fn at(place: &str, schema: &Value, value: &Value) -> Result<(), String> {
             for (name, field) in fields {
                 match schema["properties"].get(name) {
                     Some(schema) => at(&path(place, name), schema, field)?,
-                    None if schema["additionalProperties"] == false => {
+                    None if schema["properties"].is_object() => {
                         return Err(format!("\"{}\" is not a known argument", path(place, name)));
                     }
                     None => {}
@@ -218,9 +207,9 @@ mod tests {
         leaf.prop_recursive(3, 16, 4, |inner| {
             prop_oneof![
                 inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
-                (proptest::collection::btree_map("[a-c]", inner, 0..3), proptest::bool::ANY).prop_map(|(fields, open)| {
+                proptest::collection::btree_map("[a-c]", inner, 0..3).prop_map(|fields| {
                     let required: Vec<&String> = fields.keys().take(1).collect();
-                    json!({"type": "object", "properties": fields, "required": required, "additionalProperties": open})
+                    json!({"type": "object", "properties": fields, "required": required})
                 }),
             ]
         })
@@ -243,11 +232,23 @@ mod tests {
         })
     }
 
+    /// Says of every object of a schema that it has no other properties.
+    fn closed(mut schema: Value) -> Value {
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            fields.values_mut().for_each(|field| *field = closed(field.take()));
+            schema["additionalProperties"] = json!(false);
+        }
+        if let Some(items) = schema.get_mut("items") {
+            *items = closed(items.take());
+        }
+        schema
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn check_agrees_with_jsonschema(schema in any_schema(), value in any_value()) {
-            let reference = jsonschema::draft202012::new(&schema).expect("the schema is valid");
+            let reference = jsonschema::draft202012::new(&closed(schema.clone())).expect("the schema is valid");
             prop_assert!(ArgumentSchema::new(&schema, SchemaOrigin::Own).is_ok(), "{}", schema);
             prop_assert_eq!(check(&schema, &value).is_ok(), reference.is_valid(&value), "{} against {}", value, schema);
         }
@@ -264,11 +265,7 @@ mod tests {
             let refused = ArgumentSchema::new(&schema, SchemaOrigin::Own).err();
             assert_eq!(refused, Some(BadSchema::UnknownKeyword(keyword.to_owned())), "{schema}");
         }
-        for (schema, form) in [
-            (json!({"type": ["string", "null"]}), "type"),
-            (json!({"additionalProperties": {"type": "string"}}), "additionalProperties"),
-            (json!({"items": true}), "a schema"),
-        ] {
+        for (schema, form) in [(json!({"type": ["string", "null"]}), "type"), (json!({"items": true}), "a schema")] {
             let refused = ArgumentSchema::new(&schema, SchemaOrigin::Own).err();
             assert_eq!(refused, Some(BadSchema::UnknownForm(form)), "{schema}");
         }
@@ -333,7 +330,6 @@ mod tests {
                 "tags": {"type": "array", "items": {"type": "string"}},
             },
             "required": ["url"],
-            "additionalProperties": false,
         });
         for (value, wrong) in [
             (json!({"url": "x"}), ""),

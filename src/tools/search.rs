@@ -34,7 +34,6 @@ impl SearchTool {
                 "type": "object",
                 "properties": {"query": {"type": "string"}},
                 "required": ["query"],
-                "additionalProperties": false
             }),
             effect: Effect::Read,
         };

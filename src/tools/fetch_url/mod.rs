@@ -74,7 +74,6 @@ impl FetchUrl {
                 "type": "object",
                 "properties": {"url": {"type": "string"}, "offset": {"type": "integer", "minimum": 0}},
                 "required": ["url"],
-                "additionalProperties": false,
             }),
             effect: Effect::Network,
         };

@@ -83,7 +83,6 @@ impl FileTool {
             "type": "object",
             "properties": {"search": {"type": "string", "minLength": 1}, "replace": {"type": "string"}},
             "required": ["search", "replace"],
-            "additionalProperties": false
         });
         let properties = json!({"path": {"type": "string"}, "edits": {"type": "array", "items": item}});
         let description = "Change a text file of workspace/, memory/, skills/ or knowledge/: each search text must stand \
@@ -103,7 +102,6 @@ impl FileTool {
             "type": "object",
             "properties": properties,
             "required": required,
-            "additionalProperties": false
         });
         let spec =
             ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters, effect: Effect::Write };

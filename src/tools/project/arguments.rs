@@ -78,8 +78,7 @@ pub fn schemas() -> [(Value, &'static [&'static str]); 4] {
     let string = || json!({"type": "string"});
     let line = |least: u8| json!({"type": "integer", "minimum": least});
     let items = |properties: Value, required: &[&str]| {
-        let item =
-            json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+        let item = json!({"type": "object", "properties": properties, "required": required});
         json!({"type": "array", "items": item})
     };
     let new = json!({"path": string(), "content": string(), "folder": {"type": "boolean"}});

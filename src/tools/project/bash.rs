@@ -38,7 +38,6 @@ impl Bash {
             "type": "object",
             "properties": {"instruction": {"type": "string", "minLength": 1}, "working_directory": {"type": "string"}},
             "required": ["instruction"],
-            "additionalProperties": false,
         });
         let properties = environment.parameters(json!({
             "commands": {"type": "array", "items": command},

@@ -123,7 +123,6 @@ fn spec(
         "type": "object",
         "properties": properties,
         "required": required,
-        "additionalProperties": false,
     });
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters, effect }
 }

@@ -30,7 +30,6 @@ impl ReadFiles {
             "properties": {"path": {"type": "string"}, "offset": {"type": "integer", "minimum": 0},
                 "limit": {"type": "integer", "minimum": 1}},
             "required": ["path"],
-            "additionalProperties": false,
         });
         let description =
             "Read text files with line numbers. offset skips lines. home:PATH is a file of the home, such as a skill.";

@@ -107,7 +107,6 @@ impl PythonRepl {
                 "type": "object",
                 "properties": environment.parameters(json!({"code": {"type": "string", "minLength": 1}})),
                 "required": ["code"],
-                "additionalProperties": false,
             }),
             effect: Effect::Execute,
         };

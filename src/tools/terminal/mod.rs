@@ -63,7 +63,6 @@ impl Terminal {
                 "type": "object",
                 "properties": environment.parameters(json!({"command": {"type": "string", "minLength": 1}})),
                 "required": ["command"],
-                "additionalProperties": false,
             }),
             effect: Effect::Execute,
         };
