@@ -2,12 +2,13 @@
 
 use super::calls::{CallRunner, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};
-use super::rehearsing::PlannedRehearsal;
+use super::rehearsals::{EndedRehearsal, Rehearsals, Tried, state_of};
+use super::rehearsing::{AskAbout, PlannedRehearsal};
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Approval, CallApproval, CallStatus, Decision, Effect, RecordedAnswer, Rehearsed, RequestedCall, Session, Shown,
-    Taint, ToolAnswer,
+    Approval, CallApproval, CallStatus, Decision, Effect, RecordedAnswer, RehearsalState, RequestedCall, Session,
+    Shown, Taint, ToolAnswer,
 };
 use crate::provider::CallRequest;
 use crate::tools::{Case, Checked, Reason, ToolContext, Verdict};
@@ -16,16 +17,14 @@ use crate::tools::{Case, Checked, Reason, ToolContext, Verdict};
 pub struct PendingApproval {
     request: CallRequest,
     approval_id: String,
-    /// The question still to be asked; absent if it was answered before a restart.
+    /// The question still to be asked; absent if it was answered before a restart, or is asked otherwise.
     question: Option<Question>,
-    /// What the call did when it was rehearsed, which the answer is bound to.
-    rehearsal: Option<Rehearsed>,
 }
 
 impl PendingApproval {
-    /// The question about a rehearsed call.
-    pub fn rehearsed(request: CallRequest, approval_id: String, rehearsal: Option<Rehearsed>) -> Self {
-        Self { request, approval_id, question: None, rehearsal }
+    /// A question that has been asked.
+    pub fn asked(request: CallRequest, approval_id: String) -> Self {
+        Self { request, approval_id, question: None }
     }
 }
 
@@ -34,6 +33,7 @@ pub(super) struct Question {
     pub arguments: serde_json::Value,
     pub shown: Shown,
     pub reason: Reason,
+    pub rehearsal: Option<RehearsalState>,
 }
 
 /// What follows from a person's answer.
@@ -45,6 +45,8 @@ pub(super) enum ApprovalResult {
         /// Note for the model if the arguments are not its own.
         note: Option<String>,
     },
+    /// The call was rehearsed, and exactly what a person saw is to be applied.
+    Apply(Box<EndedRehearsal>),
     Answer(CallStatus, ToolAnswer),
 }
 
@@ -54,36 +56,41 @@ impl CallRunner<'_> {
         let shown = checked.call.shown();
         let (effect, taint) = (checked.call.effect(), self.taint(session, &checked));
         let case = Case { tainted: taint.as_ref(), ..Case::of(&wanted.request.name, &checked, &shown) };
-        let reason = match self.policy.decide(&case, &self.home.remembered()) {
-            Verdict::Deny(why) => {
+        let approved = wanted.approval.as_ref().and_then(approved_rehearsal).filter(|_| case.unrehearsable.is_none());
+        let reason = match (self.policy.decide(&case, &self.home.remembered()), approved) {
+            (Verdict::Deny(why), _) => {
                 let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");
                 return PlannedCall::Answer(CallStatus::Denied, ToolAnswer::failed(text));
             }
+            (Verdict::Allow | Verdict::Ask(_), Some(approval_id)) => {
+                let (reason, asks) = (Reason::default(), AskAbout::Every);
+                return PlannedCall::Rehearse(Box::new(PlannedRehearsal { checked, approval_id, reason, asks }));
+            }
             // A question that a person has already been asked stays, even if the rules would allow the call.
-            Verdict::Allow => match &wanted.approval {
+            (Verdict::Allow, None) => match &wanted.approval {
                 None => return PlannedCall::Run(checked),
                 Some(CallApproval::Asked(Approval { reason, because, .. })) => {
                     Reason { sentence: reason.clone(), because: because.clone() }
                 }
                 Some(CallApproval::Answered(_)) => Reason::default(),
             },
-            Verdict::Rehearse(reason) => match rehearsal_id(wanted.approval.as_ref()) {
+            (Verdict::Rehearse(reason), _) => match rehearsal_id(wanted.approval.as_ref()) {
                 Some(approval_id) => {
-                    return PlannedCall::Rehearse(Box::new(PlannedRehearsal { checked, approval_id, reason }));
+                    let asks = AskAbout::Changes;
+                    return PlannedCall::Rehearse(Box::new(PlannedRehearsal { checked, approval_id, reason, asks }));
                 }
                 None => reason,
             },
-            Verdict::Ask(reason) => reason,
+            (Verdict::Ask(reason), None) => reason,
         };
         let request = wanted.request.clone();
         PlannedCall::Ask(Box::new(match &wanted.approval {
-            Some(CallApproval::Answered(answered)) => {
-                PendingApproval { request, approval_id: answered.id.clone(), question: None, rehearsal: None }
-            }
+            Some(CallApproval::Answered(answered)) => PendingApproval::asked(request, answered.id.clone()),
             known => {
                 let approval_id = known.as_ref().map_or_else(clock::new_id, |known| known.id().to_owned());
-                let question = Question { effect, arguments: checked.arguments, shown, reason };
-                PendingApproval { request, approval_id, question: Some(question), rehearsal: None }
+                let rehearsal = state_of(&checked);
+                let question = Question { effect, arguments: checked.arguments, shown, reason, rehearsal };
+                PendingApproval { request, approval_id, question: Some(question) }
             }
         }))
     }
@@ -137,6 +144,7 @@ impl CallRunner<'_> {
             shown: question.shown.clone(),
             reason: question.reason.sentence.clone(),
             because: question.reason.because.clone(),
+            rehearsal: question.rehearsal.clone(),
             hash: hash(self.session_id, &asked.request.name, &question.arguments, &question.shown),
             asked_at,
             expires_at: asked_at + self.policy.timeout.as_secs_f64(),
@@ -147,16 +155,10 @@ impl CallRunner<'_> {
     pub(super) async fn decided(
         &self,
         asked: &PendingApproval,
-        recorder: &mut Recorder,
+        (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<ApprovalResult, Stop> {
-        let answered = {
-            let _pause = self.deadline.pause();
-            tokio::select! {
-                biased;
-                answered = recorder.answered(&asked.approval_id) => answered,
-                () = self.stop_signal.cancel.cancelled() => None,
-            }
-        };
+        let answered = self.answer_to(&asked.approval_id, (&mut *recorder, &mut *rehearsals)).await?;
+        let tried = rehearsals.take(&asked.approval_id);
         let Some(answered) = answered else {
             if self.stop_signal.is_suspended() {
                 return Err(Stop::Suspended);
@@ -164,7 +166,9 @@ impl CallRunner<'_> {
             return Ok(refusal(Decision::Cancelled, None));
         };
         if answered.decision != Decision::Approved {
-            return Ok(refusal(answered.decision, answered.reason.as_deref()));
+            let refusal = refusal(answered.decision, answered.reason.as_deref());
+            let was_shown = answered.shown.is_some_and(|shown| shown.rehearsal.is_some());
+            return Ok(if was_shown || !matches!(tried, Tried::Never) { refusal.discarded() } else { refusal });
         }
         let request = match changed(recorder, &answered) {
             Some(arguments) => CallRequest { arguments, ..asked.request.clone() },
@@ -175,15 +179,33 @@ impl CallRunner<'_> {
             Ok(checked) => checked,
             Err(rejection) => return Ok(ApprovalResult::Answer(CallStatus::Error, rejection.answer())),
         };
-        let rehearsal = asked.rehearsal.clone().filter(|_| !answered.changed);
-        let shown = Shown { rehearsal, ..checked.call.shown() };
-        if hash(self.session_id, &request.name, &checked.arguments, &shown) != answered.hash {
+        let shown = checked.call.shown();
+        let is_of = |shown: &Shown| hash(self.session_id, &request.name, &checked.arguments, shown) == answered.hash;
+        if let Tried::Ended(ended) = tried
+            && !answered.changed
+            && is_of(&Shown { rehearsal: Some(ended.rehearsed.clone()), ..shown.clone() })
+        {
+            return Ok(ApprovalResult::Apply(ended));
+        }
+        // It was answered before it was rehearsed, or with other arguments; or it was not rehearsed.
+        if !is_of(&shown) {
             return Ok(ApprovalResult::Answer(CallStatus::Denied, ToolAnswer::failed(outdated(&shown))));
         }
         let note = answered
             .changed
             .then(|| format!("[the user changed the arguments before they approved; what ran: {}]", checked.arguments));
         Ok(ApprovalResult::Run { request, checked, shown: Box::new(shown), note })
+    }
+}
+
+impl ApprovalResult {
+    /// Tells the model that the changes of a rehearsed call were discarded.
+    fn discarded(mut self) -> Self {
+        if let ApprovalResult::Answer(_, answer) = &mut self {
+            let discarded = "It was tried out, and what it changed was discarded.";
+            answer.text = answer.text.replace("It was not run.", discarded);
+        }
+        self
     }
 }
 
@@ -197,16 +219,20 @@ impl PlannedCall {
 }
 
 /// Returns the id of the question about a call that is to be rehearsed; `None` if a person was asked about the call itself
-/// before, or chose other arguments.
+/// before, chose other arguments, or did not approve it.
 fn rehearsal_id(known: Option<&CallApproval>) -> Option<String> {
-    let is_of_rehearsal = |shown: Option<&Shown>| shown.is_some_and(|shown| shown.rehearsal.is_some());
     match known {
         None => Some(clock::new_id()),
-        Some(CallApproval::Asked(asked)) => is_of_rehearsal(Some(&asked.shown)).then(|| asked.id.clone()),
-        Some(CallApproval::Answered(answered)) => {
-            (is_of_rehearsal(answered.shown.as_ref()) && !answered.changed).then(|| answered.id.clone())
-        }
+        Some(CallApproval::Asked(asked)) => asked.shown.rehearsal.is_some().then(|| asked.id.clone()),
+        Some(answered @ CallApproval::Answered(_)) => approved_rehearsal(answered),
     }
+}
+
+/// Returns the id of a question about the effect of a rehearsed call that a person approved before a restart: the call is
+/// rehearsed again, and its changes are applied if they are the same.
+fn approved_rehearsal(known: &CallApproval) -> Option<String> {
+    let answered = known.answered().filter(|answered| answered.decision == Decision::Approved && !answered.changed)?;
+    answered.shown.as_ref()?.rehearsal.as_ref().map(|_| answered.id.clone())
 }
 
 /// Returns the arguments that a person substituted for the model's.

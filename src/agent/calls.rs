@@ -1,61 +1,30 @@
 //! The tool calls of one exchange: checks them, runs read-only ones in parallel and the others in order, and records each.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{ApprovalResult, PendingApproval};
 use super::deadline::Deadline;
+use super::executing::{CallEnd, CallRow, RunningCall, finished};
 use super::recorder::{NotRecorded, Recorder};
+use super::rehearsals::{EndedRehearsal, Rehearsals};
 use super::rehearsing::{CallInTurn, PlannedRehearsal};
 use crate::domain::{
-    CallApproval, CallStatus, Event, Outcome, RequestedCall, Root, Session, SessionId, Shown, StoppedBy, Taint,
-    ToolAnswer, WorkId,
+    CallApproval, CallStatus, Outcome, RequestedCall, Session, SessionId, StoppedBy, Taint, ToolAnswer, WorkId,
 };
 use crate::provider::CallRequest;
 use crate::store::Home;
-use crate::tools::{
-    Checked, EndRun, FilesRead, HeldChanges, LiveOutput, Policy, Rehearsal, Rejection, RunOptions, ToolContext,
-    ToolSet, sanitize_for_model,
-};
+use crate::tools::{Checked, Policy, Rejection, ToolContext, ToolSet};
 
-/// How long a tool may take to return after it was told to stop; then it is dropped.
-const STOP_GRACE: Duration = Duration::from_secs(5);
 /// From this many identical calls on, the tool is not run again and the model is told so.
 const SAME_CALL_TOLD: u32 = 3;
 /// At this many identical calls, the run ends.
 const SAME_CALL_ENDS: u32 = 5;
 /// This many refused calls in a row (unknown tool, bad arguments) end the run.
 const REFUSED_ENDS: u32 = 4;
-
-/// Maximum number of pieces of output that wait to be shown.
-const LIVE_QUEUE: usize = 64;
-
-/// The row of a call in the session: what records it, and its id.
-pub(super) type CallRow<'a> = (&'a Recorder, &'a str);
-
-/// A call that is executed.
-pub(super) struct RunningCall<'a> {
-    pub checked: &'a Checked,
-    pub row: CallRow<'a>,
-    /// What a person saw and approved.
-    pub approved: Option<&'a Shown>,
-    /// Receives the changes of a call that is rehearsed; absent if it runs with its changes.
-    pub rehearsal: Option<&'a Mutex<HeldChanges>>,
-}
-
-impl RunningCall<'_> {
-    async fn run(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        let Some(held) = self.rehearsal else { return self.checked.call.run(options).await };
-        let Rehearsal { answer, changes } = self.checked.call.rehearse(options).await?;
-        *held.lock().unwrap_or_else(PoisonError::into_inner) = changes;
-        Ok(answer)
-    }
-}
 
 /// Counts repeated calls and refused calls across a run.
 #[derive(Default)]
@@ -108,7 +77,7 @@ impl StopSignal {
     }
 
     /// Returns the end of a call that was cut off, or did not start, because the run was stopped.
-    fn cancelled(&self, started: Instant) -> CallEnd {
+    pub(super) fn cancelled(&self, started: Instant) -> CallEnd {
         let why = match self.is_suspended() {
             true => "[cancelled: the server was stopped]",
             false => "[cancelled: the person stopped this run]",
@@ -186,25 +155,6 @@ pub(super) enum PlannedCall {
     Answer(CallStatus, ToolAnswer),
 }
 
-pub(super) struct CallEnd {
-    pub status: CallStatus,
-    pub answer: ToolAnswer,
-    pub took: Duration,
-    /// Sources of text in the answer that strangers may have written.
-    taint: Vec<Taint>,
-    /// Why the run cannot continue.
-    pub fatal: Option<String>,
-}
-
-impl CallEnd {
-    /// Returns the end of a call that was not run.
-    pub(super) fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
-        // An answer may quote a file even if nothing was run.
-        let taint = answer.sources.clone();
-        Self { status, answer, took: Duration::ZERO, taint, fatal: None }
-    }
-}
-
 impl CallRunner<'_> {
     /// Runs all calls of an exchange. Every call gets exactly one result, even if the run is stopped in the middle.
     /// Only a suspended run leaves the calls that wait for a person, and those after them, unchanged.
@@ -219,6 +169,7 @@ impl CallRunner<'_> {
             planned.push(self.plan(wanted, recorder.session(), repeats).await);
         }
         self.ask(wanted, &planned, recorder).await?;
+        let mut rehearsals = Rehearsals::default();
         let mut stop = None;
         let mut at = 0;
         while at < wanted.len() {
@@ -226,13 +177,15 @@ impl CallRunner<'_> {
                 return Err(Stop::Suspended);
             }
             if let PlannedCall::Ask(asked) = &planned[at] {
-                stop = self.asked(&wanted[at], asked, recorder).await?.map(Stop::Failed).or(stop);
+                stop =
+                    self.asked(&wanted[at], asked, (&mut *recorder, &mut rehearsals)).await?.map(Stop::Failed).or(stop);
                 at += 1;
                 continue;
             }
             if let PlannedCall::Rehearse(rehearsal) = &planned[at] {
                 let turn = CallInTurn { call: &wanted[at], rest: &wanted[at + 1..] };
-                stop = self.rehearsed(turn, rehearsal, recorder).await?.map(Stop::Failed).or(stop);
+                let asking = (&mut *recorder, &mut rehearsals);
+                stop = self.rehearsed(turn, rehearsal, asking).await?.map(Stop::Failed).or(stop);
                 at += 1;
                 continue;
             }
@@ -297,9 +250,9 @@ impl CallRunner<'_> {
         &self,
         wanted: &ProposedCall,
         asked: &PendingApproval,
-        recorder: &mut Recorder,
+        (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<Option<String>, Stop> {
-        let ended = match self.decided(asked, recorder).await? {
+        let ended = match self.decided(asked, (&mut *recorder, rehearsals)).await? {
             ApprovalResult::Run { request, checked, shown, note } => {
                 recorder.start_call(wanted.index, &request).await?;
                 let row = (&*recorder, request.id.as_str());
@@ -307,6 +260,16 @@ impl CallRunner<'_> {
                 let mut ended = self.execute(call).await;
                 if let Some(note) = note {
                     ended.answer.text = format!("{note}\n{}", ended.answer.text);
+                }
+                ended
+            }
+            ApprovalResult::Apply(rehearsal) => {
+                recorder.start_call(wanted.index, &wanted.request).await?;
+                let EndedRehearsal { mut ended, changes, .. } = *rehearsal;
+                let applied = changes.apply_approved(self.session_id.clone(), wanted.request.id.clone()).await;
+                ended.answer = applied.add_to(ended.answer);
+                if !ended.answer.ok {
+                    ended.status = CallStatus::Error;
                 }
                 ended
             }
@@ -323,84 +286,6 @@ impl CallRunner<'_> {
             }
             PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
             PlannedCall::Ask(_) | PlannedCall::Rehearse(_) => self.stop_signal.cancelled(Instant::now()),
-        }
-    }
-
-    /// Returns a file of a skill that nobody has trusted in its current version, if a call may have read it unnoticed:
-    /// commands can read skills/, and what a command has read is unknown.
-    async fn untrusted_of(&self, checked: &Checked) -> Option<Taint> {
-        if checked.call.outside_text().files == FilesRead::Named {
-            return None;
-        }
-        let home = self.home.clone();
-        let found = tokio::task::spawn_blocking(move || home.skill_files()).await;
-        match found {
-            Ok(Ok(files)) => files.first_untrusted().map(Taint::Skill),
-            // If the files cannot be checked, assume the worse.
-            Ok(Err(_)) | Err(_) => Some(Taint::Skill(format!("{}/", Root::Skills))),
-        }
-    }
-
-    /// Runs or rehearses a call.
-    pub(super) async fn execute(&self, call: RunningCall<'_>) -> CallEnd {
-        let started = Instant::now();
-        if self.stop_signal.cancel.is_cancelled() {
-            return self.stop_signal.cancelled(started);
-        }
-        let checked = call.checked;
-        let mut ended = self.execute_now(&call).await;
-        ended.taint = checked.call.outside_text().sources(&ended.answer);
-        ended
-    }
-
-    async fn execute_now(&self, call: &RunningCall<'_>) -> CallEnd {
-        let RunningCall { checked, row: (recorder, call_id), approved, .. } = *call;
-        let started = Instant::now();
-        let cancel = &self.stop_signal.cancel;
-        let (live, mut output) = mpsc::channel(LIVE_QUEUE);
-        let live = LiveOutput::new(live);
-        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live });
-        tokio::pin!(running);
-        let out_of_patience = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(STOP_GRACE).await;
-        };
-        tokio::pin!(out_of_patience);
-        let answer = loop {
-            tokio::select! {
-                answer = &mut running => break answer,
-                () = &mut out_of_patience => return self.stop_signal.cancelled(started),
-                Some(text) = output.recv() => {
-                    let (work_id, call_id) = (recorder.work_id().clone(), call_id.to_owned());
-                    // A session without an owner is noticed when the end of the call is recorded.
-                    let _ = recorder.preview(Event::ToolOutput { work_id, call_id, text }).await;
-                }
-            }
-        };
-        let took = started.elapsed();
-        match answer {
-            Ok(_) if cancel.is_cancelled() => self.stop_signal.cancelled(started),
-            Ok(mut answer) => {
-                answer.sources.extend(self.untrusted_of(checked).await);
-                let answer = sanitize_for_model(answer, checked.call.as_ref());
-                let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
-                CallEnd { took, ..CallEnd::unrun(status, answer) }
-            }
-            Err(EndRun::Cancelled { text, egress_attempts }) => {
-                let mut cancelled = self.stop_signal.cancelled(started);
-                egress_attempts.add_to(&mut cancelled.answer.data);
-                cancelled.answer.sources.extend(self.untrusted_of(checked).await);
-                let text = ToolAnswer { text, sources: cancelled.answer.sources.clone(), ..ToolAnswer::default() };
-                let text = sanitize_for_model(text, checked.call.as_ref()).text;
-                let text =
-                    if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
-                cancelled.answer.text = egress_attempts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
-                cancelled
-            }
-            Err(EndRun::Broken(reason)) => {
-                let ended = CallEnd::unrun(CallStatus::Error, ToolAnswer::failed(&reason));
-                CallEnd { took, fatal: Some(reason), ..ended }
-            }
         }
     }
 }
@@ -426,18 +311,5 @@ impl RepeatCounter {
         }
         (self.refused >= REFUSED_ENDS)
             .then(|| format!("the model made {REFUSED_ENDS} calls in a row that could not be run"))
-    }
-}
-
-pub(super) fn finished(recorder: &Recorder, call: &CallRequest, ended: &CallEnd) -> Event {
-    Event::ToolFinished {
-        work_id: recorder.work_id().clone(),
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        status: ended.status,
-        output: ended.answer.text.clone(),
-        result: ended.answer.record(),
-        duration_ms: ended.took.as_millis() as u64,
-        taint: ended.taint.clone(),
     }
 }

@@ -4,8 +4,10 @@ mod asking;
 mod calls;
 pub mod compress;
 mod deadline;
+mod executing;
 mod fallback;
 pub mod recorder;
+mod rehearsals;
 mod rehearsing;
 pub mod run;
 mod sent;
@@ -14,6 +16,6 @@ mod turn;
 
 pub use calls::StopSignal;
 pub use fallback::Fallback;
-pub use recorder::{EventKind, OwnerChannels, RecordedEvent, Recorder};
+pub use recorder::{EventKind, OwnerChannels, OwnerMessage, RecordedEvent, Recorder};
 pub use run::{Run, RunEnd, RunLimits, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::AuthorLookup;

@@ -40,8 +40,17 @@ pub struct NotRecorded(pub String);
 const PIECE_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 4096;
 
-/// A run's channels to its session's owner: one for events, one for answers.
-pub type OwnerChannels = (mpsc::Sender<RecordedEvent>, mpsc::UnboundedReceiver<Event>);
+/// What a session's owner tells the run.
+#[derive(Debug)]
+pub enum OwnerMessage {
+    /// A person has answered a question. The event is already recorded.
+    Answered(Event),
+    /// A person wants to see what the call of this question would change, before they answer.
+    Rehearse(String),
+}
+
+/// A run's channels to its session's owner: one for events, one for what people say.
+pub type OwnerChannels = (mpsc::Sender<RecordedEvent>, mpsc::UnboundedReceiver<OwnerMessage>);
 
 /// Records one work's events and keeps its own fold of the session, from which the next request is built.
 pub struct Recorder {
@@ -54,8 +63,8 @@ pub struct Recorder {
     segment_has_calls: bool,
     text: SegmentText,
     thinking: SegmentText,
-    /// Answers of people, from the session's owner, which has already recorded them.
-    answers: mpsc::UnboundedReceiver<Event>,
+    /// What people say about questions, from the session's owner.
+    messages: mpsc::UnboundedReceiver<OwnerMessage>,
 }
 
 /// Text of the current segment: its length, and the part that is not journaled yet.
@@ -87,9 +96,9 @@ impl SegmentText {
 }
 
 impl Recorder {
-    pub fn new(work_id: WorkId, session: Session, (to, answers): OwnerChannels) -> Self {
+    pub fn new(work_id: WorkId, session: Session, (to, messages): OwnerChannels) -> Self {
         Self {
-            answers,
+            messages,
             work_id,
             to,
             session,
@@ -224,16 +233,18 @@ impl Recorder {
         self.fact(Event::ApprovalAsked { work_id, dialogue, index, approval: Arc::new(approval) }).await
     }
 
-    /// Waits for the answer to a question. `None` if there will be no answer.
-    pub async fn answered(&mut self, approval_id: &str) -> Option<RecordedAnswer> {
-        loop {
-            let known = self.session.approval(&self.work_id, approval_id).and_then(CallApproval::answered);
-            if let Some(known) = known {
-                return Some(known.clone());
-            }
-            let event = self.answers.recv().await?;
-            self.session.apply(&event, crate::clock::now());
+    /// Returns the answer to a question, if it is known.
+    pub fn answer_to(&self, approval_id: &str) -> Option<RecordedAnswer> {
+        self.session.approval(&self.work_id, approval_id).and_then(CallApproval::answered).cloned()
+    }
+
+    /// Waits for what people say about the questions. `None` if they will say nothing more.
+    pub async fn told(&mut self) -> Option<OwnerMessage> {
+        let message = self.messages.recv().await?;
+        if let OwnerMessage::Answered(event) = &message {
+            self.session.apply(event, crate::clock::now());
         }
+        Some(message)
     }
 
     /// Returns the number of exchanges with the model so far.

@@ -2,10 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::asking::{ApprovalResult, PendingApproval, Question};
-use super::calls::{CallEnd, CallRunner, ProposedCall, RunningCall, Stop, finished};
+use super::asking::{PendingApproval, Question};
+use super::calls::{CallRunner, ProposedCall, Stop};
+use super::executing::{RunningCall, finished};
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown, ToolAnswer};
+use super::rehearsals::{EndedRehearsal, Rehearsals, state_of};
+use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown};
 use crate::tools::{Checked, HeldChanges, Reason, Unrehearsable};
 
 /// A call that is to be rehearsed.
@@ -14,6 +16,15 @@ pub struct PlannedRehearsal {
     pub approval_id: String,
     /// Why a person is asked if it would change something.
     pub reason: Reason,
+    pub asks: AskAbout,
+}
+
+/// Which effects of a rehearsed call a person is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskAbout {
+    Changes,
+    /// Also about none, because they are asked about the call in any case.
+    Every,
 }
 
 /// A call with those of the exchange that come after it.
@@ -23,13 +34,13 @@ pub struct CallInTurn<'a> {
 }
 
 impl CallRunner<'_> {
-    /// Rehearses a call. One that would change nothing has ended then; for another one a person is asked, and exactly what
-    /// they saw is applied or discarded. Returns the reason if the run cannot continue.
+    /// Rehearses a call. One that would change nothing may have ended then; for another one a person is asked, and exactly
+    /// what they saw is applied or discarded. Returns the reason if the run cannot continue.
     pub(super) async fn rehearsed(
         &self,
         turn: CallInTurn<'_>,
         planned: &PlannedRehearsal,
-        recorder: &mut Recorder,
+        (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<Option<String>, Stop> {
         let CallInTurn { call, .. } = turn;
         let (request, checked) = (&call.request, &planned.checked);
@@ -46,10 +57,11 @@ impl CallRunner<'_> {
         }
         if let Some(why) = checked.call.unrehearsable() {
             // The attempt has shown it; nothing was run.
-            return self.ask_first(&turn, planned, (why, recorder)).await;
+            let pending = self.ask_first(&turn, planned, (why, &mut *recorder)).await?;
+            return self.asked(call, &pending, (recorder, rehearsals)).await;
         }
-        let shown = match changes.rehearsed(&ended.answer).await {
-            Ok(shown) => shown,
+        let rehearsed = match changes.rehearsed(&ended.answer).await {
+            Ok(rehearsed) => rehearsed,
             Err(error) => {
                 // Nobody knows what they are, so they are discarded.
                 drop(changes);
@@ -59,7 +71,8 @@ impl CallRunner<'_> {
                 return Ok(ended.fatal);
             }
         };
-        let Some(rehearsed) = shown else {
+        let has_ended = planned.asks == AskAbout::Changes || ended.fatal.is_some();
+        if rehearsed.changes_nothing() && has_ended {
             let applied = changes.apply(self.session_id.clone(), request.id.clone()).await;
             ended.answer = applied.add_to(ended.answer);
             if call.approval.is_some() {
@@ -67,41 +80,19 @@ impl CallRunner<'_> {
             }
             recorder.fact(finished(recorder, request, &ended)).await?;
             return Ok(ended.fatal);
-        };
-        let pending = self.ask_about(&turn, planned, (rehearsed, recorder)).await?;
-        let decided = match self.decided(&pending, recorder).await? {
-            // A person changed the arguments: that is another call than the one that was rehearsed.
-            ApprovalResult::Run { request, checked, shown, note: Some(note) } => {
-                drop(changes);
-                recorder.start_call(call.index, &request).await?;
-                let row = (&*recorder, request.id.as_str());
-                let call = RunningCall { checked: &checked, row, approved: Some(&shown), rehearsal: None };
-                let mut ended = self.execute(call).await;
-                ended.answer.text = format!("{note}\n{}", ended.answer.text);
-                ended
-            }
-            ApprovalResult::Run { .. } => {
-                recorder.start_call(call.index, request).await?;
-                let applied = changes.apply_approved(self.session_id.clone(), request.id.clone()).await;
-                ended.answer = applied.add_to(ended.answer);
-                if !ended.answer.ok {
-                    ended.status = CallStatus::Error;
-                }
-                ended
-            }
-            ApprovalResult::Answer(status, answer) => CallEnd::unrun(status, discarded(answer)),
-        };
-        recorder.fact(finished(recorder, request, &decided)).await?;
-        Ok(decided.fatal)
+        }
+        let pending = self.ask_about(&turn, planned, (rehearsed.clone(), &mut *recorder)).await?;
+        rehearsals.keep(&planned.approval_id, EndedRehearsal { ended, changes, rehearsed });
+        self.asked(call, &pending, (recorder, rehearsals)).await
     }
 
-    /// Asks about a call that could not be rehearsed, and runs it if a person approves it.
+    /// Asks about a call that could not be rehearsed.
     async fn ask_first(
         &self,
         CallInTurn { call, rest }: &CallInTurn<'_>,
         planned: &PlannedRehearsal,
         (why, recorder): (Unrehearsable, &mut Recorder),
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<PendingApproval, Stop> {
         let checked = &planned.checked;
         let reason = planned.reason.because.clone();
         let question = Question {
@@ -109,12 +100,13 @@ impl CallRunner<'_> {
             arguments: checked.arguments.clone(),
             shown: checked.call.shown(),
             reason: Reason::unrehearsed("Running commands requires approval.", &why, reason),
+            rehearsal: state_of(checked),
         };
-        let pending = PendingApproval::rehearsed(call.request.clone(), planned.approval_id.clone(), None);
+        let pending = PendingApproval::asked(call.request.clone(), planned.approval_id.clone());
         record_later(rest, recorder).await?;
         let approval = self.approval(&pending, &question, recorder);
         recorder.ask(call.index, approval).await?;
-        self.asked(call, &pending, recorder).await
+        Ok(pending)
     }
 
     /// Asks about a rehearsed call, unless a person has answered before a restart.
@@ -126,7 +118,7 @@ impl CallRunner<'_> {
     ) -> Result<PendingApproval, Stop> {
         let (request, checked) = (&call.request, &planned.checked);
         let shown = Shown { rehearsal: Some(rehearsed), ..checked.call.shown() };
-        let pending = PendingApproval::rehearsed(request.clone(), planned.approval_id.clone(), shown.rehearsal.clone());
+        let pending = PendingApproval::asked(request.clone(), planned.approval_id.clone());
         if matches!(&call.approval, Some(CallApproval::Answered(_))) {
             // An answer that was given to other changes is noticed when it is checked.
             return Ok(pending);
@@ -137,6 +129,7 @@ impl CallRunner<'_> {
             arguments: checked.arguments.clone(),
             shown,
             reason: planned.reason.clone(),
+            rehearsal: None,
         };
         let approval = self.approval(&pending, &question, recorder);
         recorder.ask(call.index, approval).await?;
@@ -155,10 +148,4 @@ async fn record_later(rest: &[ProposedCall], recorder: &mut Recorder) -> Result<
         arguments: later.request.arguments.clone(),
     });
     recorder.request(later.collect()).await
-}
-
-/// Tells the model that the changes of a rehearsed call were discarded.
-fn discarded(mut answer: ToolAnswer) -> ToolAnswer {
-    answer.text = answer.text.replace("It was not run.", "It was tried out, and what it changed was discarded.");
-    answer
 }

@@ -181,6 +181,10 @@ impl From<EngineError> for ApiError {
                 AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
                 AnswerRefused::NoHost => Self::new(StatusCode::CONFLICT, "no_host", message),
                 AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
+                AnswerRefused::Unrehearsable(unrehearsable) => {
+                    let params = ErrorParams::from([("obstacle".to_owned(), unrehearsable.code.to_owned())]);
+                    Self { params, ..Self::new(StatusCode::CONFLICT, "unrehearsable", message) }
+                }
                 AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },
             EngineError::ProviderRefused(refused) => match refused {

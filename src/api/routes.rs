@@ -80,6 +80,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::approvals::list))
         .routes(routes!(chat::approvals::answer))
         .routes(routes!(chat::approvals::hold))
+        .routes(routes!(chat::approvals::rehearse))
         .routes(routes!(chat::rehearsals::changes))
         .routes(routes!(chat::rehearsals::content))
         .routes(routes!(chat::approvals::rules))

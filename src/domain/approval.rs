@@ -65,6 +65,28 @@ pub struct Rehearsed {
     pub hash: String,
 }
 
+impl Rehearsed {
+    /// Returns whether applying it would change no file.
+    pub fn changes_nothing(&self) -> bool {
+        self.created + self.changed + self.deleted == 0
+    }
+}
+
+/// Whether a person can have a waiting command rehearsed before they answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum RehearsalState {
+    Available,
+    /// It is being rehearsed. Then it is asked about again, with the same id and what it would change.
+    Running,
+    Unavailable {
+        /// As [`ApprovalReason::obstacle`], or `unread` if what it changed in a rehearsal could not be read.
+        obstacle: String,
+        /// The same as an English sentence.
+        why: String,
+    },
+}
+
 impl Shown {
     /// Returns whether it is a change of a file of the persona, the memory or the skills. A path that cannot be parsed
     /// counts as one.
@@ -114,6 +136,10 @@ pub struct Approval {
     /// The same reason as a code; absent in questions of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<ApprovalReason>,
+    /// Whether the command can be rehearsed now. Absent if it has been (`shown.rehearsal`), if the tool runs no command, and in
+    /// questions of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<RehearsalState>,
     /// SHA-256 over tool, arguments, place and session, in hexadecimal. An answer is bound to it.
     pub hash: String,
     /// Unix seconds.
@@ -385,6 +411,7 @@ mod tests {
             shown: shown(),
             reason: "it runs a command".into(),
             because: Some(ApprovalReason { code: "configured".into(), ..ApprovalReason::default() }),
+            rehearsal: Some(RehearsalState::Unavailable { obstacle: "off".into(), why: "No.".into() }),
             hash: "h".into(),
             asked_at: 1.0,
             expires_at: 2.0,
@@ -399,8 +426,9 @@ mod tests {
             hash: "h".into(),
             shown: None,
         };
-        let earlier = Approval { because: None, ..approval.clone() };
-        assert!(!serde_json::to_string(&earlier).unwrap().contains("because"));
+        let earlier = Approval { because: None, rehearsal: None, ..approval.clone() };
+        let text = serde_json::to_string(&earlier).unwrap();
+        assert!(!text.contains("because") && !text.contains("rehearsal"));
         for both in [CallApproval::Asked(approval), CallApproval::Asked(earlier), CallApproval::Answered(answered)] {
             let text = serde_json::to_string(&both).unwrap();
             assert_eq!(serde_json::from_str::<CallApproval>(&text).unwrap(), both);

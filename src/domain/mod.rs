@@ -42,8 +42,8 @@ pub mod written;
 
 pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
-    AlwaysAllowedCall, Approval, ApprovalAnswer, ApprovalReason, CallApproval, Decision, RecordedAnswer, Rehearsed,
-    Scope, Shown,
+    AlwaysAllowedCall, Approval, ApprovalAnswer, ApprovalReason, CallApproval, Decision, RecordedAnswer,
+    RehearsalState, Rehearsed, Scope, Shown,
 };
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;

@@ -8,7 +8,7 @@ mod errands;
 mod saying;
 mod withdrawing;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
 use super::work::{RunStart, WorkTask, work};
 use super::{EngineError, Tenant};
-use crate::agent::{EventKind, RecordedEvent, Recorder, RunEnd, StopSignal};
+use crate::agent::{EventKind, OwnerMessage, RecordedEvent, Recorder, RunEnd, StopSignal};
 use crate::domain::{ErrorParams, Event, Outcome, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 
@@ -60,7 +60,11 @@ struct ActiveRun {
     work_id: WorkId,
     stop_signal: StopSignal,
     entries: mpsc::Receiver<RecordedEvent>,
-    answers: mpsc::UnboundedSender<Event>,
+    messages: mpsc::UnboundedSender<OwnerMessage>,
+    /// Questions whose calls are being rehearsed because a person requested it.
+    rehearsing: HashSet<String>,
+    /// Questions that were answered while the run was under way.
+    answered: HashSet<String>,
     task: JoinHandle<Result<RunEnd, String>>,
 }
 
@@ -244,6 +248,7 @@ impl Actor {
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),
+            Command::Rehearse { id, reply } => drop(reply.send(self.rehearse(&id).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Withdraw { request, reply } => drop(reply.send(self.withdraw(request).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
@@ -264,18 +269,19 @@ impl Actor {
 
     fn start_run(&mut self, work_id: WorkId, begin: RunStart) {
         let (to, entries) = mpsc::channel(256);
-        let (answers, answered) = mpsc::unbounded_channel();
+        let (messages, told) = mpsc::unbounded_channel();
         let stop_signal = StopSignal::default();
         let session = (*self.ledger.session).clone();
         let recorder = match begin {
-            RunStart::Question => Recorder::new(work_id.clone(), session, (to, answered)),
-            RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
-            RunStart::Continued => Recorder::continued(work_id.clone(), session, (to, answered)),
+            RunStart::Question => Recorder::new(work_id.clone(), session, (to, told)),
+            RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, told)),
+            RunStart::Continued => Recorder::continued(work_id.clone(), session, (to, told)),
         };
         let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen.clone() };
         let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, task));
         self.tenant.runs.started(&self.ledger.id);
-        self.running = Some(ActiveRun { work_id, stop_signal, entries, answers, task });
+        let (rehearsing, answered) = (HashSet::new(), HashSet::new());
+        self.running = Some(ActiveRun { work_id, stop_signal, entries, messages, rehearsing, answered, task });
     }
 
     async fn record(&mut self, entry: RecordedEvent) {
@@ -283,6 +289,8 @@ impl Actor {
             EventKind::Preview => self.ledger.preview(entry.event),
             EventKind::Mark => self.ledger.mark(entry.event).await,
             EventKind::Piece => self.ledger.piece(entry.event).await,
+            // A person answered it while its call was being rehearsed: the answer counts.
+            EventKind::Fact(done) if self.was_answered(&entry.event) => drop(done.send(Ok(()))),
             EventKind::Fact(done) => {
                 let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());

@@ -7,7 +7,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{EngineError, Tenant, blocking};
-use crate::domain::{AlwaysAllowedCall, Approval, Decision, SessionId};
+use crate::domain::{AlwaysAllowedCall, Approval, Decision, RehearsalState, SessionId};
+use crate::tools::Unrehearsable;
 
 /// Number of answered approvals remembered, so that a second answer is told the first decision.
 const ANSWERED: usize = 1_000;
@@ -37,10 +38,23 @@ pub enum AnswerRefused {
     HashDiffers,
     #[error("{0}")]
     BadArguments(String),
+    /// The call cannot be rehearsed.
+    #[error("{}", .0.why)]
+    Unrehearsable(Unrehearsable),
     #[error("only fetching a page can be allowed for its whole host")]
     NoHost,
     #[error("changes to persona, memory and skills require approval every time; they can't be always allowed")]
     NeverAlways,
+}
+
+/// What became of a person's request to rehearse a call that waits for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestedRehearsal {
+    /// It is being rehearsed, or is as soon as the run waits for a person again.
+    Running,
+    /// It has been rehearsed: the question says what it would change.
+    Ended,
 }
 
 pub fn word(decision: Decision) -> &'static str {
@@ -94,14 +108,24 @@ impl Approvals {
 
     pub(super) fn asked(&self, approval: &Approval) {
         let mut known = self.known();
-        known.waiting.retain(|other| other.id != approval.id);
-        known.waiting.push(approval.clone());
+        // A question that is asked again keeps its place.
+        match known.waiting.iter_mut().find(|other| other.id == approval.id) {
+            Some(other) => *other = approval.clone(),
+            None => known.waiting.push(approval.clone()),
+        }
     }
 
     pub(super) fn held(&self, id: &str, expires_at: f64) {
         let mut known = self.known();
         if let Some(approval) = known.waiting.iter_mut().find(|approval| approval.id == id) {
             approval.expires_at = expires_at;
+        }
+    }
+
+    pub(super) fn set_rehearsal(&self, id: &str, state: RehearsalState) {
+        let mut known = self.known();
+        if let Some(approval) = known.waiting.iter_mut().find(|approval| approval.id == id) {
+            approval.rehearsal = Some(state);
         }
     }
 

@@ -273,6 +273,12 @@ impl Engine {
         self.ask(&session, IfMissing::Fail, |reply| Command::Hold { id: id.to_owned(), reply }).await
     }
 
+    /// Has a call rehearsed that waits for a person, so that they see what it would change before they answer.
+    pub async fn rehearse(&self, id: &str) -> Result<approvals::RequestedRehearsal, EngineError> {
+        let session = self.tenant.approvals.session_of(id)?;
+        self.ask(&session, IfMissing::Fail, |reply| Command::Rehearse { id: id.to_owned(), reply }).await
+    }
+
     /// Undoes the changes that a call made to files, or redoes them.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await

@@ -104,23 +104,27 @@ impl HeldChanges {
         Self { observed: Some(observed), ..Self::default() }
     }
 
-    /// Returns what a person is shown before the changes are applied; `None` if there is nothing to be applied.
+    /// Returns whether the changes could not be read when the commands had ended. They are discarded then.
+    pub fn are_unread(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Returns what a person is shown before the changes are applied. Changes of times alone are not shown.
     ///
     /// # Errors
     /// Returns an error if the changes cannot be read.
-    pub async fn rehearsed(&self, answer: &ToolAnswer) -> Result<Option<Rehearsed>, StoreError> {
-        let Some(held) = self.held.clone().filter(|held| !held.changes.entries.is_empty()) else { return Ok(None) };
-        let read = tokio::task::spawn_blocking(move || held.read().map(|entries| (held, entries))).await;
-        let (held, entries) = read.unwrap_or(Err(StoreError::ShutDown))?;
-        if entries.is_empty() {
-            // Only times changed, which nobody needs to see.
-            return Ok(None);
-        }
+    pub async fn rehearsed(&self, answer: &ToolAnswer) -> Result<Rehearsed, StoreError> {
+        let entries = match self.held.clone().filter(|held| !held.changes.entries.is_empty()) {
+            Some(held) => {
+                tokio::task::spawn_blocking(move || held.read()).await.unwrap_or(Err(StoreError::ShutDown))?
+            }
+            None => Vec::new().into(),
+        };
         let hash = CapturedEntry::hash(&entries);
         let count = |counts: &dyn Fn(&CapturedEntry) -> bool| entries.iter().filter(|entry| counts(entry)).count();
         let created = count(&|entry| entry.before.is_none());
         let deleted = count(&|entry| entry.after.is_none());
-        let refused = held.changes.refused.iter().take(NAMED);
+        let refused = self.held.iter().flat_map(|held| &held.changes.refused).take(NAMED);
         let refused = refused.map(|refused| format!("{}: {}", shown(&refused.path), refusal(refused.why)));
         let rehearsed = Rehearsed {
             outcome: answer.message.clone(),
@@ -133,8 +137,10 @@ impl HeldChanges {
             more_hosts: self.attempts.more,
             hash: hash.clone(),
         };
-        held.captures.show(hash, &held);
-        Ok(Some(rehearsed))
+        if let Some(held) = &self.held {
+            held.captures.show(hash, held);
+        }
+        Ok(rehearsed)
     }
 
     /// Applies the changes, and keeps what was there for an undo.

@@ -25,7 +25,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
-use crate::domain::{Effect, EgressAttempts, Place, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{
+    Effect, EgressAttempts, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec,
+};
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
 pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges, RecordObserved};
@@ -200,6 +202,11 @@ pub struct Unrehearsable {
 impl Unrehearsable {
     pub fn new(code: &'static str, why: impl Into<String>) -> Self {
         Self { code, why: why.into() }
+    }
+
+    /// Returns this for the question about the call.
+    pub fn state(&self) -> RehearsalState {
+        RehearsalState::Unavailable { obstacle: self.code.to_owned(), why: self.why.clone() }
     }
 }
 

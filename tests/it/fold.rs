@@ -96,6 +96,7 @@ fn shown_to(work_id: &WorkId) -> Approval {
         shown: Shown::default(),
         reason: "it runs a program".to_owned(),
         because: None,
+        rehearsal: None,
         hash: "h".to_owned(),
         asked_at: 1.0,
         expires_at: 2.0,

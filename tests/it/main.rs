@@ -64,6 +64,7 @@ mod provider_faults;
 mod providers;
 mod queue;
 mod rehearsal;
+mod rehearsal_requested;
 mod requests;
 mod resume;
 mod retrieval;

@@ -9,7 +9,7 @@ use crate::world::{CONFIG, PLAIN, Server, World, eventually};
 /// Only commands need approval.
 const COMMANDS: &str = "find_local_models: false\napprovals: {effects: {write: unattended}}\n";
 
-fn run(id: &str, command: &str) -> Value {
+pub fn run(id: &str, command: &str) -> Value {
     call(id, "terminal", json!({"command": command}))
 }
 
@@ -22,18 +22,18 @@ async fn world(made: impl IntoIterator<Item = Value>) -> World {
 }
 
 /// Returns the results of the calls as the model read them.
-fn results(world: &World) -> Vec<String> {
+pub fn results(world: &World) -> Vec<String> {
     let messages = world.asked().pop().expect("a request")["messages"].take();
     let tools = messages.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
     tools.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn files(server: &Server<'_>, asked: &Value) -> Vec<Value> {
+pub async fn files(server: &Server<'_>, asked: &Value) -> Vec<Value> {
     let path = format!("/api/approvals/{}/changes", asked["id"].as_str().unwrap());
     server.get(&path).await.ok()["files"].as_array().unwrap().clone()
 }
 
-fn captures(world: &World) -> usize {
+pub fn captures(world: &World) -> usize {
     std::fs::read_dir(world.path("storage/captures/project.scratch")).map_or(0, Iterator::count)
 }
 
@@ -202,7 +202,7 @@ async fn network_is_asked_about_first_and_other_tools_as_before() {
 }
 
 /// Asks the proxy for a host, as a program would, and fails as it would.
-fn ask_for(host: &str) -> String {
+pub fn ask_for(host: &str) -> String {
     format!(
         "(exec 3<>/dev/tcp/127.0.0.1/${{http_proxy##*:}}; printf \"CONNECT {host} HTTP/1.1\\r\\n\\r\\n\" >&3; \
          grep -q \" 200 \" <&3)"

@@ -176,6 +176,9 @@ export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
 /** Starts the time to answer a pending call again. */
 export const holdApproval = (id: string) =>
   asPage(header => api.POST('/api/approvals/{id}/hold', { params: { ...of(id), header } }))
+/** Has a pending command run with its changes kept apart; then it is asked about again, with what it would change. */
+export const rehearseApproval = (id: string) =>
+  asPage(header => api.POST('/api/approvals/{id}/rehearse', { params: { ...of(id), header } }))
 export const listAlways = () => dataOf(api.GET('/api/approvals/always')).then(r => r.rules)
 export const removeAlways = (id: string) =>
   asPage(header => api.DELETE('/api/approvals/always/{id}', { params: { ...of(id), header } }))

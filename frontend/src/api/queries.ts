@@ -194,10 +194,24 @@ export const useAlways = () => useQuery({ queryKey: keys.always, queryFn: listAl
 const editApprovals = (edit: (list: Approval[]) => Approval[]): void => {
   queryClient.setQueryData<Approval[]>(keys.approvals, list => edit(list ?? []))
 }
+/** A call that is asked about again keeps its place. */
 export const putApproval = (approval: Approval): void =>
-  editApprovals(list => [...list.filter(other => other.id !== approval.id), approval])
+  editApprovals(list =>
+    list.some(({ id }) => id === approval.id)
+      ? list.map(other => (other.id === approval.id ? approval : other))
+      : [...list, approval],
+  )
 export const extendApproval = (id: string, expires_at: number): void =>
   editApprovals(list => list.map(one => (one.id === id ? { ...one, expires_at } : one)))
+/** Unless it has been asked again in the meantime. */
+export const markRehearsing = (id: string): void =>
+  editApprovals(list =>
+    list.map(one =>
+      one.id === id && one.rehearsal?.state === 'available'
+        ? { ...one, rehearsal: { state: 'running' } }
+        : one,
+    ),
+  )
 export const dropApproval = (id: string): void =>
   editApprovals(list => list.filter(approval => approval.id !== id))
 

@@ -139,6 +139,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals/{id}/rehearse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rehearses the command of an approval: it runs with its changes of files kept apart and without network.
+         * @description Then the same approval is asked again, with `shown.rehearsal` and another `hash`; approving it applies exactly that.
+         *     Rehearsing allows nothing. Repeating the request changes nothing. Requires the page's secret.
+         */
+        post: operations["approvals_rehearse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/chat": {
         parameters: {
             query?: never;
@@ -1753,6 +1774,7 @@ export interface components {
             /** @description Why the person is asked, in one sentence. */
             reason: string;
             because?: components["schemas"]["ApprovalReason"] | null;
+            rehearsal?: components["schemas"]["RehearsalState"] | null;
             /** @description SHA-256 over tool, arguments, place and session, in hexadecimal. An answer is bound to it. */
             hash: string;
             /**
@@ -3379,6 +3401,21 @@ export interface components {
             hash: string;
             shown?: components["schemas"]["Shown"] | null;
         };
+        /** @description Whether a person can have a waiting command rehearsed before they answer. */
+        RehearsalState: {
+            /** @enum {string} */
+            state: "available";
+        } | {
+            /** @enum {string} */
+            state: "running";
+        } | {
+            /** @description As [`ApprovalReason::obstacle`], or `unread` if what it changed in a rehearsal could not be read. */
+            obstacle: string;
+            /** @description The same as an English sentence. */
+            why: string;
+            /** @enum {string} */
+            state: "unavailable";
+        };
         /** @description What a call did in a rehearsal: a run whose changes of files were kept apart. */
         Rehearsed: {
             /** @description How it ended, in a few words: `exit code 0`. */
@@ -3419,6 +3456,9 @@ export interface components {
         RehearsedChanges: {
             files: components["schemas"]["RehearsedChange"][];
         };
+        Rehearsing: {
+            state: components["schemas"]["RequestedRehearsal"];
+        };
         Removed: {
             removed: boolean;
         };
@@ -3454,6 +3494,11 @@ export interface components {
             /** @description The change as a unified diff by lines; null for messages and for moved pieces. */
             diff?: string | null;
         };
+        /**
+         * @description What became of a person's request to rehearse a call that waits for them.
+         * @enum {string}
+         */
+        RequestedRehearsal: "running" | "ended";
         RestoreFile: {
             /** @description The name that the deletion returned. */
             trash: string;
@@ -4506,6 +4551,62 @@ export interface operations {
                 };
             };
             /** @description already_answered or expired */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    approvals_rehearse: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rehearsing"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description unrehearsable, already_answered or expired */
             409: {
                 headers: {
                     [name: string]: unknown;

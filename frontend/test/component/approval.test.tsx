@@ -29,6 +29,7 @@ function show(asked: Approval = approval(), focus = false) {
     <ApprovalCard
       approval={asked}
       takesFocus={() => focus}
+      onTryOut={async () => null}
       onAnswer={async answer => {
         given.push(answer)
         return null
@@ -61,7 +62,12 @@ describe('the card of a pending call', () => {
     }
     render(
       <QueryClientProvider client={new QueryClient()}>
-        <ApprovalCard approval={asked} takesFocus={() => false} onAnswer={onAnswer} />
+        <ApprovalCard
+          approval={asked}
+          takesFocus={() => false}
+          onAnswer={onAnswer}
+          onTryOut={async () => null}
+        />
       </QueryClientProvider>,
     )
     const effect = within(screen.getByRole('region', { name: 'What it would change' }))
@@ -96,6 +102,7 @@ describe('the card of a pending call', () => {
             approval={approval({ shown: { ...approval().shown, rehearsal } })}
             takesFocus={() => false}
             onAnswer={async () => null}
+            onTryOut={async () => null}
           />
         </QueryClientProvider>,
       )
@@ -155,7 +162,12 @@ describe('the card of a pending call', () => {
     await act(() => setLang('zh'))
     const because = { code: 'persona', text_from: 'skill', file: 'skills/tidy/SKILL.md' }
     const { unmount } = render(
-      <ApprovalCard approval={approval({ because })} takesFocus={() => false} onAnswer={async () => null} />,
+      <ApprovalCard
+        approval={approval({ because })}
+        takesFocus={() => false}
+        onAnswer={async () => null}
+        onTryOut={async () => null}
+      />,
     )
     expect(screen.getByText(/更改人设、记忆和技能需要批准.*skills\/tidy\/SKILL\.md.*。$/)).toBeTruthy()
     expect(screen.queryByText(/Commands ask/)).toBeNull()
@@ -279,10 +291,75 @@ describe('the card of a pending call', () => {
         approval={approval()}
         takesFocus={() => false}
         onAnswer={async () => 'timeout must be a number'}
+        onTryOut={async () => null}
       />,
     )
     await user.click(screen.getByRole('button', { name: /Allow once/ }))
     expect((await screen.findByRole('alert')).textContent).toContain('timeout must be a number')
+  })
+})
+
+describe('a call that can be tried out', () => {
+  const available = approval({ rehearsal: { state: 'available' } })
+  const none = { outcome: 'exit code 0', output: 'done', created: 0, changed: 0, deleted: 0, hash: 'h' }
+  const tried = approval({ hash: 'def', shown: { ...approval().shown, rehearsal: none } })
+  const shown = (asked: Approval, onTryOut: () => Promise<string | null> = async () => null) => (
+    <ApprovalCard approval={asked} takesFocus={() => false} onAnswer={async () => null} onTryOut={onTryOut} />
+  )
+  const button = () =>
+    screen.getByRole<HTMLButtonElement>('button', { name: /^(Try it out first|Trying it out…)$/ })
+
+  it('is tried out by its button, which keeps the focus, and then by the card', async () => {
+    const requested = vi.fn(async () => null)
+    const { rerender } = render(shown(available, requested))
+    read()
+    act(() => button().focus())
+    await user.keyboard('{Enter}')
+    expect(requested).toHaveBeenCalledTimes(1)
+    rerender(shown(approval({ rehearsal: { state: 'running' } }), requested))
+    expect(button().textContent).toBe('Trying it out…')
+    expect(document.activeElement).toBe(button())
+    await user.keyboard('{Enter}')
+    expect(requested).toHaveBeenCalledTimes(1)
+    for (const name of [/Allow once/, /^Deny\d?$/])
+      expect(screen.getByRole<HTMLButtonElement>('button', { name }).disabled).toBe(false)
+    rerender(shown(tried, requested))
+    expect(screen.queryByRole('button', { name: /out/ })).toBeNull()
+    expect(document.activeElement).toBe(card())
+  })
+
+  it('says that it would change nothing, and offers the result', async () => {
+    const fetch = vi.fn()
+    vi.stubGlobal('fetch', fetch)
+    render(shown(tried))
+    expect(card().textContent).toContain('It would change no files.')
+    expect(screen.getByRole('button', { name: /^Use this result/ })).toBeTruthy()
+    expect(screen.getByRole('button', { name: /^Discard\d?$/ })).toBeTruthy()
+    expect(fetch).not.toHaveBeenCalled()
+    vi.unstubAllGlobals()
+  })
+
+  it('says why it could not be requested', async () => {
+    render(shown(available, async () => 'the server is shutting down'))
+    await user.click(button())
+    expect((await screen.findByRole('alert')).textContent).toContain('the server is shutting down')
+    expect(button().textContent).toBe('Try it out first')
+  })
+
+  it('has no button if it cannot be, but says why once, in the page’s language', async () => {
+    const why = 'A command with network cannot be run before it is approved.'
+    const rehearsal = { state: 'unavailable', obstacle: 'network', why } as const
+    const { rerender } = render(shown(approval({ rehearsal })))
+    expect(screen.queryByRole('button', { name: /out/ })).toBeNull()
+    expect(screen.getByText(`It can’t be tried out first. ${why}`)).toBeTruthy()
+    rerender(shown(approval({ rehearsal, because: { code: 'unrehearsed', obstacle: 'network' } })))
+    expect(screen.queryByText(/can’t be tried out/)).toBeNull()
+    rerender(shown(approval()))
+    expect(screen.queryByText(/can’t be tried out/)).toBeNull()
+    await act(() => setLang('zh'))
+    rerender(shown(approval({ rehearsal })))
+    expect(screen.getByText('无法先试运行：访问网络的命令不能在批准前运行。')).toBeTruthy()
+    await act(() => setLang('en'))
   })
 })
 

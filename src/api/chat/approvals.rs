@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{AlwaysAllowedCall, Approval, Decision, Scope};
-use crate::engine::approvals::ApprovalResponse;
+use crate::engine::approvals::{ApprovalResponse, RequestedRehearsal};
 
 /// Maximum length of a reason for a denial, in characters.
 const MAX_REASON: usize = 2_000;
@@ -49,6 +49,11 @@ pub struct AnswerRequest {
 pub struct AnswerGiven {
     decision: Decision,
     scope: Scope,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Rehearsing {
+    state: RequestedRehearsal,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -128,6 +133,21 @@ pub async fn answer(
 pub async fn hold(caller: Caller, Path(id): Path<String>) -> Result<Json<Held>, ApiError> {
     caller.require_page()?;
     Ok(Json(Held { expires_at: caller.engine.hold_approval(&id).await? }))
+}
+
+/// Rehearses the command of an approval: it runs with its changes of files kept apart and without network.
+///
+/// Then the same approval is asked again, with `shown.rehearsal` and another `hash`; approving it applies exactly that.
+/// Rehearsing allows nothing. Repeating the request changes nothing. Requires the page's secret.
+#[utoipa::path(post, path = "/api/approvals/{id}/rehearse", tag = "approvals",
+    params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 202, body = Rehearsing), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 404, body = ErrorBody),
+              (status = 409, description = "unrehearsable, already_answered or expired", body = ErrorBody)))]
+pub async fn rehearse(caller: Caller, Path(id): Path<String>) -> Result<(StatusCode, Json<Rehearsing>), ApiError> {
+    caller.require_page()?;
+    let state = caller.engine.rehearse(&id).await?;
+    Ok((StatusCode::ACCEPTED, Json(Rehearsing { state })))
 }
 
 /// Lists the calls that are always allowed.

@@ -4,13 +4,14 @@
 use tokio::time::Instant;
 
 use super::Actor;
+use crate::agent::OwnerMessage;
 use crate::clock;
 use crate::domain::approval::hash;
-use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, Scope, WorkId};
+use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, RehearsalState, Scope, WorkId};
 use crate::engine::EngineError;
-use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
+use crate::engine::approvals::{AnswerRefused, ApprovalResponse, RequestedRehearsal, word};
 use crate::engine::tool_sources::ExchangeScope;
-use crate::tools::{Case, ToolContext, Verdict};
+use crate::tools::{Case, Checked, ToolContext, Verdict};
 
 impl Actor {
     /// Records a person's answer, if the question is still open.
@@ -53,17 +54,55 @@ impl Actor {
     /// Starts the time to answer a question again, and returns when it expires, in Unix seconds.
     pub(super) async fn hold(&mut self, id: &str) -> Result<f64, EngineError> {
         self.in_time(id).await?;
+        Ok(self.restart_time(id))
+    }
+
+    fn restart_time(&mut self, id: &str) -> f64 {
         let timeout = self.tenant.runtime.config().policy.timeout;
         let expires_at = clock::now() + timeout.as_secs_f64();
         self.timers.put(id, Instant::now() + timeout);
         self.tenant.approvals.held(id, expires_at);
-        Ok(expires_at)
+        expires_at
+    }
+
+    /// Has the run rehearse the call of an open question and ask it again with what the call would change. Allows nothing.
+    pub(super) async fn rehearse(&mut self, id: &str) -> Result<RequestedRehearsal, EngineError> {
+        let approval = self.in_time(id).await?;
+        if approval.shown.rehearsal.is_some() {
+            return Ok(RequestedRehearsal::Ended);
+        }
+        if self.is_rehearsing(id) {
+            return Ok(RequestedRehearsal::Running);
+        }
+        let checked = self.prepared(&approval, &approval.arguments).await?;
+        if let Some(unrehearsable) = checked.call.unrehearsable() {
+            self.tenant.approvals.set_rehearsal(id, unrehearsable.state());
+            return Err(AnswerRefused::Unrehearsable(unrehearsable).into());
+        }
+        let Some(running) = &mut self.running else { return Err(AnswerRefused::Unknown.into()) };
+        // A run that has ended does not receive it; its questions are cancelled.
+        let _ = running.messages.send(OwnerMessage::Rehearse(id.to_owned()));
+        running.rehearsing.insert(id.to_owned());
+        self.tenant.approvals.set_rehearsal(id, RehearsalState::Running);
+        self.restart_time(id);
+        self.changed();
+        Ok(RequestedRehearsal::Running)
+    }
+
+    fn is_rehearsing(&self, id: &str) -> bool {
+        self.running.as_ref().is_some_and(|running| running.rehearsing.contains(id))
+    }
+
+    /// Returns whether this asks a question again that a person has answered in the meantime.
+    pub(super) fn was_answered(&self, event: &Event) -> bool {
+        let Event::ApprovalAsked { approval, .. } = event else { return false };
+        self.running.as_ref().is_some_and(|running| running.answered.contains(&approval.id))
     }
 
     /// Returns an open question. One whose time is over expires now, even if its timer has not been served yet.
     async fn in_time(&mut self, id: &str) -> Result<Approval, EngineError> {
         let approval = self.waiting(id)?;
-        if self.timers.is_over(id) {
+        if self.timers.is_over(id) && !self.is_rehearsing(id) {
             self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await?;
             return Err(AnswerRefused::Expired.into());
         }
@@ -83,17 +122,20 @@ impl Actor {
 
     /// Checks the person's own arguments and returns the hash that the answer is bound to.
     async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, AnswerRefused> {
+        let checked = self.prepared(approval, arguments).await?;
+        Ok(hash(&approval.session_id, &approval.tool, &checked.arguments, &checked.call.shown()))
+    }
+
+    /// Prepares the call of a question with these arguments, unless the policy denies it.
+    async fn prepared(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<Checked, AnswerRefused> {
         let tools = self.tenant.tools(ExchangeScope::of(&self.ledger.session)).await;
         let context = ToolContext::new(&approval.session_id, &approval.call_id, &self.ledger.session);
         let checked = tools.prepare(&approval.tool, &arguments.to_string(), context).await;
         let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
         let shown = checked.call.shown();
-        let tool = approval.tool.as_str();
-        match self.tenant.runtime.config().policy.decide(&Case::of(tool, &checked, &shown), &[]) {
+        match self.tenant.runtime.config().policy.decide(&Case::of(&approval.tool, &checked, &shown), &[]) {
             Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
-            Verdict::Allow | Verdict::Rehearse(_) | Verdict::Ask(_) => {
-                Ok(hash(&approval.session_id, tool, &checked.arguments, &shown))
-            }
+            Verdict::Allow | Verdict::Rehearse(_) | Verdict::Ask(_) => Ok(checked),
         }
     }
 
@@ -126,15 +168,21 @@ impl Actor {
         };
         self.ledger.fact(event.clone()).await?;
         self.noted(&event);
-        if let Some(running) = &self.running {
+        if let Some(running) = &mut self.running {
+            running.answered.insert(approval.id.clone());
             // A run that has ended does not receive it.
-            let _ = running.answers.send(event);
+            let _ = running.messages.send(OwnerMessage::Answered(event));
         }
         Ok(())
     }
 
     pub(super) async fn expire(&mut self, id: &str) {
         self.timers.take(id);
+        if self.is_rehearsing(id) {
+            // The person waits for the command, not the other way round.
+            self.restart_time(id);
+            return;
+        }
         let Ok(approval) = self.waiting(id) else { return };
         if let Err(error) = self.decide(&approval, ApprovalAnswer::no(Decision::Expired, None, &approval.hash)).await {
             tracing::error!(session = %self.ledger.id, %error, "could not record that nobody answered in time");
@@ -172,11 +220,17 @@ impl Actor {
     pub(super) fn noted(&mut self, event: &Event) {
         match event {
             Event::ApprovalAsked { approval, .. } => {
+                if let Some(running) = &mut self.running {
+                    running.rehearsing.remove(&approval.id);
+                }
                 self.timers.put(&approval.id, Instant::now() + self.tenant.runtime.config().policy.timeout);
                 self.tenant.approvals.asked(approval);
                 self.changed();
             }
             Event::ApprovalAnswered { approval_id, answer, .. } => {
+                if let Some(running) = &mut self.running {
+                    running.rehearsing.remove(approval_id);
+                }
                 self.timers.take(approval_id);
                 self.tenant.approvals.answered(approval_id, answer.decision);
                 self.changed();

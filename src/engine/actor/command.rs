@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
-use crate::engine::approvals::ApprovalResponse;
+use crate::engine::approvals::{ApprovalResponse, RequestedRehearsal};
 use crate::engine::compress::Proposal;
 use crate::engine::documents::WorkFile;
 use crate::engine::withdrawal::WithdrawRequest;
@@ -52,6 +52,11 @@ pub enum Command {
     Hold {
         id: String,
         reply: Reply<f64>,
+    },
+    /// Rehearses the call of a question before a person answers it.
+    Rehearse {
+        id: String,
+        reply: Reply<RequestedRehearsal>,
     },
     /// Undoes the changes that a call made to files, or redoes them.
     Undo {

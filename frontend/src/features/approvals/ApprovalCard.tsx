@@ -13,11 +13,13 @@ import { approvalCards } from './cards'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
 import { kindOf } from './kinds'
+import { changesNothing } from './outcome'
 import { Rehearsal } from './Rehearsal'
 import { RiskBadges } from './RiskBadges'
 import { risksOf } from './risks'
 import { ShownCall } from './ShownCall'
 import { canBeAlways } from './standing'
+import { NoTryOut, TryOut } from './TryOut'
 
 /** Milliseconds. A digit typed into the composer just as the card took the focus was meant for the composer. */
 const UNREAD_MS = 700
@@ -31,13 +33,15 @@ interface Props {
   approval: Approval
   /** Resolves to null on success, else to the reason. */
   onAnswer: (answer: Answer) => Promise<string | null>
+  /** Like `onAnswer`, for a request to try the call out first. */
+  onTryOut: () => Promise<string | null>
   /** Whether the card may take the focus: the person waits in an empty composer. */
   takesFocus: () => boolean
   /** It is being answered from elsewhere. */
   answering?: boolean
 }
 
-export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false }: Props) {
+export function ApprovalCard({ approval, onAnswer, onTryOut, takesFocus, answering = false }: Props) {
   const t = useT()
   const reason = becauseIn(useSay(), approval.because) ?? approval.reason
   const { title, icon: Icon, language } = kindOf(approval, t)
@@ -58,6 +62,15 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
     seenAt.current = performance.now()
     if (takesFocus()) card.current?.focus({ preventScroll: true })
   }, [])
+  const tried = useRef(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the same call is asked about again
+  useEffect(() => {
+    seenAt.current = performance.now()
+    // The button that the person pressed is gone.
+    if (tried.current && document.activeElement === document.body)
+      card.current?.focus({ preventScroll: true })
+    tried.current = false
+  }, [approval.hash])
 
   useMounted(approvalCards, approval.id, {
     element: () => card.current,
@@ -112,12 +125,21 @@ export function ApprovalCard({ approval, onAnswer, takesFocus, answering = false
       {reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{reason}</p>}
       {mode !== 'editing' && <ShownCall approval={approval} language={language} />}
       {mode !== 'editing' && rehearsal && <Rehearsal approval={approval} rehearsal={rehearsal} />}
+      {mode === 'asking' && <NoTryOut approval={approval} />}
       {mode === 'asking' && (
         <div className="flex flex-wrap gap-2">
           <Button look="solid" disabled={busy} onClick={() => void give({ decision: 'approve' })}>
-            {t(rehearsal ? 'effectApply' : 'allowOnce')}
+            {t(rehearsal ? (changesNothing(rehearsal) ? 'effectUse' : 'effectApply') : 'allowOnce')}
             <Digit n={1} />
           </Button>
+          <TryOut
+            approval={approval}
+            disabled={busy}
+            onTryOut={async () => {
+              tried.current = true
+              setProblem(await onTryOut())
+            }}
+          />
           {always && (
             <Button
               disabled={busy}

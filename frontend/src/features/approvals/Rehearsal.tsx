@@ -10,7 +10,7 @@ import { QueryError } from '@/components/ui/QueryError'
 import { Visible } from '@/components/Visible'
 import { type Key, useSay, useT } from '@/lib/i18n'
 import { Effects, heightOf } from './Effects'
-import { exitCodeOf, outcomeIn, refusalIn } from './outcome'
+import { changesNothing, exitCodeOf, outcomeIn, refusalIn } from './outcome'
 import { RequestedHosts } from './RequestedHosts'
 
 interface Props {
@@ -48,7 +48,11 @@ export function Rehearsal({ approval: { id }, rehearsal }: Props) {
         )}
         <Badge tone={code === 0 ? 'ok' : code === null ? 'plain' : 'bad'}>{outcomeIn(t, outcome)}</Badge>
       </div>
-      <Listed id={id} rehearsal={rehearsal} />
+      {changesNothing(rehearsal) ? (
+        <p className="text-fg-2">{t('effectNone')}</p>
+      ) : (
+        <Listed id={id} rehearsal={rehearsal} />
+      )}
       {refused.length > 0 && (
         <Banner boxed tone="warn">
           <p>{t('effectRefused')}</p>

@@ -2,7 +2,7 @@ import { useApprovals } from '@/api/queries'
 import type { Step } from '@/thread/model'
 import { AllowStep } from './AllowStep'
 import { ApprovalCard } from './ApprovalCard'
-import { answer } from './actions'
+import { answer, tryOut } from './actions'
 import { goOn } from './goOn'
 import { useAllowStep } from './step'
 
@@ -36,6 +36,7 @@ export default function Waiting({ workId, steps }: Props) {
             if (problem === null) goOn(approval.id)
             return problem
           }}
+          onTryOut={() => tryOut(approval)}
           takesFocus={waitsInComposer}
           answering={step.busy}
         />

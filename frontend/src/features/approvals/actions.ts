@@ -1,12 +1,13 @@
 /** A person's answers to pending calls, and the removal of standing rules. */
 import type { Answer } from '@/api/approvals'
-import { ApiError } from '@/api/client'
-import { answerApproval, removeAlways } from '@/api/endpoints'
-import { dropApproval, keys, refresh } from '@/api/queries'
+import { ApiError, hasCode } from '@/api/client'
+import { answerApproval, rehearseApproval, removeAlways } from '@/api/endpoints'
+import { dropApproval, keys, markRehearsing, refresh } from '@/api/queries'
 import type { Approval } from '@/api/types'
 import { type Key, t } from '@/lib/i18n'
 import '@/lib/later'
 import { reasonOf } from '@/lib/reason'
+import { announce } from '@/stores/announcer'
 import { toast } from '@/stores/toasts'
 
 /** The request is outdated; the list has its current state. */
@@ -19,6 +20,19 @@ const OUTDATED: Record<string, Key> = {
 
 const reload = { label: t('reload'), run: () => location.reload() }
 
+/** Returns null if the card only has to show its current state, else the reason, which is shown where the request was made. */
+function refused(error: unknown): string | null {
+  if (!(error instanceof ApiError)) return reasonOf(error)
+  const outdated = OUTDATED[error.code]
+  if (outdated) {
+    toast(t(outdated))
+    refresh(keys.approvals)
+    return null
+  }
+  if (error.code === 'no_secret') toast(t('approvalStale'), { tone: 'bad', action: reload })
+  return reasonOf(error)
+}
+
 /** Returns null on success, else the reason, which is shown where the answer was given. */
 export async function answer(approval: Approval, given: Answer): Promise<string | null> {
   try {
@@ -26,15 +40,23 @@ export async function answer(approval: Approval, given: Answer): Promise<string 
     dropApproval(approval.id)
     return null
   } catch (error) {
-    if (!(error instanceof ApiError)) return reasonOf(error)
-    const outdated = OUTDATED[error.code]
-    if (outdated) {
-      toast(t(outdated))
-      refresh(keys.approvals)
-      return null
-    }
-    if (error.code === 'no_secret') toast(t('approvalStale'), { tone: 'bad', action: reload })
-    return reasonOf(error)
+    return refused(error)
+  }
+}
+
+/** Has a pending command tried out. Returns null on success, else the reason. */
+export async function tryOut({ id }: Approval): Promise<string | null> {
+  try {
+    const { state } = await rehearseApproval(id)
+    if (state === 'running') {
+      markRehearsing(id)
+      announce(t('tryingOut'))
+    } else refresh(keys.approvals)
+    return null
+  } catch (error) {
+    // The card says why.
+    if (hasCode(error, 'unrehearsable')) refresh(keys.approvals)
+    return refused(error)
   }
 }
 

@@ -1,7 +1,12 @@
 /** How a call ended and what could not be kept of it, in the language of the page. */
+import type { Rehearsed } from '@/api/types'
 import type { Translate } from '@/lib/i18n'
 import '@/lib/later'
 import type { Say } from '@/lib/server'
+
+/** Whether applying it would change no file. */
+export const changesNothing = ({ created, changed, deleted }: Rehearsed): boolean =>
+  created + changed + deleted === 0
 
 /** Null if it did not end with a code. */
 export function exitCodeOf(outcome: string): number | null {

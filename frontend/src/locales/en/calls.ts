@@ -49,6 +49,11 @@ export const calls = {
   denyReason: 'Reason (sent to miniclaw)',
   editInput: 'Edit…',
   allowChanged: 'Allow with changes',
+  tryOut: 'Try it out first',
+  tryingOut: 'Trying it out…',
+  tryOutHint:
+    'Runs it with its changes kept apart and without network, and shows what it would change. Nothing is applied until you approve.',
+  noTryOut: 'It can’t be tried out first. {why}',
   effectTitle: 'What it would change',
   effectCreates: 'creates {n}',
   effectChanges: 'changes {n}',
@@ -57,7 +62,9 @@ export const calls = {
   effectHosts: 'It wanted to reach: {hosts} — it had no network',
   effectGone:
     'The list isn’t available right now: the request was answered elsewhere, or the command is being run again after a restart.',
+  effectNone: 'It would change no files. If you approve, this result is used; the command doesn’t run again.',
   effectApply: 'Apply',
+  effectUse: 'Use this result',
   effectDiscard: 'Discard',
   effectDiscardWhy: 'Discard with reason…',
   effectEdited: 'An edited command runs directly. Its effect isn’t shown first.',
