@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32, deflateSync } from 'node:zlib'
 import { faults, withMiniclaw } from './fixtures.mjs'
 import { answers, ask, MOBILE, say, settled, shot, until } from './harness.mjs'
 
@@ -9,7 +10,40 @@ models:
   - {id: eyes, name: Eyes, api_url: '\${OPENAI_BASE_URL}', api_key: x, vision: true}
 default_model: eyes
 `
-const test = withMiniclaw({ config: asking })
+
+/** A PNG of one colour. */
+function png(width, height) {
+  const chunk = (kind, data) => {
+    const typed = Buffer.concat([Buffer.from(kind), data])
+    const frame = Buffer.alloc(8)
+    frame.writeUInt32BE(data.length, 0)
+    frame.writeUInt32BE(crc32(typed), 4)
+    return Buffer.concat([frame.subarray(0, 4), typed, frame.subarray(4)])
+  }
+  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0])
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
+  const row = Buffer.from([0, ...Array(width).fill([0x22, 0xaa, 0x66]).flat()])
+  const data = deflateSync(Buffer.concat(Array(height).fill(row)))
+  const parts = [chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))]
+  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), ...parts])
+}
+
+const READ = { items: [{ path: 'plot.png' }, { path: 'cut.png' }] }
+const test = withMiniclaw({
+  config: asking,
+  replies: [
+    {
+      match: 'look at the plot',
+      steps: [{ tool_call: { id: 'r1', name: 'read_file', arguments: READ } }, { finish: 'tool_calls' }],
+    },
+  ],
+  prepare: async app => {
+    const plot = png(640, 360)
+    await writeFile(join(app.home, 'scratch/plot.png'), plot)
+    await writeFile(join(app.home, 'scratch/cut.png'), plot.subarray(0, 60))
+  },
+})
 
 const STILL = { reducedMotion: 'reduce' }
 const attached = (page, name = 'Attachments') => page.locator('form').getByRole('list', { name })
@@ -158,6 +192,28 @@ test('a model without vision is reported before anything is sent', async ({ app,
   await accessible(page)
   await attached(page).getByRole('button', { name: 'Remove image.png' }).click()
   await page.getByText(/cannot see pictures/).waitFor({ state: 'detached' })
+})
+
+test('the row of a call shows the pictures that it read', async ({ app, open }) => {
+  const page = await open(STILL)
+  await page.getByRole('button', { name: /^Works in: / }).click()
+  await page.getByRole('menuitemcheckbox', { name: /^scratch/ }).click()
+  await say(page, 'look at the plot')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const [text, picture] = await lastAsked(app)
+  assert.match(text.text, /\[picture 1: \/plot\.png\]$/)
+  assert.match(picture.image_url.url, /^data:image\/png;base64,/)
+  await page.reload()
+  // The chain is open already if a call in it failed.
+  const call = answers(page).getByRole('button', { name: /Read 2 files/ })
+  await call.last().click()
+  const pictures = answers(page).getByRole('list', { name: 'Images that were read' })
+  await shown(pictures.getByRole('img', { name: '/plot.png' }))
+  await shot(page, 'picture-read')
+  await accessible(page)
+  await pictures.getByRole('button', { name: '/plot.png' }).click()
+  await page.getByRole('dialog', { name: '/plot.png' }).getByText('640 × 360 pixels').waitFor()
 })
 
 test('pictures work in Chinese, on a small screen and in dark mode', async ({ open }) => {

@@ -140,9 +140,7 @@ impl Attachment {
 
     /// Returns the name in a form that is safe within a line of a request.
     pub fn name_in_line(&self) -> String {
-        let mark = |char| is_mark(char) || matches!(char, '[' | ']');
-        defang(&shown_name(&self.name).chars().map(|char| if mark(char) { '_' } else { char }).collect::<String>())
-            .into_owned()
+        in_line(&shown_name(&self.name))
     }
 
     /// Returns the attachment as the model reads it: a block with the file's name, which its content can neither close
@@ -153,6 +151,17 @@ impl Attachment {
         let end = if content.ends_with('\n') { "" } else { "\n" };
         format!("<attachment name=\"{}\">\n{content}{end}</attachment>", defang(&name))
     }
+}
+
+/// Returns the name or path of a file in a form that is safe within a line of a request.
+pub fn in_line(name: &str) -> String {
+    let safe = |char: char| match char {
+        '[' | ']' => '_',
+        char if is_mark(char) => '_',
+        char if char.is_whitespace() => ' ',
+        char => char,
+    };
+    defang(&name.chars().map(safe).filter(|char| !is_hidden(*char)).collect::<String>()).into_owned()
 }
 
 /// Reads the record of a picture. A record that this version does not understand becomes `None`, so that the message

@@ -1,9 +1,17 @@
-//! A picture that a person sent with a message. Its format is detected from its first bytes and never taken from its
-//! sender. Nothing here decodes a picture, so none can expand beyond its bytes.
+//! A picture that a person sent with a message, or that the agent read from a file. Its format is detected from its first
+//! bytes and never taken from its sender or its name. Nothing here decodes a picture, so none can expand beyond its bytes.
+
+mod structure;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use super::message::ToolCall;
+
+pub use structure::is_complete;
+#[cfg(test)]
+pub use structure::tests::png as complete_png;
 
 /// Maximum bytes of one picture.
 pub const MOST_PICTURE_BYTES: usize = 3 << 19;
@@ -18,6 +26,11 @@ const READ_SIDE: u64 = 1568;
 const PIXELS_A_TOKEN: u64 = 750;
 const FEWEST_TOKENS: u64 = 85;
 const MOST_TOKENS: u64 = 1600;
+
+/// The tool whose results name the pictures that it read.
+const READ_FILE: &str = "read_file";
+/// The field of a file in the data of such a result that holds its [`Picture`].
+pub const PICTURE: &str = "picture";
 
 /// The formats that models and browsers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -34,6 +47,17 @@ pub enum Media {
 
 impl Media {
     pub const ALL: [Self; 4] = [Self::Png, Self::Jpeg, Self::Webp, Self::Gif];
+
+    /// Returns the format that the first bytes name; whatever follows may be damaged.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Webp),
+            _ => None,
+        }
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -79,6 +103,15 @@ impl Picture {
     }
 }
 
+impl ToolCall {
+    /// Returns the pictures that its result names, each with the path that it was read from, in their order.
+    pub fn pictures(&self) -> Vec<(&str, Picture)> {
+        let data = self.result.as_ref().filter(|_| self.tool == READ_FILE).and_then(|result| result.get("data"));
+        let files = data.and_then(serde_json::Value::as_object).into_iter().flatten();
+        files.filter_map(|(path, file)| Some((path.as_str(), Picture::deserialize(file.get(PICTURE)?).ok()?))).collect()
+    }
+}
+
 /// A picture whose bytes are not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPicture {
@@ -97,12 +130,12 @@ pub struct PictureHeader {
 /// Returns the format and size of a picture; `None` for anything else, for a picture that is truncated before its size,
 /// and for one without pixels.
 pub fn head(bytes: &[u8]) -> Option<PictureHeader> {
-    let (media, (width, height)) = match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => (Media::Png, png(bytes)?),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => (Media::Gif, gif(bytes)?),
-        [0xff, 0xd8, 0xff, ..] => (Media::Jpeg, jpeg(bytes)?),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => (Media::Webp, webp(bytes)?),
-        _ => return None,
+    let media = Media::of(bytes)?;
+    let (width, height) = match media {
+        Media::Png => png(bytes)?,
+        Media::Gif => gif(bytes)?,
+        Media::Jpeg => jpeg(bytes)?,
+        Media::Webp => webp(bytes)?,
     };
     (width > 0 && height > 0).then_some(PictureHeader { media, width, height })
 }
@@ -226,6 +259,22 @@ mod tests {
         ] {
             assert_eq!(head(other), None, "{}", String::from_utf8_lossy(other));
         }
+    }
+
+    #[test]
+    fn only_read_file_names_pictures_in_its_result() {
+        let picture = serde_json::json!({"media_type": "image/gif", "hash": "aa", "bytes": 9, "width": 3, "height": 2});
+        let data = serde_json::json!({"/b.gif": {"picture": picture}, "/a.txt": {"content": "x"},
+            "/odd": {"picture": {"media_type": "image/svg+xml"}}, "summary": {"total_files": 3}, "list": [1]});
+        let call = |tool: &str| {
+            let result = serde_json::json!({"data": data});
+            ToolCall { result: Some(result), ..ToolCall::new("c", tool, &serde_json::Value::Null) }
+        };
+        let read = call("read_file");
+        let named: Vec<_> = read.pictures().into_iter().map(|(path, picture)| (path, picture.hash)).collect();
+        assert_eq!(named, [("/b.gif", "aa".to_owned())]);
+        assert_eq!(call("fetch_url").pictures(), []);
+        assert_eq!(ToolCall { result: None, ..read.clone() }.pictures(), []);
     }
 
     #[test]

@@ -73,11 +73,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the hashes of the pictures in its messages.
+    /// Returns the hashes of the pictures in its messages, and of those that its calls read.
     pub fn pictures(&self) -> BTreeSet<String> {
         let queued = self.queue.iter().flat_map(|message| &message.attachments);
         let files = self.messages.iter().flat_map(|message| &message.attachments).chain(queued);
-        files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone())).collect()
+        let attached = files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone()));
+        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
+        let read = calls.flat_map(|call| call.pictures()).map(|(_, picture)| picture.hash);
+        attached.chain(read).collect()
     }
 
     pub fn new(title: impl Into<String>, now: f64) -> Self {

@@ -24,7 +24,7 @@ use crate::store::{
     StoreError, TrashedVersion, TreeChange, TrustedBy, TrustedContent, etag,
 };
 use crate::tools::files::{CallChange, Consent};
-use crate::tools::{ApplyCaptured, ApplyChange, FileAccess, RecordObserved};
+use crate::tools::{ApplyCaptured, ApplyChange, FileAccess, KeepPictures, RecordObserved};
 
 pub use undo::{Direction, UndoError, Undone};
 pub use work_files::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
@@ -139,12 +139,17 @@ impl Documents {
 
     /// Returns the files as the agent's tools read and change them.
     pub fn access(&self) -> FileAccess {
-        let (documents, for_commands, for_observed) = (self.clone(), self.clone(), self.clone());
+        let (documents, for_commands, for_observed, store) =
+            (self.clone(), self.clone(), self.clone(), self.store.clone());
         let apply: ApplyChange = Arc::new(move |change| Box::pin(documents.clone().change(change)));
         let apply_captured: ApplyCaptured = Arc::new(move |call| Box::pin(for_commands.clone().apply_captured(call)));
         let record_observed: RecordObserved =
             Arc::new(move |call| Box::pin(for_observed.clone().record_observed(call)));
-        FileAccess { home: self.store.home.clone(), apply, apply_captured, record_observed }
+        let keep_pictures: KeepPictures = Arc::new(move |session, pictures| {
+            let OwnedHome { log, claim, .. } = store.clone();
+            Box::pin(async move { log.keep_pictures(claim, &session, pictures).await })
+        });
+        FileAccess { home: self.store.home.clone(), apply, apply_captured, record_observed, keep_pictures }
     }
 
     /// Writes a text that a person typed. A file in skills/ becomes trusted.

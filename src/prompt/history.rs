@@ -9,10 +9,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::budget::{self, Room};
-use super::pictures::{label, marker};
+use super::pictures::{from_tools, label, marker};
+use crate::domain::attachment::in_line;
 use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
-use crate::domain::{CallStatus, Hit, Message, PinnedMessage, Role, Session, ToolCall};
-use crate::provider::{CallRequest, ChatMessage, RequestPicture};
+use crate::domain::{CallStatus, Hit, Message, Picture, PinnedMessage, Role, Session, ToolCall};
+use crate::provider::{CallRequest, ChatMessage, PictureSender, RequestPicture};
 
 const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
 const PINNED_HEAD: &str = "[以下是用户固定的消息，原文如下]";
@@ -98,7 +99,7 @@ fn converted(session: &Session, messages: &[Arc<Message>], sight: VisionSupport)
     for message in messages.iter().filter(|message| session.is_in_effect(message)) {
         match message.role {
             Role::User => builder.out.push(asked(message, sight)),
-            Role::Assistant => builder.assistant(message),
+            Role::Assistant => builder.assistant(message, sight),
             // A system message in a file is somebody's note; the system prompt comes only from the files of the home.
             Role::System => {}
         }
@@ -120,18 +121,26 @@ fn asked(message: &Message, sight: VisionSupport) -> ChatMessage {
         match sight {
             VisionSupport::Blind => labels.push(format!("[picture {name}: {CANNOT_SEE}]")),
             VisionSupport::Sees => {
-                let label = label(pictures.len() + 1, &name);
-                labels.push(label.clone());
-                pictures.push(RequestPicture { label, url: marker(picture).into(), picture: picture.clone() });
+                let named = named(pictures.len() + 1, &name, picture.clone());
+                labels.push(named.label.clone());
+                pictures.push(named);
             }
         }
     }
     let texts = message.attachments.iter().filter(|attachment| attachment.picture.is_none());
     let texts = texts.map(|attachment| attachment.block());
-    let named = Some(labels.join("\n")).filter(|labels| !labels.is_empty());
+    let labels = Some(labels.join("\n")).filter(|labels| !labels.is_empty());
     let words = Some(message.content.clone()).filter(|content| !content.trim().is_empty());
-    let content = named.into_iter().chain(texts).chain(words).collect::<Vec<_>>().join("\n\n");
-    if pictures.is_empty() { ChatMessage::User(content) } else { ChatMessage::Pictured { content, pictures } }
+    let content = labels.into_iter().chain(texts).chain(words).collect::<Vec<_>>().join("\n\n");
+    match pictures.is_empty() {
+        true => ChatMessage::User(content),
+        false => ChatMessage::Pictured { sender: PictureSender::Person, content, pictures },
+    }
+}
+
+/// Returns a picture of a request whose bytes are not read yet.
+fn named(number: usize, name: &str, picture: Picture) -> RequestPicture {
+    RequestPicture { label: label(number, name), url: marker(&picture).into(), picture }
 }
 
 /// Returns the retrieved passages as the model reads them; empty if there are none.
@@ -170,7 +179,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn assistant(&mut self, message: &Message) {
+    fn assistant(&mut self, message: &Message, sight: VisionSupport) {
         let thinking = message.thinking.clone();
         if message.tool_calls.is_empty() {
             self.say(&message.content, thinking);
@@ -180,6 +189,7 @@ impl Builder {
         let mut thinking = thinking;
         for group in message.tool_calls.chunk_by(|a, b| a.dialogue == b.dialogue) {
             self.calls(std::mem::take(&mut content), thinking.take(), group);
+            self.results(group, sight);
         }
     }
 
@@ -204,12 +214,33 @@ impl Builder {
     }
 
     fn calls(&mut self, content: String, thinking: Option<String>, calls: &[ToolCall]) {
-        let id = |call: &ToolCall| call.id.clone().unwrap_or_default();
-        let request = |call| CallRequest { id: id(call), name: call.tool.clone(), arguments: arguments(call) };
+        let request = |call: &ToolCall| CallRequest {
+            id: call.id.clone().unwrap_or_default(),
+            name: call.tool.clone(),
+            arguments: arguments(call),
+        };
         let requests: Vec<CallRequest> = calls.iter().map(request).collect();
         self.out.push(ChatMessage::Assistant { content, thinking, calls: requests });
-        let result = |call| ChatMessage::Tool { call_id: id(call), content: output(call) };
-        self.out.extend(calls.iter().map(result));
+    }
+
+    /// Adds the results of calls, and then one message with the pictures among them: no result may contain a picture.
+    fn results(&mut self, calls: &[ToolCall], sight: VisionSupport) {
+        let mut pictures = Vec::new();
+        for call in calls {
+            let mut content = output(call);
+            for (path, picture) in call.pictures() {
+                let name = in_line(path);
+                match sight {
+                    VisionSupport::Blind => content.push_str(&format!("\n[picture {name}: {CANNOT_SEE}]")),
+                    VisionSupport::Sees => pictures.push(named(pictures.len() + 1, &name, picture)),
+                }
+            }
+            self.out.push(ChatMessage::Tool { call_id: call.id.clone().unwrap_or_default(), content });
+        }
+        if !pictures.is_empty() {
+            let (sender, content) = (PictureSender::Tools, from_tools(&pictures));
+            self.out.push(ChatMessage::Pictured { sender, content, pictures });
+        }
     }
 }
 
@@ -269,6 +300,7 @@ fn output(call: &ToolCall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ChatMessage::Pictured;
 
     fn session(json: Value) -> Session {
         serde_json::from_value(json).unwrap()
@@ -382,7 +414,7 @@ mod tests {
                      [picture z.png: this model cannot see pictures]";
         assert_eq!(blind(&session), [ChatMessage::User(format!("{notes}\n\n{text}"))]);
         let seen = history(&session, VisionSupport::Sees);
-        let [ChatMessage::Pictured { content, pictures }] = &seen[..] else { panic!("{seen:?}") };
+        let [ChatMessage::Pictured { content, pictures, .. }] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!(content, &format!("[picture 1: x_ _y.png]\n[picture 2: z.png]\n\n{text}"));
         let told: Vec<_> = pictures.iter().map(|seen| (&*seen.label, &*seen.url)).collect();
         assert_eq!(
@@ -391,6 +423,49 @@ mod tests {
                 ("[picture 1: x_ _y.png]", "picture:image/png;3x2;aa"),
                 ("[picture 2: z.png]", "picture:image/png;3x2;bb")
             ]
+        );
+    }
+
+    #[test]
+    fn pictures_of_calls_follow_all_results_of_their_exchange() {
+        let picture =
+            |hash: &str| json!({"media_type": "image/png", "hash": hash, "bytes": 9, "width": 3, "height": 2});
+        let read = |id: &str, data: Value| json!({"tool": "read_file", "id": id, "dialogue": 0, "output": "facts", "status": "done", "result": {"data": data}});
+        let session = session(
+            json!({"messages": [{"role": "user", "content": "Look."}, {"role": "assistant", "tool_calls": [
+            read("a", json!({"/x]\n[y.png": {"picture": picture("aa")}, "/b.txt": {"content": "b"}})),
+            read("b", json!({"/c.png": {"picture": picture("cc")}}))]}, {"role": "assistant", "content": "Two cats."}]}),
+        );
+        let [_, _, first, second, Pictured { sender, content, pictures }, last] =
+            &history(&session, VisionSupport::Sees)[..]
+        else {
+            panic!("{:?}", history(&session, VisionSupport::Sees))
+        };
+        let result = |id: &str, text: &str| ChatMessage::Tool { call_id: id.to_owned(), content: text.to_owned() };
+        assert_eq!([first, second, last], [&result("a", "facts"), &result("b", "facts"), &said("Two cats.")]);
+        let head = "[The pictures that the tools above have read; the user did not send them]";
+        assert_eq!(content, &format!("{head}\n[picture 1: /x_ _y.png]\n[picture 2: /c.png]"));
+        let urls: Vec<_> = pictures.iter().map(|seen| &*seen.url).collect();
+        assert_eq!(urls, ["picture:image/png;3x2;aa", "picture:image/png;3x2;cc"]);
+        assert_eq!(*sender, PictureSender::Tools);
+
+        let told = |name: &str| format!("facts\n[picture {name}: this model cannot see pictures]");
+        let not_seen = blind(&session);
+        assert_eq!(not_seen[2..4], [result("a", &told("/x_ _y.png")), result("b", &told("/c.png"))]);
+        assert_eq!(not_seen.len(), 5);
+    }
+
+    #[test]
+    fn retrieved_passages_stay_before_the_question_that_read_pictures() {
+        let picture = json!({"media_type": "image/png", "hash": "aa", "bytes": 9, "width": 3, "height": 2});
+        let call = json!({"tool": "read_file", "id": "a", "result": {"data": {"/a.png": {"picture": picture}}}});
+        let session = session(json!({"messages": [{"role": "user", "content": "Look."},
+            {"role": "assistant", "tool_calls": [call]}]}));
+        let mut history = history(&session, VisionSupport::Sees);
+        add_retrieved(&mut history, &[hit()]);
+        assert!(
+            matches!(&history[0], ChatMessage::Assistant { content, .. } if content.contains("On Monday.")),
+            "{history:?}"
         );
     }
 
@@ -418,10 +493,8 @@ mod tests {
         assert_eq!(shape, ["calls 2", "1", "2", "calls 1", "[interrupted"]);
     }
 
-    #[test]
-    fn retrieved_memory_precedes_question() {
-        let mut history = vec![ChatMessage::User("when?".to_owned())];
-        let hit = Hit {
+    fn hit() -> Hit {
+        Hit {
             text: "On Monday.".to_owned(),
             score: 1.0,
             source: "memory/MEMORY.md".to_owned(),
@@ -429,7 +502,13 @@ mod tests {
             lines: Some((3, 4)),
             range: (0, 0),
             how: None,
-        };
+        }
+    }
+
+    #[test]
+    fn retrieved_memory_precedes_question() {
+        let mut history = vec![ChatMessage::User("when?".to_owned())];
+        let hit = hit();
         add_retrieved(&mut history, std::slice::from_ref(&hit));
         assert_eq!(history[0], said("[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));
         assert_eq!(history.len(), 2);

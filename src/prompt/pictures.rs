@@ -13,10 +13,25 @@ pub const MOST_SENT: usize = 12;
 const MISSING: &str = "its file is missing or is not what was sent";
 const TOO_MANY: &str = "not sent again, newer pictures take its place";
 const MARKER: &str = "picture:";
+/// Begins the message with the pictures that calls read. Its role is that of a user, so it says that it is none's.
+const FROM_TOOLS: &str = "[The pictures that the tools above have read; the user did not send them]";
 
 /// Returns the label that refers to a picture in its message's text.
 pub fn label(number: usize, name: &str) -> String {
     format!("[picture {number}: {name}]")
+}
+
+/// Returns the text of a message with the pictures that calls read, from their labels.
+pub fn from_tools(pictures: &[RequestPicture]) -> String {
+    let labels = pictures.iter().map(|seen| seen.label.as_str());
+    std::iter::once(FROM_TOOLS).chain(labels).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns whether a message's JSON contains the pictures that calls read, and not what a person said.
+pub fn are_from_tools(message: &Value) -> bool {
+    let content = &message["content"];
+    let text = content.as_str().or_else(|| content[0]["text"].as_str());
+    text.is_some_and(|text| text.starts_with(FROM_TOOLS))
 }
 
 /// Returns the marker that stands for a picture's bytes: its type, size and hash.
@@ -50,7 +65,7 @@ pub fn data_url(bytes: &[u8]) -> Option<String> {
 pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>) {
     let mut left = MOST_SENT;
     for message in history.iter_mut().rev() {
-        let ChatMessage::Pictured { content, pictures } = message else { continue };
+        let ChatMessage::Pictured { content, pictures, .. } = message else { continue };
         for at in (0..pictures.len()).rev() {
             let url = match left {
                 0 => Err(TOO_MANY),
@@ -118,6 +133,7 @@ pub fn with_bytes(mut message: Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::PictureSender;
 
     const GIF: &[u8] = b"GIF89a\x03\x00\x02\x00\x00";
 
@@ -129,7 +145,8 @@ mod tests {
     fn message(hashes: &[&str]) -> ChatMessage {
         let pictures: Vec<_> = hashes.iter().zip(1..).map(|(hash, number)| seen(number, hash)).collect();
         let labels: Vec<&str> = pictures.iter().map(|seen| seen.label.as_str()).collect();
-        ChatMessage::Pictured { content: format!("{}\n\nLook.", labels.join("\n")), pictures }
+        let content = format!("{}\n\nLook.", labels.join("\n"));
+        ChatMessage::Pictured { sender: PictureSender::Person, content, pictures }
     }
 
     #[test]
@@ -140,7 +157,7 @@ mod tests {
             "text" => Some(b"no picture".to_vec()),
             _ => None,
         });
-        let [ChatMessage::Pictured { content, pictures }] = &history else { panic!() };
+        let [ChatMessage::Pictured { content, pictures, .. }] = &history else { panic!() };
         assert_eq!(
             content,
             "[picture 1: a.gif: its file is missing or is not what was sent]\n[picture 2: a.gif]\n\

@@ -10,7 +10,8 @@ use crate::provider::ChatMessage;
 /// Returns what a provider would refuse in the messages of a session's next request; empty if it accepts them.
 pub fn problems(session: &Session) -> Vec<String> {
     let room = Room { at_least: 0, tokens: &|| usize::MAX, count: &str::len };
-    refused(&History::of(session, VisionSupport::Blind, room).messages)
+    // A model that sees pictures is sent everything that another one is, and more.
+    refused(&History::of(session, VisionSupport::Sees, room).messages)
 }
 
 fn refused(messages: &[ChatMessage]) -> Vec<String> {

@@ -6,6 +6,9 @@ use super::profile::{Profile, ThinkingReplay};
 use super::{ChatMessage, ModelRequest, RequestPicture};
 use crate::domain::ToolSpec;
 
+/// Stands between the result of a call and a user message for models that refuse one directly after the other.
+const AFTER_RESULT: &str = "I have the results.";
+
 /// Returns the whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking
 /// models refuse the field.
 pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
@@ -61,22 +64,27 @@ fn tool(spec: &ToolSpec) -> Value {
 }
 
 fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
-    let exchanges_with_calls = mark_exchanges(messages);
-    messages
-        .iter()
-        .zip(exchanges_with_calls)
-        .filter_map(|(message, with_calls)| match message {
-            ChatMessage::System(content) => Some(json!({"role": "system", "content": content})),
-            ChatMessage::User(content) => Some(json!({"role": "user", "content": content})),
-            ChatMessage::Pictured { content, pictures } => Some(pictured(content, pictures)),
+    let mut out = Vec::with_capacity(messages.len());
+    let mut follows_result = false;
+    for (message, with_calls) in messages.iter().zip(mark_exchanges(messages)) {
+        let (is_from_user, json) = match message {
+            ChatMessage::System(content) => (false, json!({"role": "system", "content": content})),
+            ChatMessage::User(content) => (true, json!({"role": "user", "content": content})),
+            ChatMessage::Pictured { content, pictures, .. } => (true, pictured(content, pictures)),
             ChatMessage::Tool { call_id, content } => {
-                Some(json!({"role": "tool", "tool_call_id": call_id, "content": content}))
+                (false, json!({"role": "tool", "tool_call_id": call_id, "content": content}))
             }
             // The message is empty, and several providers refuse a message without content.
-            ChatMessage::Assistant { content, calls, .. } if content.is_empty() && calls.is_empty() => None,
-            ChatMessage::Assistant { .. } => Some(assistant(profile, message, with_calls)),
-        })
-        .collect()
+            ChatMessage::Assistant { content, calls, .. } if content.is_empty() && calls.is_empty() => continue,
+            ChatMessage::Assistant { .. } => (false, assistant(profile, message, with_calls)),
+        };
+        if follows_result && is_from_user && !profile.user_after_result {
+            out.push(json!({"role": "assistant", "content": AFTER_RESULT}));
+        }
+        follows_result = matches!(message, ChatMessage::Tool { .. });
+        out.push(json);
+    }
+    out
 }
 
 /// Builds a user message. A picture that could not be read is mentioned in the text and missing from `pictures`.

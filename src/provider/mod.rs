@@ -88,6 +88,7 @@ pub enum ChatMessage {
     User(String),
     /// A user message with pictures, for a model with vision.
     Pictured {
+        sender: PictureSender,
         content: String,
         pictures: Vec<RequestPicture>,
     },
@@ -105,13 +106,24 @@ pub enum ChatMessage {
 }
 
 impl ChatMessage {
-    /// Whether it is a user message.
+    /// Whether a person sent it. Pictures of tools have the same role, because no other may contain pictures.
     pub fn is_user(&self) -> bool {
         match self {
-            Self::User(_) | Self::Pictured { .. } => true,
-            Self::System(_) | Self::Assistant { .. } | Self::Tool { .. } => false,
+            Self::User(_) | Self::Pictured { sender: PictureSender::Person, .. } => true,
+            Self::Pictured { sender: PictureSender::Tools, .. }
+            | Self::System(_)
+            | Self::Assistant { .. }
+            | Self::Tool { .. } => false,
         }
     }
+}
+
+/// Where the pictures of a message come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureSender {
+    Person,
+    /// The calls whose results are before the message.
+    Tools,
 }
 
 /// A picture in a request.

@@ -35,7 +35,7 @@ pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
-pub use files::{ApplyChange, CallChange, FileAccess, FileTool};
+pub use files::{ApplyChange, CallChange, FileAccess, FileTool, KeepPictures};
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;

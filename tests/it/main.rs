@@ -63,6 +63,7 @@ mod provider_connect;
 mod provider_faults;
 mod providers;
 mod queue;
+mod read_pictures;
 mod rehearsal;
 mod rehearsal_requested;
 mod requests;

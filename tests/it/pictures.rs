@@ -16,7 +16,17 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     head.concat()
 }
 
-fn hash(bytes: &[u8]) -> String {
+/// Returns a PNG of this size whose structure is complete; its image data is not.
+pub fn complete_png(width: u32, height: u32) -> Vec<u8> {
+    let chunk = |typed: &[u8]| {
+        let length = u32::try_from(typed.len() - 4).unwrap().to_be_bytes();
+        [length.as_slice(), typed, &crc32fast::hash(typed).to_be_bytes()].concat()
+    };
+    let header = [b"IHDR".as_slice(), &width.to_be_bytes(), &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+    [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(&header), chunk(b"IDATx"), chunk(b"IEND")].concat()
+}
+
+pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -30,12 +40,12 @@ fn kept(name: &str, bytes: &[u8], width: u32, height: u32) -> Value {
     json!({"name": name, "extension": "png", "content": "", "picture": picture})
 }
 
-fn address(bytes: &[u8]) -> String {
+pub fn address(bytes: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(bytes))
 }
 
 /// Creates a world whose default model has vision; a session can choose `other/mock`, which has none.
-async fn world(replies: impl IntoIterator<Item = Value>) -> World {
+pub async fn world(replies: impl IntoIterator<Item = Value>) -> World {
     let world = World::new(script(replies)).await;
     let at = world.provider.base_url.as_str();
     let models = format!("models: [{{id: eyes, api_url: '{at}', api_key: x, vision: true}}]\ndefault_model: eyes\n");

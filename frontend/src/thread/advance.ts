@@ -13,6 +13,7 @@ import {
   statusOf,
   type Thread,
 } from './model'
+import { keptPicture } from './picture'
 import { afterCall } from './todo'
 
 type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
@@ -94,14 +95,7 @@ export const attachmentsOf = (
 ): readonly Attachment[] =>
   attachments?.map(({ name, extension = '', content = '', picture: of }) => {
     if (!of) return { name, extension, content }
-    const { media_type, hash, bytes, width, height } = of
-    const url = `/api/sessions/${encodeURIComponent(sessionId)}/pictures/${encodeURIComponent(hash)}`
-    return {
-      name,
-      extension,
-      content,
-      picture: { type: media_type, kept: { hash, url }, bytes, width, height },
-    }
+    return { name, extension, content, picture: keptPicture(of, sessionId) }
   }) ?? NOTHING
 
 export const queuedOf = (message: FrameOf<'queued'>['message'], sessionId: string): QueuedMessage => ({

@@ -1,4 +1,4 @@
-import { render, screen } from '@testing-library/react'
+import { render, screen, within } from '@testing-library/react'
 import { expect, test } from 'vitest'
 import type { Approval, Frame } from '@/api/types'
 import { kindOf } from '@/features/approvals/kinds'
@@ -10,6 +10,7 @@ import { defaultTool } from '@/features/chat/tools/defaultTool'
 import { t } from '@/lib/i18n'
 import { advance } from '@/thread/advance'
 import { emptyThread, type Step } from '@/thread/model'
+import { Page } from '../commands'
 import { approval } from '../unit/approvals'
 
 const step: Step = {
@@ -86,6 +87,23 @@ test('code in the input is shown as code, and the rest as JSON', async () => {
   // A code that is no text is not code.
   expect(codeIn('python_repl', { code: 1 })).toBeNull()
   expect(codeIn('toString', { code: 'x' })).toBeNull()
+})
+
+test('a call that read pictures shows them as their session keeps them', async () => {
+  const picture = { media_type: 'image/png', hash: 'aa', bytes: 9, width: 640, height: 480 }
+  const result = { data: { '/docs/a.png': { picture }, '/b.txt': { content: 'b' } } }
+  const read: Step = { ...step, tool: 'read_file', arguments: { items: [{ path: '/docs/a.png' }] }, result }
+  const { Details } = rendererOfTool('read_file')
+  render(
+    <Page sessionId="s">
+      <Details id="c1" step={read} />
+    </Page>,
+  )
+  const pictures = await screen.findByRole('list', { name: 'Images that were read' })
+  const shown = within(pictures).getByRole('img', { name: '/docs/a.png' })
+  expect(shown.getAttribute('src')).toBe('/api/sessions/s/pictures/aa')
+  expect([shown.getAttribute('width'), shown.getAttribute('height')]).toEqual(['240', '180'])
+  expect(within(pictures).getAllByRole('listitem')).toHaveLength(1)
 })
 
 test('the summary prefers the path of a call', () => {

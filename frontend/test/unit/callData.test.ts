@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { chainWords } from '@/features/chat/chainWords'
 import { rendererOfTool } from '@/features/chat/tools'
-import { failedItems, ranCommands } from '@/features/chat/tools/callData'
+import { failedItems, picturesOf, ranCommands } from '@/features/chat/tools/callData'
 import { t } from '@/lib/i18n'
 import type { Step } from '@/thread/model'
 
@@ -40,6 +40,26 @@ it('items that failed have their names and reasons', () => {
     { name: 'two', reason: '' },
   ])
   expect(failedItems(step('bash', args))).toEqual([])
+})
+
+it('pictures that were read are those that their session keeps', () => {
+  const picture = { media_type: 'image/png', hash: 'a/b', bytes: 9, width: 3, height: 2 }
+  const data = {
+    '/x.png': { content: null, picture },
+    '/a.txt': { content: 'a' },
+    '/odd.png': { picture: { ...picture, width: 'wide' } },
+    '/none.png': { picture: { ...picture, height: 0 } },
+    summary: { total_files: 4 },
+  }
+  const kept = { hash: 'a/b', url: '/api/sessions/s%20s/pictures/a%2Fb' }
+  expect(picturesOf(step('read_file', {}, data), 's s')).toEqual([
+    {
+      ...{ name: '/x.png', extension: '', content: '' },
+      picture: { type: 'image/png', kept, bytes: 9, width: 3, height: 2 },
+    },
+  ])
+  expect(picturesOf(step('fetch_url', {}, data), 's')).toEqual([])
+  expect(picturesOf(step('read_file', {}), 's')).toEqual([])
 })
 
 it('a command that was skipped has no exit code', () => {

@@ -13,6 +13,7 @@ use crate::domain::knowledge::Search;
 use crate::domain::{SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::MESSAGE_OVERHEAD;
+use crate::prompt::pictures::are_from_tools;
 use crate::prompt::sent::{content, put_together};
 use crate::prompt::tokens::of_message;
 use crate::store::{Home, StoreError};
@@ -210,7 +211,7 @@ impl Opened<'_> {
         let mut pieces: Vec<Piece> = tools.chain(system).collect();
         let messages: Vec<Option<String>> = self.request.messages.iter().map(|hash| self.text(hash)).collect();
         let parsed: Vec<Value> = messages.iter().map(|text| parse(text.as_deref())).collect();
-        let question = parsed.iter().rposition(|message| message["role"] == "user");
+        let question = parsed.iter().rposition(|message| message["role"] == "user" && !are_from_tools(message));
         for (at, (text, message)) in messages.into_iter().zip(&parsed).enumerate() {
             let role = message["role"].as_str().unwrap_or_default();
             let origin = match question {

@@ -101,6 +101,8 @@ pub struct Profile {
     /// Value of `parallel_tool_calls`, sent with tools if the server's own default is not `true`.
     pub parallel_tool_calls: Option<bool>,
     pub thinking_replay: ThinkingReplay,
+    /// Whether a user message may directly follow the result of a call. If not, an assistant message precedes it.
+    pub user_after_result: bool,
     /// Fields sent with every request.
     pub extra: &'static [(&'static str, bool)],
     /// Fields sent with every request that has tools.
@@ -140,6 +142,7 @@ impl Profile {
             temperature_ceiling: 2.0,
             parallel_tool_calls: None,
             thinking_replay: ThinkingReplay::Never,
+            user_after_result: models::user_after_result(&model),
             extra: &[],
             extra_with_tools: &[],
             effort_with_tools: None,

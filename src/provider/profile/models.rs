@@ -43,6 +43,15 @@ const MODELS: &[(&str, u32, u32)] = &[
     ("gemini", 1_048_576, 65_536),
 ];
 
+/// Parts of the names of models from Mistral. Their server and their chat templates refuse a conversation in which a user
+/// message directly follows the result of a call (`invalid_request_message_order`).
+const MISTRAL: &[&str] = &["mistral", "ministral", "magistral", "devstral", "codestral", "pixtral", "mixtral"];
+
+/// Returns whether a user message may directly follow the result of a call.
+pub(super) fn user_after_result(plain_name: &str) -> bool {
+    !MISTRAL.iter().any(|part| plain_name.contains(part))
+}
+
 /// Returns the name in lower case without a vendor's prefix: `moonshotai/Kimi-K2.6` becomes `kimi-k2.6`.
 pub(super) fn plain_name(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()

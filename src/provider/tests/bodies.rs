@@ -1,6 +1,7 @@
 //! Tests of the request body for each provider.
 
 use super::*;
+use crate::domain::picture::Media;
 use crate::domain::{Effect, ToolSpec};
 
 fn client(kind: ProfileKind, model: &str, thinking: Thinking) -> Client {
@@ -242,6 +243,35 @@ fn every_profile_sends_supported_fields() {
         let body = client(kind, model, thinking).body(&conversation());
         assert_eq!(body, expected(model, echo, fields), "{kind:?} {model} {thinking:?}");
     }
+}
+
+#[test]
+fn mistral_models_get_an_answer_between_result_and_user() {
+    let roles = |model: &str| {
+        let mut request = conversation();
+        request.messages.truncate(5);
+        request.messages.push(ChatMessage::User("Well?".into()));
+        let body = client(ProfileKind::Other, model, Thinking::Auto).body(&request);
+        let messages = body["messages"].as_array().unwrap().iter();
+        messages.map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let lenient = ["system", "user", "assistant", "tool", "tool", "user"];
+    assert_eq!(roles("any"), lenient);
+    assert_eq!(roles("mistralai/Pixtral-12B-2409"), [&lenient[..5], &["assistant", "user"]].concat());
+}
+
+#[test]
+fn pictures_of_tools_belong_to_the_exchange_that_read_them() {
+    let mut request = conversation();
+    let picture = Picture { media_type: Media::Gif, hash: "aa".into(), bytes: 11, width: 3, height: 2 };
+    let pictures =
+        vec![RequestPicture { label: "[picture 1: a]".into(), picture, url: "data:image/gif;base64,AA".into() }];
+    let sender = PictureSender::Tools;
+    request.messages.insert(7, ChatMessage::Pictured { sender, content: "Read.".into(), pictures });
+    let body = client(ProfileKind::DeepSeek, "deepseek-v4-flash", Thinking::Auto).body(&request);
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,AA"}});
+    assert_eq!(body["messages"][7], json!({"role": "user", "content": [{"type": "text", "text": "Read."}, image]}));
+    assert_eq!(body["messages"][8]["reasoning_content"], "enough", "the exchange goes on");
 }
 
 #[test]

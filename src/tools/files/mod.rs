@@ -20,7 +20,7 @@ pub use self::net_change::{
 };
 pub use self::undo_plan::{PlannedUndo, UndoEffect, first_change, plan_undo};
 use super::{ApplyCaptured, EndRun, Prepared, PreparedCall, RecordObserved, RunOptions, Tool, ToolContext, read};
-use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, NewPicture, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::{ChangeSet, FolderChange, Home, StoreError};
 
 /// What a call changes.
@@ -47,6 +47,11 @@ pub enum Consent {
 /// its future is dropped. Nothing is written unless the change is kept for an undo.
 pub type ApplyChange = Arc<dyn Fn(CallChange) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>;
 
+/// The port through which a call keeps the pictures that it read with its session, so that every later request contains
+/// the same bytes.
+pub type KeepPictures =
+    Arc<dyn Fn(SessionId, Vec<NewPicture>) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>;
+
 /// The files of a home: read directly, and changed through the port. Cheap to clone.
 #[derive(Clone)]
 pub struct FileAccess {
@@ -54,6 +59,7 @@ pub struct FileAccess {
     pub apply: ApplyChange,
     pub apply_captured: ApplyCaptured,
     pub record_observed: RecordObserved,
+    pub keep_pictures: KeepPictures,
 }
 
 /// Which of the three file tools this is.

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::picture::PictureHeader;
 use crate::domain::{BadPath, Language};
 use crate::store::StoreError;
 
@@ -85,15 +84,8 @@ impl Failure {
         Self::new("not_text", "不是文本文件", "it is not text")
     }
 
-    /// The file is a picture, which no tool can give to the model.
-    pub fn is_picture(header: PictureHeader, bytes: usize) -> Self {
-        let PictureHeader { media, width, height } = header;
-        let (kind, size) = (media.extension().to_uppercase(), bytes.div_ceil(1024));
-        let advice = format!(
-            "it is a picture, {width} × {height} pixels, {kind}, {size} kB; it cannot be read as text. The user can attach \
-             it to a message"
-        );
-        Self { advice, ..Self::not_text() }
+    pub fn damaged_picture() -> Self {
+        Self::new("damaged_picture", "图片已损坏", "it begins like a picture, but it is damaged or incomplete")
     }
 
     pub fn bad_edit(advice: impl Into<String>) -> Self {

@@ -12,6 +12,7 @@ mod file_tools;
 mod jobs;
 mod list;
 mod read;
+mod read_picture;
 mod search;
 mod sql;
 mod todo;
@@ -139,7 +140,8 @@ pub(super) mod tests {
         let apply: crate::tools::ApplyChange = Arc::new(|_| Box::pin(async { Ok(()) }));
         let apply_captured: crate::tools::ApplyCaptured = Arc::new(|_| Box::pin(async { Ok(Default::default()) }));
         let record_observed: crate::tools::RecordObserved = Arc::new(|_| Box::pin(async { Ok(Default::default()) }));
-        let access = FileAccess { home, apply, apply_captured, record_observed };
+        let keep_pictures: crate::tools::KeepPictures = Arc::new(|_, _| Box::pin(async { Ok(()) }));
+        let access = FileAccess { home, apply, apply_captured, record_observed, keep_pictures };
         let files = ProjectFiles { access, root: Root::Project(ProjectId::scratch()) };
         (folder, files)
     }

@@ -1,13 +1,15 @@
-//! `read_file` of a project: several text files in one call, with the numbers of their lines.
+//! `read_file` of a project: several files in one call, texts with the numbers of their lines, and pictures.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::{self, FailedDetails, Failure, Verb};
+use super::read_picture::{PictureRoom, read_picture};
 use super::{ProjectFiles, spec};
-use crate::domain::{Effect, Language, Place, Shown, Taint, ToolAnswer, ToolSpec, picture};
-use crate::store::{Home, StoreError};
+use crate::domain::picture::{Media, PICTURE};
+use crate::domain::{Effect, Language, NewPicture, Picture, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::sandbox::grouped;
 use crate::tools::{
     EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
@@ -32,7 +34,7 @@ impl ReadFiles {
             "required": ["path"],
         });
         let description =
-            "Read text files with line numbers. offset skips lines. home:PATH is a file of the home, such as a skill.";
+            "Read text with line numbers, or pictures. offset skips lines. home:PATH is a home file, such as a skill.";
         let properties = json!({"items": {"type": "array", "items": item}});
         Self { files, spec: spec("read_file", description, (properties, &["items"]), Effect::Read) }
     }
@@ -55,6 +57,7 @@ struct Item {
 struct Reading {
     files: ProjectFiles,
     items: Vec<Item>,
+    session: SessionId,
     language: Language,
 }
 
@@ -67,8 +70,8 @@ impl Tool for ReadFiles {
         let prepared = read("read_file", arguments).and_then(|Arguments { items }| match items.is_empty() {
             true => Err(Box::new(ToolAnswer::failed("items is empty; nothing was read."))),
             false => {
-                let language = context.conversation.language();
-                Ok(Box::new(Reading { files: self.files.clone(), items, language }) as Box<dyn PreparedCall>)
+                let (session, language) = (context.session.clone(), context.conversation.language());
+                Ok(Box::new(Reading { files: self.files.clone(), items, session, language }) as Box<dyn PreparedCall>)
             }
         });
         Box::pin(std::future::ready(prepared))
@@ -97,41 +100,98 @@ impl PreparedCall for Reading {
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        let (files, items, language) = (self.files.clone(), self.items.clone(), self.language);
         Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || answer(&files, &items, language)).await;
-            read.map_err(|_| EndRun::Broken("reading files was cut off".to_owned()))
+            let (files, items) = (self.files.clone(), self.items.clone());
+            let read = tokio::task::spawn_blocking(move || read_all(&files, &items)).await;
+            let mut read = read.map_err(|_| EndRun::Broken("reading files was cut off".to_owned()))?;
+            read.keep(&self.files, &self.session).await;
+            Ok(answer(&self.items, read.files, self.language))
         })
     }
 }
 
+/// What a call has read, in the order of its items.
+#[derive(Default)]
+struct AllRead {
+    files: Vec<Result<ReadFile, Failure>>,
+    /// The bytes of the pictures among the files.
+    pictures: Vec<NewPicture>,
+}
+
+impl AllRead {
+    /// Keeps the pictures with the session. If that fails, none of them was read.
+    async fn keep(&mut self, files: &ProjectFiles, session: &SessionId) {
+        if self.pictures.is_empty() {
+            return;
+        }
+        let kept = (files.access.keep_pictures)(session.clone(), std::mem::take(&mut self.pictures)).await;
+        if let Err(failure) = kept.map_err(Failure::from) {
+            let is_picture = |file: &&mut Result<ReadFile, Failure>| {
+                matches!(file, Ok(ReadFile { content: FileContent::Picture(_), .. }))
+            };
+            self.files.iter_mut().filter(is_picture).for_each(|file| *file = Err(failure.clone()));
+        }
+    }
+}
+
 /// A file as it is answered.
-struct ReadText {
+struct ReadFile {
     name: String,
-    /// The lines that were asked for, as far as there is room.
-    content: String,
-    numbered: String,
     size: usize,
-    lines: usize,
+    content: FileContent,
     source: Option<Taint>,
 }
 
-fn answer(files: &ProjectFiles, items: &[Item], language: Language) -> ToolAnswer {
+enum FileContent {
+    /// The lines that were asked for, as far as there is room.
+    Text {
+        content: String,
+        numbered: String,
+        /// Number of lines of the whole file.
+        lines: usize,
+    },
+    Picture(Picture),
+}
+
+impl ReadFile {
+    /// Returns what the model reads of the file.
+    fn text(&self) -> String {
+        match &self.content {
+            FileContent::Text { numbered, .. } => numbered.clone(),
+            FileContent::Picture(Picture { media_type, bytes, width, height, .. }) => {
+                format!("picture {width} × {height}, {}, {} bytes", media_type.name(), grouped(*bytes))
+            }
+        }
+    }
+
+    /// Returns the fields of the file in the data of the answer.
+    fn row(&self, language: Language) -> Value {
+        let (content, lines) = match &self.content {
+            FileContent::Text { content, lines, .. } => (json!(content), *lines),
+            FileContent::Picture(_) => (Value::Null, 0),
+        };
+        let mut row = Map::new();
+        row.insert("result".to_owned(), json!(READ.result(None, language)));
+        row.insert("content".to_owned(), content);
+        row.insert("file_size".to_owned(), json!(self.size));
+        row.insert("lines_count".to_owned(), json!(lines));
+        if let FileContent::Picture(picture) = &self.content {
+            row.insert(PICTURE.to_owned(), json!(picture));
+        }
+        Value::Object(row)
+    }
+}
+
+fn answer(items: &[Item], files: Vec<Result<ReadFile, Failure>>, language: Language) -> ToolAnswer {
     let (mut rows, mut texts, mut details, mut sources) =
         (Vec::new(), Vec::new(), FailedDetails::default(), Vec::new());
     let (mut codes, mut total_size) = (Vec::new(), 0);
-    let mut room = PAGE;
-    for item in items {
-        match read_item(files, item, room) {
+    for (item, file) in items.iter().zip(files) {
+        match file {
             Ok(file) => {
-                room = room.saturating_sub(file.numbered.chars().count());
                 total_size += file.size;
-                rows.push((
-                    file.name.clone(),
-                    json!({"result": READ.result(None, language), "content": file.content, "file_size": file.size,
-                        "lines_count": file.lines}),
-                ));
-                texts.push(if items.len() == 1 { file.numbered } else { format!("{}\n{}", file.name, file.numbered) });
+                rows.push((file.name.clone(), file.row(language)));
+                texts.push(if items.len() == 1 { file.text() } else { format!("{}\n{}", file.name, file.text()) });
                 codes.push(file.name);
                 sources.extend(file.source);
             }
@@ -154,16 +214,50 @@ fn answer(files: &ProjectFiles, items: &[Item], language: Language) -> ToolAnswe
     ToolAnswer { ok: failed == 0, operation_code: codes, sources, ..done.with_data(answer::data(rows, summary)) }
 }
 
-fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText, Failure> {
+/// What the answer of a call can still hold.
+struct Room {
+    characters: usize,
+    pictures: PictureRoom,
+}
+
+fn read_all(files: &ProjectFiles, items: &[Item]) -> AllRead {
+    let mut room = Room { characters: PAGE, pictures: PictureRoom::default() };
+    let mut all = AllRead::default();
+    for item in items {
+        let read = read_item(files, item, &mut room).map(|(file, picture)| {
+            all.pictures.extend(picture);
+            file
+        });
+        all.files.push(read);
+    }
+    all
+}
+
+/// Reads a file. Returns the bytes too if it is a picture.
+fn read_item(files: &ProjectFiles, item: &Item, room: &mut Room) -> Result<(ReadFile, Option<NewPicture>), Failure> {
     let place = files.file(&item.path)?;
     let home = &files.access.home;
-    let text = match home.read_text(&place) {
-        Ok(text) => text.content,
+    let bytes = match home.read_bytes(&place) {
+        Ok(bytes) => bytes,
         Err(_) if home.is_folder(&place) => return Err(Failure::is_folder()),
-        Err(StoreError::NotText { .. }) => return Err(not_text(home, &place)),
         Err(error) => return Err(error.into()),
     };
-    let untrusted = !home.trusts(&place, text.as_bytes());
+    // A file of a skill that nobody has trusted.
+    let source = (!home.trusts(&place, &bytes)).then(|| Taint::Skill(place.to_string()));
+    let (name, size) = (files.name(&place), bytes.len());
+    // A text may begin like a GIF, but it has no zero bytes.
+    let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));
+    if Media::of(&bytes).is_some() && !is_text(&bytes) {
+        let (picture, new) = read_picture(bytes, &mut room.pictures)?;
+        return Ok((ReadFile { name, size, content: FileContent::Picture(picture), source }, Some(new)));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Failure::not_text())?;
+    let content = read_lines(&text, item, room)?;
+    Ok((ReadFile { name, size, content, source }, None))
+}
+
+/// Returns the lines of a text that were asked for, as far as there is room.
+fn read_lines(text: &str, item: &Item, room: &mut Room) -> Result<FileContent, Failure> {
     let lines = text.lines().count();
     let offset = item.offset.unwrap_or_default();
     if offset >= lines && lines > 0 {
@@ -176,7 +270,7 @@ fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText,
         let cut = if cut.len() < text.len() { format!("{cut} […this line is cut]") } else { cut };
         let row = format!("{}\t{cut}\n", last + 1);
         used += row.chars().count();
-        if used > room && last > offset {
+        if used > room.characters && last > offset {
             break;
         }
         content.push_str(&cut);
@@ -191,24 +285,21 @@ fn read_item(files: &ProjectFiles, item: &Item, room: usize) -> Result<ReadText,
     if lines == 0 {
         numbered.push_str("[the file is empty]");
     }
-    // A file of a skill that nobody has trusted.
-    let source = untrusted.then(|| Taint::Skill(place.to_string()));
-    Ok(ReadText { name: files.name(&place), content, numbered, size: text.len(), lines, source })
-}
-
-/// Says what a file is that is not text, as far as its first bytes tell.
-fn not_text(home: &Home, place: &Place) -> Failure {
-    let bytes = home.read_bytes(place).unwrap_or_default();
-    picture::head(&bytes).map_or_else(Failure::not_text, |header| Failure::is_picture(header, bytes.len()))
+    room.characters = room.characters.saturating_sub(numbered.chars().count());
+    Ok(FileContent::Text { content, numbered, lines })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::picture::{MOST_PICTURE_BYTES, complete_png};
+    use crate::store::{StoreError, picture_hash};
     use crate::tools::project::tests::project;
 
     fn read(files: &ProjectFiles, items: Value, language: Language) -> ToolAnswer {
-        answer(files, &serde_json::from_value::<Vec<Item>>(items).unwrap(), language)
+        let items: Vec<Item> = serde_json::from_value(items).unwrap();
+        let read = read_all(files, &items);
+        answer(&items, read.files, language)
     }
 
     #[test]
@@ -234,20 +325,91 @@ mod tests {
         assert!(answer.text.starts_with("/a.txt\n1\tone\n2\ttwo\n\n/sub: it is a folder"), "{}", answer.text);
     }
 
-    #[test]
-    fn picture_is_named_with_its_size() {
+    fn read_pictures(named: &[(&str, &[u8])]) -> ToolAnswer {
         let (folder, files) = project();
-        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0".to_vec();
-        png.resize(12_000, 0xff);
-        for (name, bytes) in [("a.png", png.as_slice()), ("cut.png", &png[..12]), ("jpg.txt", b"\xff\xd8\xff\xda")] {
+        for (name, bytes) in named {
             std::fs::write(folder.path().join("scratch").join(name), bytes).unwrap();
         }
-        let items = json!([{"path": "a.png"}, {"path": "cut.png"}, {"path": "jpg.txt"}]);
-        let answer = read(&files, items, Language::English);
-        let lines: Vec<&str> = answer.text.split("\n\n").collect();
-        assert!(lines[0].starts_with("a.png: it is a picture, 640 × 480 pixels, PNG, 12 kB;"), "{}", answer.text);
-        assert_eq!(lines[1..], ["cut.png: it is not text", "jpg.txt: it is not text"]);
-        assert_eq!(answer.data["/a.png"]["code"], "not_text");
+        let items: Vec<Value> = named.iter().map(|(name, _)| json!({"path": name})).collect();
+        read(&files, json!(items), Language::English)
+    }
+
+    #[test]
+    fn picture_is_recognised_by_content_and_described() {
+        let png = complete_png(640, 480);
+        let answer = read_pictures(&[("a.txt", &png), ("b.png", b"GIF89a is a format\n"), ("c.svg", b"<svg/>")]);
+        let facts = format!("/a.txt\npicture 640 × 480, image/png, {} bytes", png.len());
+        assert_eq!(answer.text, format!("{facts}\n\n/b.png\n1\tGIF89a is a format\n\n/c.svg\n1\t<svg/>"));
+        let picture = json!({"media_type": "image/png", "hash": picture_hash(&png), "bytes": png.len(), "width": 640,
+            "height": 480});
+        assert_eq!(
+            answer.data["/a.txt"],
+            json!({"result": "read success", "content": null, "file_size": png.len(), "lines_count": 0, "picture": picture})
+        );
+        assert_eq!(answer.data["/b.png"].get("picture"), None);
+        assert_eq!(answer.data["summary"]["successful_reads"], 3);
+    }
+
+    #[test]
+    fn picture_that_is_damaged_or_too_large_is_refused() {
+        let png = complete_png(3, 2);
+        let large = [png.as_slice(), &vec![0xff; MOST_PICTURE_BYTES]].concat();
+        let bomb = complete_png(60_000, 60_000);
+        let answer = read_pictures(&[
+            ("cut.png", &png[..png.len() - 1]),
+            ("head.jpg", b"\xff\xd8\xff\xda"),
+            ("empty.png", &complete_png(0, 2)),
+            ("large.png", &large),
+            ("bomb.png", &bomb),
+        ]);
+        let damaged = "it begins like a picture, but it is damaged or incomplete";
+        let advices: Vec<&str> = answer.text.split("\n\n").map(|line| line.split_once(": ").unwrap().1).collect();
+        assert_eq!(advices[..3], [damaged; 3]);
+        assert_eq!(
+            advices[3..],
+            [
+                "it is a picture of 1,572,922 bytes, and up to 1,572,864 can be read; make a smaller copy of it",
+                "it is a picture of 60000 × 60000 pixels, and up to 8192 a side can be read; make a smaller copy of it"
+            ]
+        );
+        let codes = ["/cut.png", "/large.png", "/bomb.png"].map(|path| answer.data[path]["code"].clone());
+        assert_eq!(codes, ["damaged_picture", "too_large", "too_large"]);
+        let pictures = || answer.data.as_object().unwrap().values().filter_map(|row| row.get("picture"));
+        assert_eq!(pictures().count(), 0);
+    }
+
+    #[test]
+    fn call_reads_as_many_pictures_as_a_message_may_have() {
+        let (folder, files) = project();
+        let padded = |size: usize| [complete_png(3, 2), vec![0; size]].concat();
+        for at in 0..12 {
+            std::fs::write(folder.path().join(format!("scratch/{at}.png")), padded(at)).unwrap();
+            std::fs::write(folder.path().join(format!("scratch/large{at}.png")), padded((5 << 18) + at)).unwrap();
+        }
+        let read = |prefix: &str| {
+            let items: Vec<Value> = (0..12).map(|at| json!({"path": format!("{prefix}{at}.png")})).collect();
+            let items: Vec<Item> = serde_json::from_value(json!(items)).unwrap();
+            let AllRead { files, pictures } = read_all(&files, &items);
+            let refused = files.iter().filter_map(|file| file.as_ref().err().map(|failure| failure.code));
+            (pictures.len(), refused.collect::<Vec<_>>())
+        };
+        assert_eq!(read(""), (10, vec!["too_large"; 2]));
+        assert_eq!(read("large"), (4, vec!["too_large"; 8]), "6 MiB together");
+    }
+
+    #[tokio::test]
+    async fn picture_that_cannot_be_kept_is_not_read() {
+        let (folder, mut files) = project();
+        std::fs::write(folder.path().join("scratch/a.png"), complete_png(3, 2)).unwrap();
+        std::fs::write(folder.path().join("scratch/a.txt"), "one").unwrap();
+        files.access.keep_pictures = std::sync::Arc::new(|_, _| Box::pin(async { Err(StoreError::DiskFull) }));
+        let items: Vec<Item> = serde_json::from_value(json!([{"path": "a.png"}, {"path": "a.txt"}])).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let reading = Reading { files, items, session, language: Language::English };
+        let answer = reading.run(RunOptions::default()).await.unwrap();
+        assert_eq!(answer.data["/a.png"]["code"], "disk_full");
+        assert_eq!(answer.data["/a.txt"]["content"], "one\n");
+        assert!(!answer.ok);
     }
 
     #[test]
@@ -276,7 +438,8 @@ mod tests {
         assert!(!refused.contains("canary") && refused.contains("no file of the home"), "{refused}");
         let reading = |path: &str| {
             let items = serde_json::from_value(json!([{"path": path}])).unwrap();
-            Reading { files: files.clone(), items, language: Language::English }.outside_text().brings
+            let session = SessionId::parse("s").unwrap();
+            Reading { files: files.clone(), items, session, language: Language::English }.outside_text().brings
         };
         assert_eq!(reading("home:knowledge/a.md"), [Taint::Document("knowledge/a.md".to_owned())]);
         assert_eq!(reading("a.md"), [Taint::Output]);

@@ -131,6 +131,7 @@ export const calls = {
   exitCode: 'exit code {code}',
   commandNotRun: 'not run',
   itemResults: 'Failed items',
+  readPictures: 'Images that were read',
   approvalChanges: 'Change {n} {n|file|files}',
   approvalItems: 'What it would do',
   diffSeveral: 'Changes to {n} {n|file|files}',

@@ -127,6 +127,7 @@ export const calls: Record<keyof typeof en, string> = {
   exitCode: '退出码 {code}',
   commandNotRun: '未运行',
   itemResults: '失败的项目',
+  readPictures: '读取的图片',
   approvalChanges: '修改 {n} 个文件',
   approvalItems: '将执行的操作',
   diffSeveral: '{n} 个文件的更改',

@@ -1,14 +1,19 @@
+import { useCommandContext } from '@/app/commandContext'
 import { Badge } from '@/components/ui/Badge'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Visible } from '@/components/Visible'
+import { FileChip } from '@/features/attach/FileChip'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { Contacts } from '../Contacts'
 import { CallInput, CallOutput } from './CallText'
-import { failedItems, type RanCommand, ranCommands } from './callData'
+import { failedItems, picturesOf, type RanCommand, ranCommands } from './callData'
 import type { ToolDetailsProps } from './renderer'
 
-/** Commands one by one, each with its exit code and output; for other calls, the items that failed and why. */
+/**
+ * Commands one by one, each with its exit code and output; for other calls, the items that failed and why, and the pictures
+ * that were read.
+ */
 export default function ProjectDetails({ step }: ToolDetailsProps) {
   const commands = ranCommands(step)
   return (
@@ -27,6 +32,7 @@ export default function ProjectDetails({ step }: ToolDetailsProps) {
           <FailedItems step={step} />
         </>
       )}
+      <ReadPictures step={step} />
       <Contacts result={step.result} />
       {!commands && <CallOutput step={step} format="plain" />}
     </>
@@ -56,6 +62,22 @@ function CommandResult({ command: { instruction, folder, exitCode, output } }: {
         </pre>
       )}
     </section>
+  )
+}
+
+function ReadPictures({ step }: Pick<ToolDetailsProps, 'step'>) {
+  const t = useT()
+  const { sessionId } = useCommandContext()
+  const pictures = sessionId ? picturesOf(step, sessionId) : []
+  if (pictures.length === 0) return null
+  return (
+    <ul aria-label={t('readPictures')} className="flex flex-wrap gap-1.5">
+      {pictures.map(file => (
+        <li key={file.name} className="max-w-full">
+          <FileChip file={file} />
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -1,5 +1,6 @@
 /** What the calls of a project's tools say of their items, read from the arguments and results that travel as open JSON. */
-import type { Step } from '@/thread/model'
+import type { Attachment, Step } from '@/thread/model'
+import { keptPicture, type PictureRecord } from '@/thread/picture'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -55,6 +56,27 @@ export function failedItems(step: Pick<Step, 'arguments' | 'result'>): FailedIte
       textIn(detail, 'item_id') ??
       (typeof at === 'number' ? commands[at] : undefined)
     return name === undefined ? [] : [{ name, reason: textIn(detail, 'reason') ?? '' }]
+  })
+}
+
+const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
+
+/** A field of a file in a result, if it is the record of a picture. */
+function pictureIn(value: unknown): PictureRecord | null {
+  if (!isFields(value)) return null
+  const { media_type, hash, bytes, width, height } = value
+  if (typeof media_type !== 'string' || typeof hash !== 'string') return null
+  return isSize(bytes) && isSize(width) && isSize(height) ? { media_type, hash, bytes, width, height } : null
+}
+
+/** The pictures that a call read, by their paths. */
+export function picturesOf(step: Pick<Step, 'tool' | 'result'>, sessionId: string): Attachment[] {
+  if (step.tool !== 'read_file') return []
+  return Object.entries(dataOf(step)).flatMap(([path, file]) => {
+    const picture = isFields(file) ? pictureIn(file.picture) : null
+    return picture
+      ? [{ name: path, extension: '', content: '', picture: keptPicture(picture, sessionId) }]
+      : []
   })
 }
 
