@@ -97,8 +97,9 @@ impl Transcript {
         let current = current.filter(|call| call.id.as_ref().is_some_and(|id| standing.contains(id)));
         let told = |compacted: bool| {
             move |call: &ToolCall| {
-                let changed = call.result.as_ref().and_then(|result| result.pointer("/data/undo"));
-                let changed_files = changed.is_some_and(|undo| *undo == Value::Bool(true));
+                let data = call.result.as_ref().and_then(|result| result.get("data"));
+                let changed_files =
+                    data.is_some_and(|data| data["undo"] == Value::Bool(true) || data["undo_gap"].is_string());
                 Some(WorkCall { work: work.clone(), call: call.id.clone()?, compacted, changed_files })
             }
         };

@@ -81,6 +81,26 @@ pub enum RecordedChanges {
     Files(Vec<RecordedChange>),
 }
 
+/// Why a record lacks a part of what its call changed. The rest cannot be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordGap {
+    /// The disk was full when the call ended, so contents that an undo needs could not be kept.
+    DiskFull,
+    /// The folder had more files, folders and links than a look takes in; those beyond that are not recorded.
+    TooManyFiles,
+}
+
+impl RecordGap {
+    /// Returns its stable code, as in the data of an answer.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk_full",
+            Self::TooManyFiles => "too_many_files",
+        }
+    }
+}
+
 /// An entry before and after a change, without its contents. `None` means that it does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedChange {
@@ -102,6 +122,9 @@ struct SetRecord {
     /// The contents that were dropped, or not kept, because of the limit: their lengths in bytes, by their hashes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     dropped: BTreeMap<String, u64>,
+    /// Why it lacks a part of what the call changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gap: Option<RecordGap>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -133,7 +156,7 @@ impl Home {
             Ok(FileRecord { path: file.path.to_string(), before, after })
         });
         let files = files.collect::<std::io::Result<_>>().map_err(StoreError::io(KEEPING))?;
-        self.write_record(session, &file_name(call_id), SetRecord { files, dropped: BTreeMap::new() })
+        self.write_record(session, &file_name(call_id), SetRecord { files, dropped: BTreeMap::new(), gap: None })
     }
 
     /// Stores the record of changes whose contents are kept already, or need not be.
@@ -143,15 +166,16 @@ impl Home {
         call_id: &str,
         changes: &[RecordedChange],
     ) -> Result<(), StoreError> {
-        self.write_changes(session, &file_name(call_id), changes)
+        self.write_changes(session, &file_name(call_id), (changes, None))
     }
 
-    /// Stores changes in the record with this file name. The session has a folder for its changes.
+    /// Stores changes in the record with this file name, and why there are not all of them. The session has a folder for its
+    /// changes.
     pub(super) fn write_changes(
         &self,
         session: &SessionId,
         name: &str,
-        changes: &[RecordedChange],
+        (changes, gap): (&[RecordedChange], Option<RecordGap>),
     ) -> Result<(), StoreError> {
         let record = |state: &Option<RecordedState>| state.as_ref().map(RecordedState::record);
         let states = changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
@@ -162,7 +186,7 @@ impl Home {
             before: record(before),
             after: record(after),
         });
-        self.write_record(session, name, SetRecord { files: files.collect(), dropped })
+        self.write_record(session, name, SetRecord { files: files.collect(), dropped, gap })
     }
 
     fn write_record(&self, session: &SessionId, name: &str, record: SetRecord) -> Result<(), StoreError> {
@@ -206,31 +230,39 @@ impl SessionFiles {
 
     /// Returns the record of what a call changed, without reading the contents.
     pub fn recorded_changes(&self, call_id: &str) -> Result<RecordedChanges, StoreError> {
+        self.recorded_with_gap(call_id).map(|(changes, _)| changes)
+    }
+
+    /// Like [`Self::recorded_changes`], with the reason if the record lacks a part of what the call changed.
+    pub fn recorded_with_gap(&self, call_id: &str) -> Result<(RecordedChanges, Option<RecordGap>), StoreError> {
         self.recorded_in(&file_name(call_id))
     }
 
-    /// Like [`Self::recorded_changes`], by the file name of the record.
-    pub(super) fn recorded_in(&self, name: &str) -> Result<RecordedChanges, StoreError> {
+    /// Like [`Self::recorded_with_gap`], by the file name of the record.
+    pub(super) fn recorded_in(&self, name: &str) -> Result<(RecordedChanges, Option<RecordGap>), StoreError> {
         let Self { home, session } = self;
         let name = format!("{session}/{name}");
         let bytes = match home.sessions_dir().read(format!("changes/{name}")) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(RecordedChanges::Missing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((RecordedChanges::Missing, None)),
             Err(error) => return Err(StoreError::io("reading what a file was before")(error)),
         };
         // An undo writes the record's contents to files, so a record of another program must not be used.
         if !home.seal().verify(MacKind::Change, &name, &bytes) {
-            return Ok(RecordedChanges::Foreign);
+            return Ok((RecordedChanges::Foreign, None));
         }
         let files = serde_json::from_slice(&bytes).ok().and_then(|record| match record {
-            Record::Set(SetRecord { files, dropped }) => files.into_iter().map(|file| file.parsed(&dropped)).collect(),
+            Record::Set(SetRecord { files, dropped, gap }) => {
+                let files = files.into_iter().map(|file| file.parsed(&dropped)).collect::<Option<_>>();
+                Some((files?, gap))
+            }
             Record::Inline { path, before, after } => {
                 let path = EntryPath::parse(&path).ok()?;
                 let state = |text: Option<String>| text.map(|text| RecordedState::inline(text.into_bytes()));
-                Some(vec![RecordedChange { path, before: state(before), after: state(after) }])
+                Some((vec![RecordedChange { path, before: state(before), after: state(after) }], None))
             }
         });
-        Ok(files.map_or(RecordedChanges::Damaged, RecordedChanges::Files))
+        Ok(files.map_or((RecordedChanges::Damaged, None), |(files, gap)| (RecordedChanges::Files(files), gap)))
     }
 
     /// Returns whether the content of a recorded state is kept, without reading it.

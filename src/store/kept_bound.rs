@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, Metadata};
 
 use super::blobs::{disk_size, hash_in, open, remove, stored_size};
-use super::changes::{BLOBS, RecordedChange, RecordedChanges, file_name};
+use super::changes::{BLOBS, RecordGap, RecordedChange, RecordedChanges, file_name};
 use super::error::StoreError;
 use super::files::MAX_BYTES;
 use super::home::{Home, lock};
@@ -213,6 +213,7 @@ struct CallRecord {
     name: String,
     modified: SystemTime,
     changes: Vec<RecordedChange>,
+    gap: Option<RecordGap>,
 }
 
 struct WorkRecords {
@@ -249,8 +250,9 @@ impl SessionContents {
         let (mut records, mut is_complete) = (Vec::new(), true);
         for (name, meta) in files(&folder).filter(|(name, _)| name.ends_with(".json")) {
             let modified = meta.modified().map_err(doing())?.into_std();
-            match home.session_files(&id).recorded_in(&name)? {
-                RecordedChanges::Files(changes) => records.push(CallRecord { name, modified, changes }),
+            let (recorded, gap) = home.session_files(&id).recorded_in(&name)?;
+            match recorded {
+                RecordedChanges::Files(changes) => records.push(CallRecord { name, modified, changes, gap }),
                 RecordedChanges::Missing => {}
                 RecordedChanges::Foreign | RecordedChanges::Damaged => is_complete = false,
             }
@@ -309,7 +311,7 @@ impl SessionContents {
                     }
                 }
             }
-            home.write_changes(&self.id, &record.name, &changes)?;
+            home.write_changes(&self.id, &record.name, (&changes, record.gap))?;
             // Its age is that of the call.
             let doing = StoreError::io(format!("dropping contents of {}", self.id));
             let path = format!("{folder}/{}", record.name);

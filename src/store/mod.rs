@@ -62,7 +62,7 @@ pub use capture::{
 };
 pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, Unkept, captured_entries};
 pub use chain::Chain;
-pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordedChange, RecordedChanges};
+pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordGap, RecordedChange, RecordedChanges};
 pub use error::{NotKeptFile, NotKeptReason, StoreError, not_kept};
 pub use fence::Claim;
 pub use files::{Expect, TextFile, etag};

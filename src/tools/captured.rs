@@ -20,8 +20,8 @@ use crate::domain::visible::visible;
 use crate::domain::{Root, ToolAnswer};
 use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{
-    AppliedChanges, Capture, CapturedCall, Home, LeftReason, ObservedCall, ObservedChanges, RecordedChange, Refusal,
-    StoreError,
+    AppliedChanges, Capture, CapturedCall, Home, LeftReason, ObservedCall, ObservedChanges, RecordGap, RecordedChange,
+    Refusal, StoreError,
 };
 
 /// Maximum number of changed files that an answer lists; the record has all of them.
@@ -264,7 +264,15 @@ pub struct CommandChanges {
     /// Those that the commands made themselves.
     observed: ObservedChanges,
     /// Why those are not recorded.
-    not_recorded: Option<String>,
+    not_recorded: Option<NotRecorded>,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug)]
+struct NotRecorded {
+    /// A stable code.
+    code: &'static str,
+    why: String,
 }
 
 impl CommandChanges {
@@ -277,7 +285,14 @@ impl CommandChanges {
     }
 
     pub(super) fn not_recorded(error: &StoreError) -> Self {
-        Self { not_recorded: Some(error.to_string()), ..Self::default() }
+        let code = if matches!(error, StoreError::DiskFull) { RecordGap::DiskFull.code() } else { "failed" };
+        Self { not_recorded: Some(NotRecorded { code, why: error.to_string() }), ..Self::default() }
+    }
+
+    /// Returns the code of why not everything that the commands changed is recorded.
+    fn gap(&self) -> Option<&'static str> {
+        let gap = self.observed.gap.or(self.observed.is_too_large.then_some(RecordGap::TooManyFiles));
+        self.not_recorded.as_ref().map(|not_recorded| not_recorded.code).or(gap.map(RecordGap::code))
     }
 
     fn recorded(&self) -> impl Iterator<Item = &RecordedChange> {
@@ -305,6 +320,9 @@ impl CommandChanges {
         let commits: Vec<_> = self.applied.commits.iter().chain(&self.observed.commits).collect();
         if let Some(data) = answer.data.as_object_mut().filter(|_| !commits.is_empty()) {
             data.insert("commits".to_owned(), json!(commits));
+        }
+        if let (Some(data), Some(code)) = (answer.data.as_object_mut(), self.gap()) {
+            data.insert("undo_gap".to_owned(), json!(code));
         }
         for note in self.notes() {
             answer.text.push_str(&format!("\n[{note}]"));
@@ -338,8 +356,8 @@ impl CommandChanges {
         if unkept.len() > TOLD {
             notes.push(format!("cannot be undone: {} more", unkept.len() - TOLD));
         }
-        if let Some(error) = &self.not_recorded {
-            notes.push(format!("what it changed is not recorded and cannot be undone: {error}"));
+        if let Some(NotRecorded { why, .. }) = &self.not_recorded {
+            notes.push(format!("what it changed is not recorded and cannot be undone: {why}"));
         }
         notes.extend(self::notes(&self.observed));
         notes

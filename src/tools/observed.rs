@@ -3,7 +3,7 @@
 
 use super::captured::{Captures, CommandChanges, shown};
 use crate::domain::SessionId;
-use crate::store::{LeftOutReason, MAX_INDEXED, Observation, ObservedCall, ObservedChanges, StoreError};
+use crate::store::{LeftOutReason, MAX_INDEXED, Observation, ObservedCall, ObservedChanges, RecordGap, StoreError};
 
 /// Maximum number of entries of one kind that the model is told of.
 const TOLD: usize = 5;
@@ -74,7 +74,16 @@ pub(super) fn notes(observed: &ObservedChanges) -> Vec<String> {
              and links"
         )];
     }
-    let mut notes: Vec<String> = Vec::new();
+    let gap = observed.gap.map(|gap| {
+        let why = match gap {
+            RecordGap::DiskFull => "the disk is full, so what files were could not be kept".to_owned(),
+            RecordGap::TooManyFiles => {
+                format!("there are more than {MAX_INDEXED} files, folders and links now, and not all were looked at")
+            }
+        };
+        format!("only a part of what it changed can be undone: {why}")
+    });
+    let mut notes: Vec<String> = gap.into_iter().collect();
     let mut tell = |what: &str, all: Vec<String>| {
         notes.extend(all.iter().take(TOLD).map(|one| format!("{what}: {one}")));
         if all.len() > TOLD {
@@ -107,6 +116,10 @@ mod tests {
     fn model_is_told_what_is_not_recorded_and_why() {
         let large = ObservedChanges { is_too_large: true, ..ObservedChanges::default() };
         assert!(notes(&large)[0].contains("not recorded") && notes(&large)[0].contains("more than 50000 files"));
+        let cut = ObservedChanges { gap: Some(RecordGap::TooManyFiles), ..ObservedChanges::default() };
+        assert!(
+            notes(&cut)[0].starts_with("only a part of what it changed can be undone: there are more than 50000 files")
+        );
         let left_out = |name: &str, why| LeftOut { path: name.into(), why };
         let observed = ObservedChanges {
             not_kept: (0..7).map(|n| (format!("{n}\u{202e}").into(), 70 << 20)).collect(),

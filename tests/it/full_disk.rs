@@ -159,3 +159,43 @@ async fn command_is_not_applied_if_nothing_can_be_kept() {
     drop(server);
     drop(disk);
 }
+
+/// Removes one file, changes one, makes one, and fills the disk.
+const FILL: &str = "
+import os
+os.remove('large')
+open('small.txt', 'w').write('new')
+open('created.txt', 'w').write('x')
+filler = os.open('filler', os.O_WRONLY | os.O_CREAT)
+while True:
+    os.write(filler, b'x' * 4096)
+";
+
+#[tokio::test]
+async fn call_that_fills_the_disk_leaves_a_record() {
+    let python = calls([call("p", "python_repl", json!({"code": FILL}))]);
+    let world = World::new(script([python, says(["Done."])])).await;
+    let Some(disk) = SmallDisk::mount(world.home(), "64m") else { return };
+    world.write("config.yml", CONFIG);
+    world.write("scratch/large", noise(1, 150_000));
+    world.write("scratch/small.txt", "old");
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    server.chat(&id, "go").await;
+    server.settled(&id).await;
+    let messages = world.session(&id)["messages"].take();
+    let call = messages[1]["tool_calls"][0].clone();
+    let said = call["output"].to_string();
+    assert!(said.contains("only a part of what it changed can be undone: the disk is full"), "{said}");
+    assert_eq!(call["result"]["data"]["undo_gap"], json!("disk_full"));
+    let changes = server.get(&format!("/api/sessions/{id}/changes")).await.ok();
+    assert_eq!(changes["problems"][0]["problem"], json!("disk_full"), "{changes:#}");
+    let files: Vec<_> =
+        changes["files"].as_array().unwrap().iter().map(|file| (&file["path"], &file["undo"])).collect();
+    let of = |name: &str| json!(format!("project/scratch/{name}"));
+    let paths: Vec<_> = files.iter().map(|(path, _)| (*path).clone()).collect();
+    assert_eq!(paths, [of("created.txt"), of("filler"), of("large"), of("small.txt")]);
+    assert_eq!(files[2].1, &json!("not_kept"));
+    drop(server);
+    drop(disk);
+}

@@ -11,7 +11,7 @@ use crate::api::security::caller::Caller;
 use crate::domain::picture::{Media, head};
 use crate::domain::{Commit, EntryPath, SessionId, WorkId};
 use crate::engine::changes::{ChangingWork, CommitOfCall, SessionChanges, WantedContent};
-use crate::store::FileMode;
+use crate::store::{FileMode, RecordGap};
 use crate::tools::files::{
     ContentFacts, FileFacts, FileNow, FileUndoing, NetChange, Problem, RecordProblem, Side, WorkCall,
 };
@@ -30,7 +30,7 @@ pub struct Changes {
     works: Vec<WorkWithChanges>,
     /// By path. A file that is again what it was is left out.
     files: Vec<ChangedFile>,
-    /// Operations whose changes are not part of `files`, because their record cannot be used.
+    /// Operations whose changes are not all part of `files`, because their record cannot be used or lacks some.
     problems: Vec<UnusableRecord>,
     /// The commits that commands made in git repositories, oldest first. An undo does not take them back.
     commits: Vec<MadeCommit>,
@@ -157,16 +157,20 @@ pub struct FileVersionFacts {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum RecordState {
     /// The operation changed files, but there is no record of it.
     Missing,
     /// This home did not write the record.
     Foreign,
     Damaged,
+    /// The disk was full when the operation ended: what some of its files were is not kept.
+    DiskFull,
+    /// The operation left more files than are looked at: those beyond that are not recorded, and an undo leaves them.
+    TooManyFiles,
 }
 
-/// An operation whose record of changes cannot be used.
+/// An operation whose record of changes cannot be used, or lacks some.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct UnusableRecord {
     work_id: String,
@@ -326,6 +330,8 @@ fn unusable_record(RecordProblem { call, problem }: RecordProblem) -> UnusableRe
         Problem::Missing => RecordState::Missing,
         Problem::Foreign => RecordState::Foreign,
         Problem::Damaged => RecordState::Damaged,
+        Problem::Gap(RecordGap::DiskFull) => RecordState::DiskFull,
+        Problem::Gap(RecordGap::TooManyFiles) => RecordState::TooManyFiles,
     };
     UnusableRecord { work_id: call.work.to_string(), call_id: call.call, problem }
 }

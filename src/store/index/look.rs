@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::copies::Copies;
-use super::walk::{Found, LeftOut, LeftOutReason, walk};
+use super::walk::{Found, LeftOut, LeftOutReason, Walked, walk};
 use crate::clock;
 use crate::store::blobs::{Content as Hashed, hash_of};
 use crate::store::capture::{Beneath, Node, NodeKind};
@@ -91,33 +91,52 @@ pub struct Look {
     pub entries: BTreeMap<PathBuf, Entry>,
     /// Sorted.
     pub left_out: Vec<LeftOut>,
+    /// Whether there is more in the folder than it contains.
+    pub is_cut: bool,
 }
 
 impl Look {
-    /// Looks at a folder. `None` if it has more than 50,000 entries.
+    /// Looks at a folder. `None` if it has more than `most` entries.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be listed.
-    pub fn take(folder: &Path, last: Option<&Self>) -> io::Result<Option<Self>> {
-        Self::take_most(folder, last, MAX_ENTRIES)
+    pub fn take(folder: &Path, last: Option<&Self>, most: usize) -> io::Result<Option<Self>> {
+        let (look, _) = Self::walked(folder, last, most)?;
+        Ok(Some(look).filter(|look| !look.is_cut))
     }
 
-    pub fn take_most(folder: &Path, last: Option<&Self>, most: usize) -> io::Result<Option<Self>> {
+    /// Looks at a folder again. If it has more than `most` entries by now, the look is cut: it contains that many of them, and
+    /// all that `before` contains and that are still there.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be listed.
+    pub fn take_again(folder: &Path, (before, last): (&Self, Option<&Self>), most: usize) -> io::Result<Self> {
+        let (mut look, mut budget) = Self::walked(folder, last, most)?;
+        if look.is_cut {
+            let beneath = Beneath::open(folder)?;
+            let missed: Vec<&PathBuf> = before.entries.keys().filter(|path| !look.entries.contains_key(*path)).collect();
+            for path in missed {
+                // What cannot be looked at any more counts as unchanged.
+                let now = entry_at(&beneath, path, (last, &mut budget));
+                let now = now.unwrap_or_else(|_| before.entries.get(path).cloned());
+                look.entries.extend(now.map(|entry| (path.clone(), entry)));
+            }
+        }
+        Ok(look)
+    }
+
+    /// Returns a look with the bytes that it may still read.
+    fn walked(folder: &Path, last: Option<&Self>, most: usize) -> io::Result<(Self, u64)> {
         let (mut entries, mut budget) = (BTreeMap::new(), MAX_READ);
-        let left_out = walk(folder, most, &mut |found: Found| {
-            let known = last.and_then(|last| last.entries.get(&found.path));
-            let entry = match known.and_then(|known| known.content_now(&found.node)) {
-                Some(content) => Entry { node: found.node, content },
-                None => read(&found, &mut budget),
-            };
+        let Walked { left_out, is_cut } = walk(folder, most, &mut |found: Found| {
+            let entry = looked_at(&found, (last, &mut budget));
             entries.insert(found.path, entry);
         })?;
-        let Some(left_out) = left_out else { return Ok(None) };
-        let mut look = Self { entries, left_out };
+        let mut look = Self { entries, left_out, is_cut };
         if let Some(last) = last {
             look.keep_what_is_hidden(last);
         }
-        Ok(Some(look))
+        Ok((look, budget))
     }
 
     /// Nothing is known of what is in a folder that cannot be read any more, so it counts as unchanged.
@@ -158,11 +177,22 @@ impl Look {
 
 /// Looks at one entry of a folder, as it is now; `None` if there is none.
 pub fn entry_now(beneath: &Beneath, path: &Path) -> Option<Entry> {
-    let above = path.parent().unwrap_or(Path::new(""));
-    let folder = beneath.folder(above).ok()?;
-    let node = beneath.node_in(&folder, Path::new(path.file_name()?)).ok()??;
-    let found = Found { beneath, folder: &folder, path: path.to_owned(), node };
-    Some(read(&found, &mut { MAX_READ }))
+    entry_at(beneath, path, (None, &mut { MAX_READ })).ok()?
+}
+
+fn entry_at(beneath: &Beneath, path: &Path, known: (Option<&Look>, &mut u64)) -> io::Result<Option<Entry>> {
+    let Some(node) = beneath.node(path)? else { return Ok(None) };
+    let folder = beneath.folder(path.parent().unwrap_or(Path::new("")))?;
+    Ok(Some(looked_at(&Found { beneath, folder: &folder, path: path.to_owned(), node }, known)))
+}
+
+/// Looks at an entry that was found. Its content is read only if it is not that of the last look.
+fn looked_at(found: &Found, (last, budget): (Option<&Look>, &mut u64)) -> Entry {
+    let known = last.and_then(|last| last.entries.get(&found.path));
+    match known.and_then(|known| known.content_now(&found.node)) {
+        Some(content) => Entry { node: found.node.clone(), content },
+        None => read(found, budget),
+    }
 }
 
 /// Reads the content of a file that has been found.
@@ -210,7 +240,7 @@ mod tests {
     use std::fs;
 
     fn look(folder: &Path, last: Option<&Look>) -> Look {
-        Look::take(folder, last).unwrap().unwrap()
+        Look::take(folder, last, MAX_ENTRIES).unwrap().unwrap()
     }
 
     #[test]
@@ -240,8 +270,24 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::create_dir_all(folder.path().join(name).join("in")).unwrap();
         }
-        assert_eq!(Look::take_most(folder.path(), None, 6).unwrap().unwrap().entries.len(), 6);
-        assert!(Look::take_most(folder.path(), None, 5).unwrap().is_none());
+        let all = Look::take(folder.path(), None, 6).unwrap().unwrap();
+        assert_eq!(all.entries.len(), 6);
+        assert!(Look::take(folder.path(), None, 5).unwrap().is_none());
+        fs::remove_dir(folder.path().join("c/in")).unwrap();
+        let cut = Look::take_again(folder.path(), (&all, None), 1).unwrap();
+        let paths: Vec<_> = cut.entries.keys().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!((paths, cut.is_cut), (vec!["a", "a/in", "b", "b/in", "c"], true), "what was known is looked at again");
+    }
+
+    #[test]
+    fn folder_of_temporary_files_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".tmp")).unwrap();
+        for n in 0..40 {
+            fs::write(folder.path().join(n.to_string()), "").unwrap();
+            assert!(Look::take(folder.path(), None, n).unwrap().is_none(), "{n}");
+            assert!(Look::take(folder.path(), None, n + 1).unwrap().is_some(), "{n}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod copies;
 mod look;
 mod observations;
 mod record;
+mod reserve;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -40,6 +41,8 @@ pub(super) struct ProjectIndex {
     last: Mutex<Option<Arc<Look>>>,
     /// Opened by the first look.
     copies: Mutex<Option<Arc<Copies>>>,
+    /// Held while the reserve is made or released.
+    reserve: Mutex<()>,
 }
 
 /// A call whose changes are observed. Dropping it forgets them.
@@ -59,7 +62,12 @@ impl Observation {
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        self.home.index().observations.discard(self.id);
+        let index = self.home.index();
+        index.observations.discard(self.id);
+        let _one_at_a_time = lock(&index.reserve);
+        if !index.observations.is_observing() {
+            reserve::release(self.home.root());
+        }
     }
 }
 
@@ -68,16 +76,20 @@ impl Home {
     /// are new since the last look. `None` if the folder has more than 50,000 entries, or if no command works in it.
     ///
     /// # Errors
-    /// Returns an error if the folder cannot be listed or a copy cannot be written.
+    /// Returns an error if the folder cannot be listed, if a copy cannot be written, or if the disk has no room for a record.
     pub fn observe(&self, root: &Root) -> Result<Option<Observation>, StoreError> {
         let Some(folder) = self.project_path(root) else { return Ok(None) };
         let doing = || StoreError::io("looking at the project before a command");
         let index = self.index();
-        let copies = self.copies(root)?;
         let id = index.observations.begin();
         let observation = Observation { home: self.clone(), root: root.clone(), folder, id };
+        {
+            let _one_at_a_time = lock(&index.reserve);
+            reserve::set_aside(self.root()).map_err(doing())?;
+        }
+        let copies = self.copies(root)?;
         let mut last = lock(&index.last);
-        let Some(look) = Look::take(&observation.folder, last.as_deref()).map_err(doing())? else {
+        let Some(look) = Look::take(&observation.folder, last.as_deref(), MAX_ENTRIES).map_err(doing())? else {
             *last = None;
             return Ok(None);
         };

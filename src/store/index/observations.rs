@@ -125,6 +125,16 @@ impl Observations {
         }
     }
 
+    /// Returns whether a call is observed.
+    pub fn is_observing(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Returns the look before a call.
+    pub fn before(&self, id: u64) -> Option<Arc<Look>> {
+        lock(&self.open).get(&id)?.before.clone()
+    }
+
     /// Ends an observation without a result.
     pub fn discard(&self, id: u64) {
         if lock(&self.open).remove(&id).is_some() {
@@ -154,7 +164,7 @@ impl Observations {
     pub fn noting<T>(&self, paths: &[PathBuf], noter: &dyn Noter, write: impl FnOnce() -> T) -> T {
         {
             let _no_begin = self.gate.read().unwrap_or_else(PoisonError::into_inner);
-            if self.count.load(Ordering::SeqCst) == 0 {
+            if !self.is_observing() {
                 return write();
             }
         }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::copies::Copies;
-use super::look::{Entry, Look};
+use super::look::{Entry, Look, MAX_ENTRIES};
 use super::observations::Change;
 use super::walk::{LeftOut, LeftOutReason};
 use super::{FolderNoter, Observation};
 use crate::domain::{Commit, EntryPath, SessionId};
 use crate::store::blobs::Blobs;
 use crate::store::capture::{Beneath, NodeKind};
-use crate::store::changes::{RecordedChange, RecordedChanges};
+use crate::store::changes::{RecordGap, RecordedChange, RecordedChanges, file_name};
 use crate::store::error::StoreError;
 use crate::store::git::{self, Repositories};
 use crate::store::home::{Home, lock};
@@ -40,42 +40,55 @@ pub struct ObservedChanges {
     pub commits: Vec<Commit>,
     /// What nobody looked at: mounts and unreadable folders, and special files that are new.
     pub left_out: Vec<LeftOut>,
-    /// The folder has more than 50,000 entries after the call, so nothing is recorded.
+    /// Why the record lacks a part of what the call changed.
+    pub gap: Option<RecordGap>,
+    /// The folder had more than 50,000 entries before the call, so nothing is recorded.
     pub is_too_large: bool,
 }
 
 impl Home {
     /// Looks at the folder after a call, and records what the call changed. If the call has a record already, it becomes
-    /// the union of both.
+    /// the union of both. If the disk is full, or if the folder has more than 50,000 entries by now, the record contains
+    /// what is known, and why it lacks the rest.
     ///
     /// # Errors
-    /// Returns an error if the folder cannot be listed, or if a content cannot be kept; then there is no record.
+    /// Returns an error if the folder cannot be listed, or if the record cannot be written; then there is none.
     pub(in crate::store) fn record_observed(&self, call: ObservedCall) -> Result<ObservedChanges, StoreError> {
+        self.record_looked_at(call, MAX_ENTRIES)
+    }
+
+    /// Like [`Self::record_observed`], with the maximum number of entries that a look takes in.
+    pub(super) fn record_looked_at(&self, call: ObservedCall, most: usize) -> Result<ObservedChanges, StoreError> {
         let ObservedCall { session, call_id, observation } = call;
         let doing = || StoreError::io("looking at the project after a command");
         let (index, copies) = (self.index(), self.copies(&observation.root)?);
         // Held until the record is written: the next look removes the copies that no call under way needs.
         let mut last = lock(&index.last);
-        let before = last.clone();
-        let Some(after) = Look::take(&observation.folder, before.as_deref()).map_err(doing())? else {
-            *last = None;
-            return Ok(ObservedChanges { is_too_large: true, ..ObservedChanges::default() });
-        };
+        let recent = last.clone();
+        let before = index.observations.before(observation.id).unwrap_or_default();
+        let after = Look::take_again(&observation.folder, (&before, recent.as_deref()), most).map_err(doing())?;
         let noter = FolderNoter { folder: &observation.folder, copies: Some(copies.clone()) };
         let changes = index.observations.end(observation.id, &after, &noter);
-        let left_out = new_left_out(before.as_deref(), &after);
+        let left_out = new_left_out(recent.as_deref(), &after);
+        let gap = after.is_cut.then_some(RecordGap::TooManyFiles);
         *last = Some(Arc::new(after));
-        let mut observed = ObservedChanges { left_out, ..ObservedChanges::default() };
-        if changes.is_empty() {
+        let mut observed = ObservedChanges { left_out, gap, ..ObservedChanges::default() };
+        if changes.is_empty() && gap.is_none() {
             return Ok(observed);
         }
         observed.commits = commits(&observation, &changes);
         let deleted = changes.iter().filter(|(_, [_, after])| after.is_none()).map(|(path, _)| path.as_path());
         let repositories = Repositories::without(deleted);
         let of_project = changes.iter().filter(|(path, [_, after])| !repositories.own_path(path, after.is_none()));
-        let keeper = Keeper { blobs: self.blobs(&session)?, copies: &copies };
+        let keeper = Keeper { blobs: self.in_reserve(|| self.blobs(&session))?, copies: &copies };
         for (path, change) in of_project {
-            let is_kept = keeper.keep(path, change)?;
+            let is_kept = match keeper.keep(path, change) {
+                Err(StoreError::DiskFull) => {
+                    observed.gap = Some(RecordGap::DiskFull);
+                    false
+                }
+                kept => kept?,
+            };
             let Some(mut recorded) = recorded(&observation, path, change) else { continue };
             if let Some(before) = recorded.before.as_mut().filter(|_| !is_kept) {
                 observed.not_kept.push((path.clone(), before.size.unwrap_or_default()));
@@ -83,7 +96,7 @@ impl Home {
             }
             observed.recorded.push(recorded);
         }
-        self.add_to_record((&session, &call_id), &mut observed.recorded)?;
+        self.add_to_record((&session, &call_id), &mut observed)?;
         Ok(observed)
     }
 
@@ -91,9 +104,11 @@ impl Home {
     fn add_to_record(
         &self,
         (session, call_id): (&SessionId, &str),
-        changes: &mut Vec<RecordedChange>,
+        ObservedChanges { recorded: changes, gap, .. }: &mut ObservedChanges,
     ) -> Result<(), StoreError> {
-        if let RecordedChanges::Files(earlier) = self.session_files(session).recorded_changes(call_id)? {
+        let (earlier, earlier_gap) = self.session_files(session).recorded_with_gap(call_id)?;
+        if let RecordedChanges::Files(earlier) = earlier {
+            *gap = gap.or(earlier_gap);
             let mut all: BTreeMap<String, RecordedChange> =
                 earlier.into_iter().map(|change| (change.path.to_string(), change)).collect();
             for change in changes.drain(..) {
@@ -103,10 +118,10 @@ impl Home {
                 }
             }
             changes.extend(all.into_values().filter(|change| change.before != change.after));
-        } else if changes.is_empty() {
+        } else if changes.is_empty() && gap.is_none() {
             return Ok(());
         }
-        self.keep_recorded(session, call_id, changes)
+        self.in_reserve(|| self.write_changes(session, &file_name(call_id), (changes, *gap)))
     }
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::copies::MAX_COPY;
 use super::*;
 use crate::domain::{ProjectId, SessionId};
-use crate::store::{EntryKind, RecordedChange, RecordedChanges};
+use crate::store::{EntryKind, RecordGap, RecordedChange, RecordedChanges};
 
 /// The content of a folder, by path: kind and mode, and content or target.
 type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
@@ -287,6 +287,32 @@ fn large_file_is_recorded_and_named_but_not_kept() {
     let refused = project.undo("c");
     assert!(matches!(&refused, Err(StoreError::NotKept { files }) if files[0].path.ends_with("large")), "{refused:?}");
     assert_eq!(fs::read(project.scratch.join("small")).unwrap(), b"second", "all or none");
+}
+
+#[test]
+fn call_that_leaves_too_many_files_has_a_record_with_a_gap() {
+    let project = Project::new();
+    for name in ["changed", "deleted", "z/same"] {
+        project.write(name, "first");
+    }
+    let before = tree(&project.scratch);
+    let observation = project.begin();
+    (0..20).for_each(|n| project.write(&format!("new-{n:02}"), "new"));
+    project.write("changed", "second");
+    fs::remove_file(project.scratch.join("deleted")).unwrap();
+    let call = ObservedCall { session: session(), call_id: "c".to_owned(), observation };
+    let observed = project.home.record_looked_at(call, 4).unwrap();
+    assert_eq!(observed.gap, Some(RecordGap::TooManyFiles));
+    let places = project.places("c");
+    let (known, new) = places.split_at(2);
+    assert_eq!(known, ["changed", "deleted"]);
+    assert!(new.len() <= 4 && new.iter().all(|name| name.starts_with("new-")), "{new:?}");
+    let recorded = project.home.session_files(&session()).recorded_with_gap("c").unwrap();
+    assert_eq!(recorded.1, Some(RecordGap::TooManyFiles));
+    project.undo("c").unwrap();
+    let mut now = tree(&project.scratch);
+    now.retain(|path, _| !path.to_str().unwrap().starts_with("new-"));
+    assert_eq!((now, tree(&project.scratch).len()), (before.clone(), before.len() + 20 - new.len()));
 }
 
 #[test]

@@ -51,6 +51,14 @@ impl Found<'_> {
     }
 }
 
+/// What a walk did not visit.
+pub struct Walked {
+    /// Sorted.
+    pub left_out: Vec<LeftOut>,
+    /// Whether it ended before it had visited everything, because there is too much.
+    pub is_cut: bool,
+}
+
 /// An open folder, with the names in it that are still to be visited.
 struct Level {
     folder: OwnedFd,
@@ -60,20 +68,20 @@ struct Level {
     lifted: Option<u32>,
 }
 
-/// Calls `visit` with every entry in a folder, a folder before its content, and returns what is left out; `None` if there
-/// are more than `most` entries.
+/// Calls `visit` with every entry in a folder, a folder before its content, but with no more than `most`.
 ///
 /// # Errors
 /// Returns an error if the folder cannot be listed.
-pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Result<Option<Vec<LeftOut>>> {
+pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Result<Walked> {
     let beneath = Beneath::open(folder)?;
     let top = beneath.folder(Path::new(""))?;
-    let top_names: Vec<PathBuf> = names(&top, most)?;
+    // One more than in other folders, because one is not visited.
+    let top_names: Vec<PathBuf> = names(&top, most.saturating_add(1))?;
     let top_names = top_names.into_iter().filter(|name| name != Path::new(TEMPORARY)).collect::<Vec<_>>();
     let mut levels = vec![Level { folder: top, path: PathBuf::new(), names: top_names.into_iter(), lifted: None }];
-    let (mut left_out, mut seen, mut is_too_much) = (Vec::new(), 0, false);
+    let (mut left_out, mut seen, mut is_cut) = (Vec::new(), 0, false);
     while let Some(level) = levels.last_mut() {
-        let next = level.names.next().filter(|_| !is_too_much);
+        let next = level.names.next().filter(|_| !is_cut);
         let Some(name) = next else {
             leave(&beneath, &mut levels);
             continue;
@@ -83,7 +91,10 @@ pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Res
         let path = level.path.join(&name);
         let mut leave_out = |why| left_out.push(LeftOut { path: path.clone(), why });
         seen += 1;
-        is_too_much = seen > most;
+        is_cut = seen > most;
+        if is_cut {
+            continue;
+        }
         if !beneath.is_on_same_device(&node) {
             leave_out(LeftOutReason::OtherFileSystem);
             continue;
@@ -93,7 +104,7 @@ pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Res
         }
         let is_folder = node.is_folder();
         visit(Found { beneath: &beneath, folder: &level.folder, path: path.clone(), node });
-        if !is_folder || is_too_much {
+        if !is_folder {
             continue;
         }
         if levels.len() >= MAX_DEPTH || path.as_os_str().len() >= PATH_LIMIT {
@@ -108,7 +119,7 @@ pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Res
         }
     }
     left_out.sort_unstable();
-    Ok((!is_too_much).then_some(left_out))
+    Ok(Walked { left_out, is_cut })
 }
 
 fn enter(beneath: &Beneath, levels: &[Level], (path, name): (PathBuf, &Path), most: usize) -> io::Result<Level> {

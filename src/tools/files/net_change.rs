@@ -8,7 +8,7 @@ use super::change::{DIFF_TIME, LineCount};
 use crate::domain::picture::{PictureHeader, head};
 use crate::domain::{EntryPath, SessionId, WorkId};
 use crate::store::{
-    EntryKind, FileMode, Home, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
+    EntryKind, FileMode, Home, RecordGap, RecordedChange, RecordedChanges, RecordedContent, RecordedState, StoreError,
 };
 
 /// Time for counting the lines of all files together; the lines of the files after it are not counted.
@@ -21,7 +21,7 @@ pub struct WorkCall {
     pub call: String,
     /// A summary replaces its message, so it cannot be undone before that part is restored.
     pub compacted: bool,
-    /// Its result says that it changed files.
+    /// Its result says that it changed files, or may have.
     pub changed_files: bool,
 }
 
@@ -117,7 +117,7 @@ pub enum FileUndoing {
     NotKept,
 }
 
-/// A call whose record cannot be used.
+/// A call whose record cannot be used, or does not contain everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordProblem {
     pub call: WorkCall,
@@ -131,6 +131,8 @@ pub enum Problem {
     /// This home did not write the record.
     Foreign,
     Damaged,
+    /// The record is used, and lacks a part of what the call changed.
+    Gap(RecordGap),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,10 +251,12 @@ impl History {
         let kept = home.session_files(session);
         let mut history = Self::default();
         for (at, call) in calls.iter().enumerate() {
-            let problem = match kept.recorded_changes(&call.call)? {
+            let (recorded, gap) = kept.recorded_with_gap(&call.call)?;
+            let problem = match recorded {
                 RecordedChanges::Files(files) => {
                     files.into_iter().for_each(|file| history.add(at, file));
-                    continue;
+                    let Some(gap) = gap else { continue };
+                    Problem::Gap(gap)
                 }
                 RecordedChanges::Missing if !call.changed_files => continue,
                 RecordedChanges::Missing => Problem::Missing,

@@ -6,9 +6,11 @@ const WORDS: readonly [UnusableRecord['problem'], Key][] = [
   ['missing', 'changesProblemMissing'],
   ['foreign', 'changesProblemForeign'],
   ['damaged', 'changesProblemDamaged'],
+  ['disk_full', 'changesProblemDiskFull'],
+  ['too_many_files', 'changesProblemTooManyFiles'],
 ]
 
-/** Says how many changes are not shown, and why. */
+/** Says of how many steps not all changes are known, and why. */
 export function Problems({ problems }: { problems: readonly UnusableRecord[] }) {
   const t = useT()
   if (problems.length === 0) return null

@@ -59,10 +59,12 @@ export const changes = {
   changesUndoLater: 'Undo everything after it',
   changesCommits: '{n} git {n|commit|commits}',
   changesCommitsStay: 'An undo takes back files, not commits.',
-  changesProblems: 'The changes of {n} {n|step|steps} are not shown: ',
+  changesProblems: 'Not all changes of {n} {n|step|steps} are known, and the rest can’t be undone: ',
   changesProblemMissing: '{n} {n|has|have} no record',
   changesProblemForeign: '{n} {n|was|were} not recorded by this installation',
   changesProblemDamaged: '{n} {n|record is|records are} damaged',
+  changesProblemDiskFull: '{n} filled the disk, so not everything was kept',
+  changesProblemTooManyFiles: '{n} left more files than can be recorded',
   undoLaterTitle: 'Undo to this point',
   undoLaterExplained:
     'Undoes the changes of every response after “{prompt}”, newest first. It stops at the first change that can’t be undone. Only files are restored; messages stay.',

@@ -59,10 +59,12 @@ export const changes: Record<keyof typeof en, string> = {
   changesUndoLater: '撤销此后的所有更改',
   changesCommits: '{n} 个 git 提交',
   changesCommitsStay: '撤销只恢复文件，不会撤回提交。',
-  changesProblems: '有 {n} 个步骤的更改未显示：',
+  changesProblems: '有 {n} 个步骤的更改未全部记录，其余部分无法撤销：',
   changesProblemMissing: '{n} 个没有记录',
   changesProblemForeign: '{n} 个不是由此安装记录的',
   changesProblemDamaged: '{n} 个记录已损坏',
+  changesProblemDiskFull: '{n} 个写满了磁盘，原内容未全部保留',
+  changesProblemTooManyFiles: '{n} 个留下的文件过多，无法全部记录',
   undoLaterTitle: '撤销到此处',
   undoLaterExplained:
     '从最新的开始，撤销“{prompt}”之后每个回复的更改，遇到第一个无法撤销的更改时停止。仅恢复文件；消息保持不变。',
