@@ -1,5 +1,6 @@
 //! Keeps what a command changed for its undo, and then applies it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -126,10 +127,17 @@ impl Home {
             self.keep_recorded(session, call_id, &applied.recorded)?;
         }
         applied.commits = git::commits(capture, changes);
-        let promoted = {
+        let after = |change: &'_ RecordedChange| -> Option<(PathBuf, String)> { Some((change.path.below().into(), change.after.as_ref()?.hash.clone())) };
+        let hashes: HashMap<PathBuf, String> = applied.recorded.iter().filter_map(after).collect();
+        let noted = self.becoming(&changes.entries, &|at, entry| match hashes.get(&entry.path) {
+            Some(hash) => Some(hash.clone()),
+            // It is not recorded, because it belongs to git for example.
+            None => Some(hash_of(capture.after(changes, at).ok()??).ok()?.hash),
+        });
+        let promoted = self.noting((root, noted), || {
             let _one_writer = self.edit_lock();
-            capture.promote(changes)?
-        };
+            capture.promote(changes)
+        })?;
         if !promoted.left.is_empty() {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
             applied.recorded.retain(|change| !is_left(change.path.below()));

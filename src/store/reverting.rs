@@ -3,7 +3,7 @@
 //! Files of the home are written one by one. Those of a project are first built apart, as a layer, and then promoted like
 //! the changes of a command: each by one atomic step, and completed by the next start if this process is killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,6 @@ impl Home {
         root: &Root,
         changes: &[RecordedChange],
     ) -> Result<Vec<EntryPath>, StoreError> {
-        let _one_writer = self.edit_lock();
         let (Some(folder), Some(capture)) = (self.project_path(root), self.new_capture(root)?) else {
             return Err(StoreError::NotAllowed { path: root.to_string(), why: "commands cannot be undone in it" });
         };
@@ -178,7 +177,14 @@ impl Home {
             let is_folder = |path: &Path| {
                 entries.iter().any(|entry| entry.path == path && entry.before.as_ref().is_some_and(Node::is_folder))
             };
-            let promoted = capture.promote(&LayerChanges { entries: entries.clone(), refused: Vec::new() })?;
+            let after =
+                |change: &RecordedChange| Some((change.path.below().into(), change.after.as_ref()?.hash.clone()));
+            let hashes: HashMap<PathBuf, String> = changes.iter().filter_map(after).collect();
+            let noted = self.becoming(&entries, &|_, entry| hashes.get(&entry.path).cloned());
+            let promoted = self.noting((root, noted), || {
+                let _one_writer = self.edit_lock();
+                capture.promote(&LayerChanges { entries: entries.clone(), refused: Vec::new() })
+            })?;
             Ok(promoted.left.into_iter().map(|left| left.path).filter(|path| !is_folder(path)).collect::<Vec<_>>())
         });
         if let Err(error) = capture.remove() {

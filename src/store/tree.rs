@@ -134,14 +134,7 @@ impl Tree {
     /// Returns an error if the changes cannot be kept, because the disk is full for example; then nothing was changed.
     pub async fn apply_captured(&self, claim: Claim, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
         match self {
-            Self::Folder(home) => {
-                fenced(home, claim, move |home| {
-                    let paths =
-                        call.changes.entries.iter().map(|entry| (call.root.clone(), entry.path.clone())).collect();
-                    home.noting(paths, || home.apply_captured(call))
-                })
-                .await
-            }
+            Self::Folder(home) => fenced(home, claim, move |home| home.apply_captured(call)).await,
         }
     }
 
@@ -169,14 +162,7 @@ impl Tree {
     ) -> Result<(), StoreError> {
         let session = session.clone();
         match self {
-            Self::Folder(home) => {
-                fenced(home, claim, move |home| {
-                    let paths =
-                        changes.iter().map(|RecordedChange { path, .. }| (path.root().clone(), path.below().into()));
-                    home.noting(paths.collect(), || home.revert(&session, &changes))
-                })
-                .await
-            }
+            Self::Folder(home) => fenced(home, claim, move |home| home.revert(&session, &changes)).await,
         }
     }
 

@@ -58,6 +58,11 @@ impl Entry {
         }
     }
 
+    /// Returns a file whose content was read just now.
+    pub fn of_file(node: Node, hash: String) -> Self {
+        Self { node, content: Content::Known { hash, read_at: clock::now() } }
+    }
+
     /// Returns the hash of a file's content, if it is known.
     pub fn hash(&self) -> Option<&str> {
         match &self.content {
@@ -175,9 +180,10 @@ impl Look {
     }
 }
 
-/// Looks at one entry of a folder, as it is now; `None` if there is none.
-pub fn entry_now(beneath: &Beneath, path: &Path) -> Option<Entry> {
-    entry_at(beneath, path, (None, &mut { MAX_READ })).ok()?
+/// Looks at one entry of a folder, as it is now; `None` if there is none. Its content is read only if it is not that of the
+/// last look.
+pub fn entry_now(beneath: &Beneath, path: &Path, last: Option<&Look>) -> Option<Entry> {
+    entry_at(beneath, path, (last, &mut { MAX_READ })).ok()?
 }
 
 fn entry_at(beneath: &Beneath, path: &Path, known: (Option<&Look>, &mut u64)) -> io::Result<Option<Entry>> {

@@ -13,7 +13,7 @@ mod reserve;
 mod tests;
 mod walk;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,12 +21,13 @@ use std::sync::{Arc, Mutex};
 use self::copies::{Copies, MAX_COPIES};
 use self::look::{Entry, Look, entry_now};
 use self::observations::{Noter, Observations};
-use super::capture::Beneath;
+use super::capture::{Beneath, LayerEntry, Node, NodeKind};
 use super::error::StoreError;
 use super::home::{Home, lock};
 use crate::domain::{Place, Root};
 
 pub use look::MAX_ENTRIES;
+pub(super) use observations::Noted;
 pub use record::{ObservedCall, ObservedChanges};
 pub use walk::{LeftOut, LeftOutReason};
 
@@ -37,12 +38,20 @@ const FOLDER: &str = "storage/index";
 #[derive(Default)]
 pub(super) struct ProjectIndex {
     observations: Observations,
-    /// The last look; one look is taken at a time.
+    /// Held while a look is taken, and until the contents that it needs are safe.
+    looking: Mutex<()>,
+    /// The last look.
     last: Mutex<Option<Arc<Look>>>,
     /// Opened by the first look.
     copies: Mutex<Option<Arc<Copies>>>,
     /// Held while the reserve is made or released.
     reserve: Mutex<()>,
+}
+
+impl ProjectIndex {
+    fn last(&self) -> Option<Arc<Look>> {
+        lock(&self.last).clone()
+    }
 }
 
 /// A call whose changes are observed. Dropping it forgets them.
@@ -88,14 +97,11 @@ impl Home {
             reserve::set_aside(self.root()).map_err(doing())?;
         }
         let copies = self.copies(root)?;
-        let mut last = lock(&index.last);
-        let Some(look) = Look::take(&observation.folder, last.as_deref(), MAX_ENTRIES).map_err(doing())? else {
-            *last = None;
-            return Ok(None);
-        };
-        let look = Arc::new(look);
+        let _one_look = lock(&index.looking);
+        let look = Look::take(&observation.folder, index.last().as_deref(), MAX_ENTRIES).map_err(doing())?.map(Arc::new);
+        lock(&index.last).clone_from(&look);
+        let Some(look) = look else { return Ok(None) };
         index.observations.looked(id, look.clone());
-        *last = Some(look.clone());
         let mut wanted = look.hashes();
         let mut needed: HashSet<String> = HashSet::new();
         index.observations.each_hash(&mut |hash| {
@@ -109,17 +115,18 @@ impl Home {
         Ok(Some(observation))
     }
 
-    /// Makes a change of entries that is none of the calls that are observed, with the folders above them.
-    pub(super) fn noting<T>(&self, paths: Vec<(Root, PathBuf)>, write: impl FnOnce() -> T) -> T {
-        let paths = paths.into_iter().filter_map(|(root, path)| self.project_path(&root).map(|folder| (folder, path)));
-        let (mut folders, paths): (Vec<PathBuf>, Vec<PathBuf>) = paths.unzip();
-        let Some(folder) = folders.pop() else { return write() };
+    /// Makes a change of entries that is none of the calls that are observed, with the folders above them. Calls of others
+    /// wait while `write` runs, so it should do nothing else.
+    pub(super) fn noting<T>(&self, (root, noted): (&Root, Noted), write: impl FnOnce() -> T) -> T {
+        let Some(folder) = self.project_path(root) else { return write() };
+        let Noted { paths, becoming } = noted;
         let mut all: Vec<PathBuf> = paths.iter().flat_map(|path| path.ancestors().map(Path::to_owned)).collect();
         all.retain(|path| !path.as_os_str().is_empty() && !path.starts_with(walk::TEMPORARY));
         all.sort_unstable();
         all.dedup();
-        let noter = FolderNoter { folder: &folder, copies: lock(&self.index().copies).clone() };
-        self.index().observations.noting(&all, &noter, write)
+        let index = self.index();
+        let noter = FolderNoter { folder: &folder, copies: lock(&index.copies).clone(), last: index.last() };
+        index.observations.noting(&Noted { paths: all, becoming }, &noter, write)
     }
 
     /// Like [`Self::noting`], for places.
@@ -128,8 +135,24 @@ impl Home {
         places: impl IntoIterator<Item = &'p Place>,
         write: impl FnOnce() -> T,
     ) -> T {
-        let paths = places.into_iter().map(|place| (place.root().clone(), PathBuf::from(place.path())));
-        self.noting(paths.collect(), write)
+        let is_in_project = |place: &&Place| self.project_path(place.root()).is_some();
+        let places: Vec<&Place> = places.into_iter().filter(is_in_project).collect();
+        let Some(first) = places.first() else { return write() };
+        let paths = places.iter().map(|place| PathBuf::from(place.path())).collect();
+        self.noting((first.root(), Noted { paths, becoming: HashMap::new() }), write)
+    }
+
+    /// Returns what files are that will be put in their places, for [`Self::noting`]. They are read only if a call is observed.
+    /// `hash` returns the hash of an entry's content by its number.
+    pub(super) fn becoming(&self, entries: &[LayerEntry], hash: &dyn Fn(usize, &LayerEntry) -> Option<String>) -> Noted {
+        let (mut paths, mut becoming) = (Vec::new(), HashMap::new());
+        for (at, entry) in entries.iter().enumerate() {
+            paths.push(entry.path.clone());
+            let file = entry.after.as_ref().filter(|after| after.kind == NodeKind::File);
+            let Some(file) = file.filter(|_| self.index().observations.is_observing()) else { continue };
+            becoming.extend(hash(at, entry).map(|hash| (entry.path.clone(), Entry::of_file(file.clone(), hash))));
+        }
+        Noted { paths, becoming }
     }
 
     fn copies(&self, root: &Root) -> Result<Arc<Copies>, StoreError> {
@@ -149,11 +172,16 @@ impl Home {
 struct FolderNoter<'a> {
     folder: &'a Path,
     copies: Option<Arc<Copies>>,
+    last: Option<Arc<Look>>,
 }
 
 impl Noter for FolderNoter<'_> {
     fn now(&self, path: &Path) -> Option<Entry> {
-        entry_now(&Beneath::open(self.folder).ok()?, path)
+        entry_now(&Beneath::open(self.folder).ok()?, path, self.last.as_deref())
+    }
+
+    fn node(&self, path: &Path) -> Option<Node> {
+        Beneath::open(self.folder).ok()?.node(path).ok()?
     }
 
     fn keep(&self, path: &Path, entry: Option<&Entry>) {

@@ -7,12 +7,13 @@
 //! Two observed calls at once cannot be told apart, so what changes while both run is a change of the one that ends first.
 //! But what the earlier one has changed before the later one begins, such as a log that it goes on writing, stays its own.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::look::{Entry, Look, is_same};
+use crate::store::capture::Node;
 use crate::store::home::lock;
 
 /// What an entry was and became; `None` means that there was none.
@@ -149,35 +150,45 @@ impl Observations {
         self.count.fetch_sub(1, Ordering::SeqCst);
         let earlier = std::mem::take(&mut observed.earlier).into_iter().filter(|(other, _)| open.contains_key(other));
         let of_others: HashSet<PathBuf> = earlier.flat_map(|(_, changed)| changed).collect();
-        let mut changes = observed.changes(after, &|path| noter.now(path));
+        let mut changes = observed.changes(after, &|path| noter.again(path, (after.entries.get(path), has_same_stamp)));
         changes.retain(|path, _| !of_others.contains(path));
-        if !open.is_empty() {
-            for (path, [_, after]) in &changes {
-                noter.keep(path, after.as_ref());
-                open.values_mut().for_each(|other| drop(other.noted.insert(path.clone(), after.clone())));
-            }
+        for (path, [_, after]) in &changes {
+            open.values_mut().for_each(|other| drop(other.noted.insert(path.clone(), after.clone())));
+        }
+        let is_observing = !open.is_empty();
+        drop(open);
+        for (path, [_, after]) in changes.iter().filter(|_| is_observing) {
+            noter.keep(path, after.as_ref());
         }
         changes
     }
 
-    /// Makes a change of these entries that is none of the observed calls.
-    pub fn noting<T>(&self, paths: &[PathBuf], noter: &dyn Noter, write: impl FnOnce() -> T) -> T {
+    /// Makes a change that is none of the observed calls. Files are read before and after it: other calls begin and end
+    /// meanwhile, and wait only while `write` runs.
+    pub fn noting<T>(&self, noted: &Noted, noter: &dyn Noter, write: impl FnOnce() -> T) -> T {
         {
             let _no_begin = self.gate.read().unwrap_or_else(PoisonError::into_inner);
             if !self.is_observing() {
                 return write();
             }
         }
+        let Noted { paths, becoming } = noted;
+        let before: Vec<Option<Entry>> = paths.iter().map(|path| noter.now(path)).collect();
         let mut open = lock(&self.open);
-        for path in paths {
-            let now = noter.now(path);
+        for (path, before) in paths.iter().zip(&before) {
+            let now = noter.again(path, (before.as_ref(), has_same_stamp));
             open.values_mut().for_each(|observed| observed.settle(path, &now));
         }
         let written = write();
+        let mut left = Vec::new();
         for path in paths {
-            let now = noter.now(path);
-            noter.keep(path, now.as_ref());
+            let now = noter.again(path, (becoming.get(path), is_same_file));
             open.values_mut().for_each(|observed| drop(observed.noted.insert(path.clone(), now.clone())));
+            left.push((path, now));
+        }
+        drop(open);
+        for (path, now) in left {
+            noter.keep(path, now.as_ref());
         }
         written
     }
@@ -188,10 +199,90 @@ impl Observations {
     }
 }
 
+/// What a change that is none of the observed calls does.
+#[derive(Default)]
+pub struct Noted {
+    /// The entries that it changes, relative to the folder.
+    pub paths: Vec<PathBuf>,
+    /// Files that it puts in their places, as far as their contents are known: they need not be read again.
+    pub becoming: HashMap<PathBuf, Entry>,
+}
+
 /// Looks at single entries for the observations.
 pub trait Noter {
+    /// Looks at an entry, and reads it if it is a file that has changed since the last look.
     fn now(&self, path: &Path) -> Option<Entry>;
+
+    /// Looks at an entry without reading it.
+    fn node(&self, path: &Path) -> Option<Node>;
 
     /// Keeps a copy of what somebody else left, because an observed call may change it.
     fn keep(&self, path: &Path, entry: Option<&Entry>);
+
+    /// Looks at an entry, and reads it only if it is not what is known of it.
+    fn again(&self, path: &Path, (known, is_known): (Option<&Entry>, fn(&Node, &Node) -> bool)) -> Option<Entry> {
+        let node = self.node(path)?;
+        match known.filter(|known| is_known(&known.node, &node)) {
+            Some(known) => Some(Entry { node, content: known.content.clone() }),
+            None => self.now(path),
+        }
+    }
+}
+
+fn has_same_stamp(one: &Node, other: &Node) -> bool {
+    one.stamp == other.stamp
+}
+
+/// Whether both are the same file with the same content; a rename changes only the time of the last change.
+fn is_same_file(one: &Node, other: &Node) -> bool {
+    let same = |node: &Node| (node.device, node.inode, node.size, node.modified);
+    same(one) == same(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::capture::Beneath;
+    use crate::store::index::look::{MAX_ENTRIES, entry_now};
+
+    /// Reads files only while no call has to wait for it.
+    struct Reader<'a> {
+        beneath: Beneath,
+        observations: &'a Observations,
+    }
+
+    impl Noter for Reader<'_> {
+        fn now(&self, path: &Path) -> Option<Entry> {
+            assert!(self.observations.open.try_lock().is_ok(), "{} is read under the lock", path.display());
+            entry_now(&self.beneath, path, None)
+        }
+
+        fn node(&self, path: &Path) -> Option<Node> {
+            self.beneath.node(path).unwrap()
+        }
+
+        fn keep(&self, path: &Path, _: Option<&Entry>) {
+            assert!(self.observations.open.try_lock().is_ok(), "{} is copied under the lock", path.display());
+        }
+    }
+
+    #[test]
+    fn files_are_read_while_no_call_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a"), "old").unwrap();
+        std::fs::write(at("ready"), "new").unwrap();
+        let observations = Observations::default();
+        let noter = Reader { beneath: Beneath::open(folder.path()).unwrap(), observations: &observations };
+        let look = || Arc::new(Look::take(folder.path(), None, MAX_ENTRIES).unwrap().unwrap());
+        let [first, second] = [observations.begin(), observations.begin()];
+        let before = look();
+        [first, second].iter().for_each(|id| observations.looked(*id, before.clone()));
+        let becoming = HashMap::from([("a".into(), before.entries[Path::new("ready")].clone())]);
+        let noted = Noted { paths: vec!["a".into(), "ready".into()], becoming };
+        observations.noting(&noted, &noter, || std::fs::rename(at("ready"), at("a"))).unwrap();
+        std::fs::write(at("b"), "of the call").unwrap();
+        let changes = observations.end(first, &look(), &noter);
+        assert_eq!(changes.keys().collect::<Vec<_>>(), [Path::new("b")]);
+    }
 }

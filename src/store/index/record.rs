@@ -63,15 +63,17 @@ impl Home {
         let doing = || StoreError::io("looking at the project after a command");
         let (index, copies) = (self.index(), self.copies(&observation.root)?);
         // Held until the record is written: the next look removes the copies that no call under way needs.
-        let mut last = lock(&index.last);
-        let recent = last.clone();
+        let _one_look = lock(&index.looking);
+        let recent = index.last();
         let before = index.observations.before(observation.id).unwrap_or_default();
         let after = Look::take_again(&observation.folder, (&before, recent.as_deref()), most).map_err(doing())?;
-        let noter = FolderNoter { folder: &observation.folder, copies: Some(copies.clone()) };
+        let after = Arc::new(after);
+        let noter =
+            FolderNoter { folder: &observation.folder, copies: Some(copies.clone()), last: Some(after.clone()) };
         let changes = index.observations.end(observation.id, &after, &noter);
         let left_out = new_left_out(recent.as_deref(), &after);
         let gap = after.is_cut.then_some(RecordGap::TooManyFiles);
-        *last = Some(Arc::new(after));
+        *lock(&index.last) = Some(after);
         let mut observed = ObservedChanges { left_out, gap, ..ObservedChanges::default() };
         if changes.is_empty() && gap.is_none() {
             return Ok(observed);

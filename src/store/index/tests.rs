@@ -82,8 +82,7 @@ impl Project {
 
     fn undo(&self, call_id: &str) -> Result<(), StoreError> {
         let back: Vec<_> = self.recorded(call_id).into_iter().map(RecordedChange::reversed).collect();
-        let paths = back.iter().map(|change| (change.path.root().clone(), change.path.below().into())).collect();
-        self.home.noting(paths, || self.home.revert(&session(), &back))
+        self.home.revert(&session(), &back)
     }
 
     fn redo(&self, call_id: &str) -> Result<(), StoreError> {
