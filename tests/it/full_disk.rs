@@ -199,3 +199,25 @@ async fn call_that_fills_the_disk_leaves_a_record() {
     drop(server);
     drop(disk);
 }
+
+#[tokio::test]
+async fn look_for_which_there_is_no_room_leaves_no_copies() {
+    let python = calls([call("p", "python_repl", json!({"code": "open('small.txt', 'w').write('new')"}))]);
+    let world = World::new(script([python, says(["Done."])])).await;
+    let Some(disk) = SmallDisk::mount(world.home(), "48m") else { return };
+    world.write("config.yml", CONFIG);
+    for (name, size) in [("a", 4 << 20), ("b", 18 << 20)] {
+        world.write(&format!("scratch/{name}"), noise(1, size));
+    }
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    server.chat(&id, "go").await;
+    server.settled(&id).await;
+    let said = world.session(&id)["messages"][1]["tool_calls"][0]["output"].to_string();
+    assert!(said.contains("the disk is full"), "{said}");
+    assert!(!world.path("scratch/small.txt").exists(), "nothing has run");
+    assert_eq!(world.path("storage/index/project.scratch").read_dir().unwrap().count(), 0);
+    assert!(!world.path("storage/index/reserve").exists());
+    drop(server);
+    drop(disk);
+}

@@ -102,9 +102,9 @@ impl Copies {
     }
 
     /// Removes the copies that are not wanted.
-    pub fn retain(&self, wanted: &HashSet<&str>) {
+    pub fn retain(&self, wanted: &HashSet<String>) {
         let mut kept = lock(&self.kept);
-        let stale: Vec<String> = kept.sizes.keys().filter(|hash| !wanted.contains(hash.as_str())).cloned().collect();
+        let stale: Vec<String> = kept.sizes.keys().filter(|hash| !wanted.contains(*hash)).cloned().collect();
         for hash in stale {
             if let Err(error) = self.dir.remove_file(&hash)
                 && error.kind() != io::ErrorKind::NotFound
@@ -166,8 +166,7 @@ mod tests {
         std::fs::write(folder.path().join("half"), "x").unwrap();
         let copies = opened(folder.path(), 8);
         assert!(copies.has(&sha256(b"one")) && copies.has(&sha256(b"three")) && !folder.path().join("half").exists());
-        let wanted = sha256(b"three");
-        copies.retain(&HashSet::from([wanted.as_str()]));
+        copies.retain(&HashSet::from([sha256(b"three")]));
         assert!(copies.file(&sha256(b"one")).is_none());
         assert!(!copies.add(&sha256(b"new"), 3, &file(b"other")).unwrap(), "it has another hash");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half is left");

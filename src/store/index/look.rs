@@ -1,7 +1,7 @@
 //! What a folder contained at one moment: every entry with its attributes, and files with the hash of their content. A file
 //! is read only if its stamp is not the one of the look before.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -173,10 +173,6 @@ impl Look {
             }
         }
         Ok(())
-    }
-
-    pub fn hashes(&self) -> HashSet<&str> {
-        self.entries.values().filter_map(Entry::hash).collect()
     }
 }
 

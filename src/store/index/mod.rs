@@ -49,6 +49,17 @@ pub(super) struct ProjectIndex {
 }
 
 impl ProjectIndex {
+    /// Removes the copies that no observed call needs. Those of the last look are needed by a call that begins with it.
+    fn retain_needed(&self, copies: &Copies) {
+        let mut needed: HashSet<String> = HashSet::new();
+        self.observations.each_hash(&mut |hash| {
+            if !needed.contains(hash) {
+                needed.insert(hash.to_owned());
+            }
+        });
+        copies.retain(&needed);
+    }
+
     fn last(&self) -> Option<Arc<Look>> {
         lock(&self.last).clone()
     }
@@ -98,20 +109,18 @@ impl Home {
         }
         let copies = self.copies(root)?;
         let _one_look = lock(&index.looking);
-        let look = Look::take(&observation.folder, index.last().as_deref(), MAX_ENTRIES).map_err(doing())?.map(Arc::new);
+        let look =
+            Look::take(&observation.folder, index.last().as_deref(), MAX_ENTRIES).map_err(doing())?.map(Arc::new);
         lock(&index.last).clone_from(&look);
         let Some(look) = look else { return Ok(None) };
         index.observations.looked(id, look.clone());
-        let mut wanted = look.hashes();
-        let mut needed: HashSet<String> = HashSet::new();
-        index.observations.each_hash(&mut |hash| {
-            if !wanted.contains(hash) {
-                needed.insert(hash.to_owned());
-            }
-        });
-        wanted.extend(needed.iter().map(String::as_str));
-        copies.retain(&wanted);
-        look.copy_to(&copies, &observation.folder).map_err(doing())?;
+        index.retain_needed(&copies);
+        if let Err(error) = look.copy_to(&copies, &observation.folder) {
+            // What was copied until then is of no use, and the room is needed.
+            index.observations.discard(id);
+            index.retain_needed(&copies);
+            return Err(doing()(error));
+        }
         Ok(Some(observation))
     }
 
@@ -144,7 +153,11 @@ impl Home {
 
     /// Returns what files are that will be put in their places, for [`Self::noting`]. They are read only if a call is observed.
     /// `hash` returns the hash of an entry's content by its number.
-    pub(super) fn becoming(&self, entries: &[LayerEntry], hash: &dyn Fn(usize, &LayerEntry) -> Option<String>) -> Noted {
+    pub(super) fn becoming(
+        &self,
+        entries: &[LayerEntry],
+        hash: &dyn Fn(usize, &LayerEntry) -> Option<String>,
+    ) -> Noted {
         let (mut paths, mut becoming) = (Vec::new(), HashMap::new());
         for (at, entry) in entries.iter().enumerate() {
             paths.push(entry.path.clone());
