@@ -61,6 +61,13 @@ pub struct Rehearsed {
     /// Number of requests for other hosts, for which the list has no room.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub more_hosts: u64,
+    /// Files whose content before could not be kept, so that an undo could not bring it back; at most 20. What is kept when
+    /// the changes are applied may differ, because the room for it may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<UnkeptFile>,
+    /// Number of further such files.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub more_not_kept: u64,
     /// SHA-256 over all changes, in hexadecimal. An answer is bound to it.
     pub hash: String,
 }
@@ -85,6 +92,26 @@ pub enum RehearsalState {
         /// The same as an English sentence.
         why: String,
     },
+}
+
+/// A file that an undo could not bring back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct UnkeptFile {
+    /// Relative to the project's folder. What is not visible text is escaped.
+    pub path: String,
+    /// Length of its content in bytes.
+    pub size: u64,
+    pub why: UnkeptReason,
+}
+
+/// Why the content of a file is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnkeptReason {
+    /// It has more than 512 MiB.
+    TooLarge,
+    /// All kept contents together would exceed the limit `undo.kept_mib`.
+    LimitReached,
 }
 
 impl Shown {

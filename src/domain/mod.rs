@@ -43,7 +43,7 @@ pub mod written;
 pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
     AlwaysAllowedCall, Approval, ApprovalAnswer, ApprovalReason, CallApproval, Decision, RecordedAnswer,
-    RehearsalState, Rehearsed, Scope, Shown,
+    RehearsalState, Rehearsed, Scope, Shown, UnkeptFile, UnkeptReason,
 };
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;

@@ -16,7 +16,7 @@ use super::home::Home;
 use super::kept_bound::Room;
 use super::recorded_state::RecordedState;
 use crate::clock;
-use crate::domain::{Commit, EntryPath, Place, ProjectId, Root, SessionId};
+use crate::domain::{Commit, EntryPath, Place, ProjectId, Root, SessionId, UnkeptReason};
 
 /// Maximum size of all files of a change together, before and after, in bytes.
 const MAX_TOTAL: u64 = 8 << 30;
@@ -150,6 +150,37 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Returns the files whose content could not be kept if these changes were applied now, with their paths in the project.
+    /// Compression counts for nothing, so it may name a file that is kept after all. Blocks.
+    pub fn not_kept_of(&self, changes: &LayerChanges) -> Vec<(PathBuf, u64, UnkeptReason)> {
+        let repositories = Repositories::of(changes);
+        let replaced = changes.entries.iter().filter(|entry| needs_content(entry) && !repositories.own(entry));
+        let replaced = replaced.filter_map(|entry| {
+            let before = entry.before.as_ref().filter(|before| before.kind == NodeKind::File)?;
+            Some((entry.path.clone(), before))
+        });
+        let (mut room, mut not_kept) = (None, Vec::new());
+        for (path, Node { size, allocated, .. }) in replaced {
+            let room = room.get_or_insert_with(|| self.kept_room());
+            let stored = *size.min(allocated);
+            if *size > KEPT_SIZE {
+                not_kept.push((path, *size, UnkeptReason::TooLarge));
+            } else if stored > *room {
+                not_kept.push((path, *size, UnkeptReason::LimitReached));
+            } else {
+                *room -= stored;
+            }
+        }
+        not_kept
+    }
+}
+
+/// An undo of a mode needs no content.
+fn needs_content(entry: &LayerEntry) -> bool {
+    entry.kind != ChangeKind::Attributes
+}
+
 /// An entry that a capture changes, for showing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapturedEntry {
@@ -245,8 +276,7 @@ impl Keeper<'_> {
     fn before(&self, at: usize, entry: &LayerEntry) -> Result<(Option<RecordedState>, bool), StoreError> {
         let content = self.capture.before(self.changes, at)?;
         let doing = || StoreError::io(format!("keeping what {} was, for an undo", entry.path.display()));
-        // An undo of a mode needs no content.
-        let needs_content = entry.kind != ChangeKind::Attributes;
+        let needs_content = needs_content(entry);
         match (&entry.before, content) {
             (Some(node), Some(content)) if needs_content && node.size <= KEPT_SIZE => {
                 let (Content { hash, size }, room) = self.blobs.keep(content).map_err(doing())?;
@@ -276,4 +306,47 @@ fn state(node: &Option<Node>, content: Option<File>) -> io::Result<Option<Record
         (NodeKind::File | NodeKind::Special, _) => return Err(io::ErrorKind::InvalidInput.into()),
     };
     Ok(Some(state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::FileStamp;
+
+    #[test]
+    fn files_that_could_not_be_kept_are_known_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        home.set_kept_limit(10 << 20);
+        let entry = |path: &str, size: u64, kind| {
+            let (modified, changed) = ((1, 0), (1, 0));
+            let stamp = FileStamp::of(size, modified, changed, (1, 1));
+            let before = Some(Node {
+                kind: NodeKind::File,
+                mode: 0o644,
+                owner: (0, 0),
+                size,
+                allocated: size,
+                links: 1,
+                device: 1,
+                inode: 1,
+                modified,
+                changed,
+                stamp,
+            });
+            LayerEntry { path: path.into(), before, after: None, kind }
+        };
+        let entries = vec![
+            entry(".git/pack", 1 << 40, ChangeKind::Changed),
+            entry("first", 6 << 20, ChangeKind::Deleted),
+            entry("large", KEPT_SIZE + 1, ChangeKind::Changed),
+            entry("mode", 1 << 40, ChangeKind::Attributes),
+            entry("second", 6 << 20, ChangeKind::Changed),
+            entry("third", 4 << 20, ChangeKind::Deleted),
+        ];
+        let not_kept = home.not_kept_of(&LayerChanges { entries, refused: Vec::new() });
+        let named = not_kept.iter().map(|(path, size, why)| (path.to_str().unwrap(), *size, *why));
+        let [large, second] = [UnkeptReason::TooLarge, UnkeptReason::LimitReached];
+        assert_eq!(named.collect::<Vec<_>>(), [("large", KEPT_SIZE + 1, large), ("second", 6 << 20, second)]);
+    }
 }

@@ -118,8 +118,32 @@ impl Home {
         if total <= limit { Room::Made } else { Room::None }
     }
 
+    /// Returns how many bytes of new contents can be kept, at most: there is room, or it can be made.
+    pub(super) fn kept_room(&self) -> u64 {
+        self.count_kept();
+        let counted = lock(&self.kept_bound().0);
+        let (_, droppable) = self.choose_oldest(u64::MAX, &counted.held);
+        counted.limit.saturating_add(droppable).saturating_sub(counted.total.unwrap_or_default())
+    }
+
     /// Drops contents of at least `wanted` bytes if there are so many that no work under way needs. Returns their bytes.
     fn drop_oldest(&self, wanted: u64, held: &BTreeMap<(SessionId, String), usize>) -> u64 {
+        let (sessions, mut freed) = self.choose_oldest(wanted, held);
+        for session in sessions.iter().filter(|session| !session.going.is_empty()) {
+            if let Err(error) = session.drop_going(self) {
+                tracing::warn!(session = %session.id, %error, "the contents of old works cannot all be dropped");
+                freed = freed.saturating_sub(session.left());
+            }
+        }
+        freed
+    }
+
+    /// Marks contents of at least `wanted` bytes if there are so many that no work under way needs. Returns their bytes.
+    fn choose_oldest(
+        &self,
+        wanted: u64,
+        held: &BTreeMap<(SessionId, String), usize>,
+    ) -> (Vec<SessionContents>, u64) {
         let mut sessions: Vec<SessionContents> = Vec::new();
         for id in self.changing_sessions() {
             match SessionContents::read(self, id) {
@@ -143,13 +167,7 @@ impl Home {
             }
             freed += sessions[at].let_go(number, held);
         }
-        for session in sessions.iter().filter(|session| !session.going.is_empty()) {
-            if let Err(error) = session.drop_going(self) {
-                tracing::warn!(session = %session.id, %error, "the contents of old works cannot all be dropped");
-                freed = freed.saturating_sub(session.left());
-            }
-        }
-        freed
+        (sessions, freed)
     }
 
     /// Returns the sessions that have records of changes, deleted ones included.

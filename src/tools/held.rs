@@ -10,7 +10,7 @@ use super::captured::{Captures, CommandChanges, refusal, shown};
 use super::files::{FileFacts, LineCount, Side, facts, line_count};
 use super::observed::{CallKey, ObservedRun};
 use crate::domain::visible::visible;
-use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer};
+use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer, UnkeptFile};
 use crate::store::{
     AppliedChanges, Capture, CapturedCall, CapturedEntry, LayerChanges, RecordedContent, StoreError, captured_entries,
 };
@@ -19,7 +19,7 @@ use crate::store::{
 const COUNT_TIME: Duration = Duration::from_secs(2);
 /// Maximum size of a content that is shown, in bytes.
 const SHOWN_SIZE: u64 = 10 << 20;
-/// Maximum number of entries that cannot be applied that are named in a question.
+/// Maximum number of entries that cannot be applied, or not be brought back, that are named in a question.
 const NAMED: usize = 20;
 
 /// A call that was run with its changes of files kept apart.
@@ -114,11 +114,15 @@ impl HeldChanges {
     /// # Errors
     /// Returns an error if the changes cannot be read.
     pub async fn rehearsed(&self, answer: &ToolAnswer) -> Result<Rehearsed, StoreError> {
-        let entries = match self.held.clone().filter(|held| !held.changes.entries.is_empty()) {
+        let (entries, not_kept) = match self.held.clone().filter(|held| !held.changes.entries.is_empty()) {
             Some(held) => {
-                tokio::task::spawn_blocking(move || held.read()).await.unwrap_or(Err(StoreError::ShutDown))?
+                let read = tokio::task::spawn_blocking(move || {
+                    let entries = held.read()?;
+                    Ok((entries, held.captures.home().not_kept_of(&held.changes)))
+                });
+                read.await.unwrap_or(Err(StoreError::ShutDown))?
             }
-            None => Vec::new().into(),
+            None => (Vec::new().into(), Vec::new()),
         };
         let hash = CapturedEntry::hash(&entries);
         let count = |counts: &dyn Fn(&CapturedEntry) -> bool| entries.iter().filter(|entry| counts(entry)).count();
@@ -135,6 +139,12 @@ impl HeldChanges {
             refused: refused.collect(),
             hosts: self.attempts.hosts.iter().map(|attempt| visible(&attempt.host)).collect(),
             more_hosts: self.attempts.more,
+            more_not_kept: not_kept.len().saturating_sub(NAMED) as u64,
+            not_kept: not_kept
+                .into_iter()
+                .take(NAMED)
+                .map(|(path, size, why)| UnkeptFile { path: shown(&path), size, why })
+                .collect(),
             hash: hash.clone(),
         };
         if let Some(held) = &self.held {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_changes::{cannot_capture, cannot_record};
+use crate::command_changes::{cannot_capture, cannot_record, noise};
 use crate::script::{call, calls, says, script};
 use crate::world::{CONFIG, PLAIN, Server, World, eventually};
 
@@ -239,6 +239,27 @@ async fn question_names_the_hosts_a_command_asked_for() {
     let contact = json!([{"host": "sk-canary-b.example:8443", "refused": true}]);
     assert_eq!(call["result"]["data"]["contacts"], contact, "{call}");
     assert!(!world.log().contains(".example"), "{}", world.log());
+}
+
+#[tokio::test]
+async fn question_names_what_an_undo_could_not_bring_back() {
+    if cannot_capture().await {
+        return;
+    }
+    let world = world([run("c1", "rm large gone.txt; mv small moved")]).await;
+    world.write("config.yml", format!("{PLAIN}undo: {{kept_mib: 1}}\n"));
+    world.write("scratch/large", noise(1, 2_000_000));
+    world.write("scratch/small", noise(2, 2_000));
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    let not_kept = json!([{"path": "large", "size": 2_000_000, "why": "limit_reached"}]);
+    assert_eq!(asked["shown"]["rehearsal"]["not_kept"], not_kept);
+    server.decide(&asked, "approve").await;
+    stream.rest().await;
+    server.settled("s").await;
+    let result = &results(&world)[0];
+    assert!(result.contains("cannot be undone: project/scratch/large (2000000 bytes)"), "{result}");
 }
 
 #[tokio::test]

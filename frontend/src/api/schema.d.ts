@@ -1971,7 +1971,7 @@ export interface components {
             works: components["schemas"]["WorkWithChanges"][];
             /** @description By path. A file that is again what it was is left out. */
             files: components["schemas"]["ChangedFile"][];
-            /** @description Operations whose changes are not part of `files`, because their record cannot be used. */
+            /** @description Operations whose changes are not all part of `files`, because their record cannot be used or lacks some. */
             problems: components["schemas"]["UnusableRecord"][];
             /** @description The commits that commands made in git repositories, oldest first. An undo does not take them back. */
             commits: components["schemas"]["MadeCommit"][];
@@ -3387,7 +3387,7 @@ export interface components {
             now?: number | null;
         };
         /** @enum {string} */
-        RecordState: "missing" | "foreign" | "damaged";
+        RecordState: "missing" | "foreign" | "damaged" | "disk_full" | "too_many_files";
         /** @description An answer as stored with its call. */
         RecordedAnswer: {
             id: string;
@@ -3438,6 +3438,16 @@ export interface components {
              * @description Number of requests for other hosts, for which the list has no room.
              */
             more_hosts?: number;
+            /**
+             * @description Files whose content before could not be kept, so that an undo could not bring it back; at most 20. What is kept when
+             *     the changes are applied may differ, because the room for it may.
+             */
+            not_kept?: components["schemas"]["UnkeptFile"][];
+            /**
+             * Format: int64
+             * @description Number of further such files.
+             */
+            more_not_kept?: number;
             /** @description SHA-256 over all changes, in hexadecimal. An answer is bound to it. */
             hash: string;
         };
@@ -4133,6 +4143,22 @@ export interface components {
             /** @description In the order in which they were first changed, without changes that are already undone. */
             files: components["schemas"]["FileUndo"][];
         };
+        /** @description A file that an undo could not bring back. */
+        UnkeptFile: {
+            /** @description Relative to the project's folder. What is not visible text is escaped. */
+            path: string;
+            /**
+             * Format: int64
+             * @description Length of its content in bytes.
+             */
+            size: number;
+            why: components["schemas"]["UnkeptReason"];
+        };
+        /**
+         * @description Why the content of a file is not kept.
+         * @enum {string}
+         */
+        UnkeptReason: "too_large" | "limit_reached";
         /** @description A file that is listed but cannot be searched. */
         Unreadable: {
             path: string;
@@ -4149,7 +4175,7 @@ export interface components {
             /** @description Whether another version of the file was trusted before. */
             changed: boolean;
         };
-        /** @description An operation whose record of changes cannot be used. */
+        /** @description An operation whose record of changes cannot be used, or lacks some. */
         UnusableRecord: {
             work_id: string;
             call_id: string;

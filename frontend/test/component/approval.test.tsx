@@ -52,7 +52,14 @@ describe('the card of a pending call', () => {
   it('of a command that ran apart says what it would change, and applies or discards it', async () => {
     const rehearsal = { outcome: 'exit code 2', output: 'hello\u202e', created: 1, changed: 0, deleted: 3 }
     const refused = ['pipe: pipes, sockets and devices are not kept']
-    const shown = { ...approval().shown, rehearsal: { ...rehearsal, refused, hash: 'h' } }
+    const not_kept = [
+      { path: 'big.iso', size: 600_000_000, why: 'too_large' as const },
+      { path: 'small', size: 12, why: 'limit_reached' as const },
+    ]
+    const shown = {
+      ...approval().shown,
+      rehearsal: { ...rehearsal, refused, not_kept, more_not_kept: 3, hash: 'h' },
+    }
     vi.stubGlobal('fetch', async () => Response.json({ code: 'not_found', message: 'gone' }, { status: 404 }))
     const asked = approval({ shown })
     const given: Answer[] = []
@@ -79,6 +86,10 @@ describe('the card of a pending call', () => {
     ])
       expect(effect.getByText(words)).toBeTruthy()
     expect(effect.queryByText(/^changes/)).toBeNull()
+    const unkept = effect.getByText('An undo can’t bring these back:').parentElement?.textContent
+    expect(unkept).toMatch(/big\.iso \(.*\): too large to be kept/)
+    expect(unkept).toMatch(/small \(12 bytes\): the limit of what is kept for undos/)
+    expect(unkept).toContain('3 more')
     expect(card().textContent).toContain('hello\\u202e')
     expect(screen.getByRole('list', { name: 'Risks' }).textContent).toBe('Deletes files')
     expect(await effect.findByText(/isn’t available right now/)).toBeTruthy()

@@ -10,6 +10,7 @@ import { QueryError } from '@/components/ui/QueryError'
 import { Visible } from '@/components/Visible'
 import { type Key, useSay, useT } from '@/lib/i18n'
 import { Effects, heightOf } from './Effects'
+import { NotKept } from './NotKept'
 import { changesNothing, exitCodeOf, outcomeIn, refusalIn } from './outcome'
 import { RequestedHosts } from './RequestedHosts'
 
@@ -65,6 +66,7 @@ export function Rehearsal({ approval: { id }, rehearsal }: Props) {
           </ul>
         </Banner>
       )}
+      <NotKept rehearsal={rehearsal} />
       <RequestedHosts rehearsal={rehearsal} />
       <Output text={output} />
     </section>

@@ -59,6 +59,10 @@ export const calls = {
   effectChanges: 'changes {n}',
   effectDeletes: 'deletes {n}',
   effectRefused: 'These can’t be applied:',
+  effectNotKept: 'An undo can’t bring these back:',
+  effectNotKeptTooLarge: '({size}): too large to be kept',
+  effectNotKeptLimit: '({size}): the limit of what is kept for undos (undo.kept_mib) is reached',
+  effectNotKeptMore: '…and {n} more',
   effectHosts: 'It wanted to reach: {hosts} — it had no network',
   effectGone:
     'The list isn’t available right now: the request was answered elsewhere, or the command is being run again after a restart.',
