@@ -95,13 +95,12 @@ impl Blobs {
         let kept = written.and_then(|content| {
             let name = name_of(&content.hash, is_compressed);
             let put = || self.dir.rename(&temporary, &self.dir, name);
+            let is_known = self.hold(&content.hash)?;
             let added = self.place((&content.hash, is_compressed), put)?;
-            let room = if added == 0 { Room::Made } else { self.home.make_room() };
-            if room == Room::None {
-                remove(&self.dir, &content.hash)?;
-                self.home.kept_bound().subtract(added);
-            }
-            Ok((content, room))
+            // A record may need a content that was there before.
+            let room = if is_known || added == 0 { Room::Made } else { self.home.make_room() };
+            let is_removed = room == Room::None && self.remove_unless_shared((&content.hash, added))?;
+            Ok((content, if is_removed { Room::None } else { Room::Made }))
         });
         if kept.is_err() {
             // Only a temporary file is left, which has no reader.
@@ -126,6 +125,16 @@ impl Blobs {
         self.place((&hash, is_compressed), put)?;
         self.home.make_room();
         Ok(hash)
+    }
+
+    /// Removes a content that was added, unless another call holds it too. Returns whether it is removed.
+    fn remove_unless_shared(&self, (hash, added): (&str, u64)) -> io::Result<bool> {
+        let remove = || remove(&self.dir, hash);
+        let is_removed = self.home.kept_bound().unless_shared((&self.session, hash), remove)?;
+        if is_removed {
+            self.home.kept_bound().subtract(added);
+        }
+        Ok(is_removed)
     }
 
     /// Makes sure that a content, if it is kept, is not dropped as long as this value lives. Returns whether it is kept.

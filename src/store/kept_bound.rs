@@ -65,6 +65,21 @@ impl KeptBound {
         }
     }
 
+    /// Does something with a content while nobody can begin to hold it, unless it has another holder than the caller. Returns
+    /// whether it was done.
+    pub fn unless_shared(
+        &self,
+        (session, hash): (&SessionId, &str),
+        act: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let counted = lock(&self.0);
+        let holders = counted.held.get(&(session.clone(), hash.to_owned())).copied().unwrap_or_default();
+        if holders > 1 {
+            return Ok(false);
+        }
+        act().map(|()| true)
+    }
+
     pub fn add(&self, bytes: u64) {
         let mut counted = lock(&self.0);
         counted.total = counted.total.map(|total| total.saturating_add(bytes));
@@ -587,6 +602,31 @@ mod tests {
         assert_eq!(blobs.keep(noise(4).as_slice()).unwrap().1, Room::Made);
         assert_eq!((blobs.keep(noise(5).as_slice()).unwrap().1, home.total()), (Room::Made, 2 * SIZE));
         assert_eq!(home.home.kept_size(&id("a")), 0);
+    }
+
+    #[test]
+    fn content_that_another_call_holds_is_not_removed() {
+        let home = Fixture::new(4);
+        let [blobs, other] = [(); 2].map(|()| home.home.blobs(&id("a")).unwrap());
+        for seed in [1, 2] {
+            assert_eq!(blobs.keep(noise(seed).as_slice()).unwrap().1, Room::Made);
+        }
+        // The other call is about to keep the same content.
+        let hash = crate::store::sha256(&noise(3));
+        other.hold(&hash).unwrap();
+        assert_eq!(blobs.keep(noise(3).as_slice()).unwrap().1, Room::Made);
+        assert!(other.open(&hash).unwrap().is_some());
+    }
+
+    #[test]
+    fn content_that_a_record_needs_is_not_removed() {
+        let home = Fixture::new(20);
+        // Only the whole shrinks, not its beginning, so the two ways to keep it store it differently.
+        let content: Vec<u8> = [noise(1).repeat(11), b"text".repeat(1 << 20)].concat();
+        let blobs = home.home.blobs(&id("a")).unwrap();
+        let hash = blobs.keep_synced(&content).unwrap();
+        assert_eq!(blobs.keep(content.as_slice()).unwrap().1, Room::Made);
+        assert!(blobs.open(&hash).unwrap().is_some());
     }
 
     #[test]
