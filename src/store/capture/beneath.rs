@@ -263,43 +263,40 @@ pub fn names(folder: &OwnedFd, most: usize) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Removes everything in a folder that nobody else can reach, level by level with one open folder at a time.
+/// Removes everything in a folder that nobody else can reach, level by level with one open folder at a time. Each folder is
+/// listed once.
 ///
 /// # Errors
 /// Returns an error if something cannot be removed.
 pub fn remove_content(folder: &Path) -> io::Result<()> {
     let mut here = fs::openat(CWD, folder, HANDLE, Mode::empty())?;
-    let mut above: Vec<PathBuf> = Vec::new();
-    loop {
-        if let Some(name) = first_full_folder(&here)? {
-            set_mode_of(&fs::openat(&here, &name, HELD, Mode::empty())?, OWNER_ALL)?;
-            here = fs::openat(&here, &name, HANDLE, Mode::empty())?;
-            above.push(name);
-        } else if let Some(name) = above.pop() {
+    // Each folder on the way, with the names in it that are still to be removed.
+    let mut way = vec![(PathBuf::new(), names(&here, usize::MAX)?.into_iter())];
+    while let Some((_, left)) = way.last_mut() {
+        if let Some(name) = left.next() {
+            if !remove_unless_full(&here, &name)? {
+                set_mode_of(&fs::openat(&here, &name, HELD, Mode::empty())?, OWNER_ALL)?;
+                here = fs::openat(&here, &name, HANDLE, Mode::empty())?;
+                way.push((name, names(&here, usize::MAX)?.into_iter()));
+            }
+        } else if let Some((name, _)) = way.pop().filter(|_| !way.is_empty()) {
             here = fs::openat(&here, "..", HANDLE, Mode::empty())?;
             fs::unlinkat(&here, &name, AtFlags::REMOVEDIR)?;
-        } else {
-            return Ok(());
         }
     }
+    Ok(())
 }
 
-/// Removes what is in a folder up to the first folder with content, and returns the name of that one.
-fn first_full_folder(folder: &OwnedFd) -> io::Result<Option<PathBuf>> {
-    for name in names(folder, usize::MAX)? {
-        match fs::unlinkat(folder, &name, AtFlags::empty()) {
-            Err(Errno::ISDIR) => {}
-            removed => {
-                removed?;
-                continue;
-            }
-        }
-        match fs::unlinkat(folder, &name, AtFlags::REMOVEDIR) {
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(Some(name)),
-            removed => removed?,
-        }
+/// Removes an entry. Returns `false` for a folder with content, which stays.
+fn remove_unless_full(folder: &OwnedFd, name: &Path) -> io::Result<bool> {
+    match fs::unlinkat(folder, name, AtFlags::empty()) {
+        Err(Errno::ISDIR) => {}
+        removed => return Ok(removed.map(|()| true)?),
     }
-    Ok(None)
+    match fs::unlinkat(folder, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        removed => Ok(removed.map(|()| true)?),
+    }
 }
 
 /// Returns the folder of a path and its last name.
