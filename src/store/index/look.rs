@@ -119,7 +119,8 @@ impl Look {
         let (mut look, mut budget) = Self::walked(folder, last, most)?;
         if look.is_cut {
             let beneath = Beneath::open(folder)?;
-            let missed: Vec<&PathBuf> = before.entries.keys().filter(|path| !look.entries.contains_key(*path)).collect();
+            let missed: Vec<&PathBuf> =
+                before.entries.keys().filter(|path| !look.entries.contains_key(*path)).collect();
             for path in missed {
                 // What cannot be looked at any more counts as unchanged.
                 let now = entry_at(&beneath, path, (last, &mut budget));
@@ -278,7 +279,11 @@ mod tests {
         fs::remove_dir(folder.path().join("c/in")).unwrap();
         let cut = Look::take_again(folder.path(), (&all, None), 1).unwrap();
         let paths: Vec<_> = cut.entries.keys().map(|path| path.to_str().unwrap()).collect();
-        assert_eq!((paths, cut.is_cut), (vec!["a", "a/in", "b", "b/in", "c"], true), "what was known is looked at again");
+        assert_eq!(
+            (paths, cut.is_cut),
+            (vec!["a", "a/in", "b", "b/in", "c"], true),
+            "what was known is looked at again"
+        );
     }
 
     #[test]
@@ -290,6 +295,27 @@ mod tests {
             assert!(Look::take(folder.path(), None, n).unwrap().is_none(), "{n}");
             assert!(Look::take(folder.path(), None, n + 1).unwrap().is_some(), "{n}");
         }
+    }
+
+    #[test]
+    fn look_changes_no_mode() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let folder = tempfile::tempdir().unwrap();
+        let modes = [("listed", 0o555), ("closed", 0o000)];
+        for (name, mode) in modes {
+            fs::create_dir_all(folder.path().join(name).join("in")).unwrap();
+            fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let changed = || modes.map(|(name, _)| fs::metadata(folder.path().join(name)).unwrap().ctime_nsec());
+        let before = changed();
+        let look = look(folder.path(), None);
+        assert_eq!(changed(), before);
+        // The administrator may list both.
+        let is_left_out = look.left_out.iter().any(|left| left.path == Path::new("closed"));
+        assert_eq!(is_left_out, !rustix::process::geteuid().is_root());
+        assert!(look.entries.contains_key(Path::new("listed/in")));
+        fs::set_permissions(folder.path().join("closed"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(folder.path().join("listed"), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Walks through a folder with everything in it. No link is followed, nothing of another file system is entered, and only
-//! modes of folders that their owner may not list are changed, for as long as they are read.
+//! Walks through a folder with everything in it. No link is followed, nothing of another file system is entered, and nothing is
+//! changed: a folder that its owner may not list is left out.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -64,8 +64,6 @@ struct Level {
     folder: OwnedFd,
     path: PathBuf,
     names: vec::IntoIter<PathBuf>,
-    /// The mode that the folder gets back.
-    lifted: Option<u32>,
 }
 
 /// Calls `visit` with every entry in a folder, a folder before its content, but with no more than `most`.
@@ -78,12 +76,12 @@ pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Res
     // One more than in other folders, because one is not visited.
     let top_names: Vec<PathBuf> = names(&top, most.saturating_add(1))?;
     let top_names = top_names.into_iter().filter(|name| name != Path::new(TEMPORARY)).collect::<Vec<_>>();
-    let mut levels = vec![Level { folder: top, path: PathBuf::new(), names: top_names.into_iter(), lifted: None }];
+    let mut levels = vec![Level { folder: top, path: PathBuf::new(), names: top_names.into_iter() }];
     let (mut left_out, mut seen, mut is_cut) = (Vec::new(), 0, false);
     while let Some(level) = levels.last_mut() {
         let next = level.names.next().filter(|_| !is_cut);
         let Some(name) = next else {
-            leave(&beneath, &mut levels);
+            levels.pop();
             continue;
         };
         // An entry that has gone meanwhile is not there.
@@ -124,24 +122,7 @@ pub fn walk(folder: &Path, most: usize, visit: &mut dyn FnMut(Found)) -> io::Res
 
 fn enter(beneath: &Beneath, levels: &[Level], (path, name): (PathBuf, &Path), most: usize) -> io::Result<Level> {
     let above = &levels.last().ok_or(io::ErrorKind::NotFound)?.folder;
-    let mode = beneath.node_in(above, name)?.ok_or(io::ErrorKind::NotFound)?.mode;
-    let lifted = beneath.make_accessible(above, name)?.then_some(mode);
-    let listed = beneath.folder_in(above, name).and_then(|folder| {
-        let names = names(&folder, most)?.into_iter();
-        Ok((folder, names))
-    });
-    match (listed, lifted) {
-        (Ok((folder, names)), lifted) => Ok(Level { folder, path, names, lifted }),
-        (Err(error), Some(mode)) => beneath.set_mode_in(above, name, mode).and(Err(error)),
-        (Err(error), None) => Err(error),
-    }
-}
-
-/// Goes back to the folder above.
-fn leave(beneath: &Beneath, levels: &mut Vec<Level>) {
-    let Some(Level { path, lifted: Some(mode), .. }) = levels.pop() else { return };
-    let (Some(above), Some(name)) = (levels.last(), path.file_name()) else { return };
-    if let Err(error) = beneath.set_mode_in(&above.folder, Path::new(name), mode) {
-        tracing::warn!(folder = %path.display(), %error, "a folder that was opened for a look could not be closed again");
-    }
+    let folder = beneath.folder_in(above, name)?;
+    let names = names(&folder, most)?.into_iter();
+    Ok(Level { folder, path, names })
 }
