@@ -145,7 +145,9 @@ pub(super) fn file_name(id: &SessionId) -> String {
 }
 
 pub(super) fn remove(home: &Home, name: &str) -> Result<(), StoreError> {
-    match home.sessions_dir().remove_file(name) {
+    let removed = home.sessions_dir().remove_file(name);
+    home.kept_bound().work_ended();
+    match removed {
         Ok(()) => atomic::sync_dir(home.sessions_dir()).map_err(StoreError::io(format!("removing {name}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(StoreError::io(format!("removing {name}"))(error)),

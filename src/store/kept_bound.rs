@@ -38,13 +38,14 @@ struct Counted {
     total: Option<u64>,
     /// The contents that a call under way needs, with the number of its holders.
     held: BTreeMap<(SessionId, String), usize>,
-    /// Whether dropping was tried in vain since the last content was released.
-    is_stuck: bool,
+    /// Set if dropping was tried in vain: it is tried again when a work has ended, or when one of these contents is released,
+    /// which could have been dropped if no call had needed them.
+    stuck: Option<BTreeSet<(SessionId, String)>>,
 }
 
 impl Default for KeptBound {
     fn default() -> Self {
-        Self(Mutex::new(Counted { limit: DEFAULT_KEPT_LIMIT, total: None, held: BTreeMap::new(), is_stuck: false }))
+        Self(Mutex::new(Counted { limit: DEFAULT_KEPT_LIMIT, total: None, held: BTreeMap::new(), stuck: None }))
     }
 }
 
@@ -55,14 +56,18 @@ impl KeptBound {
 
     pub fn release(&self, session: &SessionId, hash: &str) {
         let mut counted = lock(&self.0);
-        counted.is_stuck = false;
         let key = (session.clone(), hash.to_owned());
-        if let Some(holders) = counted.held.get_mut(&key) {
-            *holders -= 1;
-            if *holders == 0 {
-                counted.held.remove(&key);
-            }
+        let Some(holders) = counted.held.get_mut(&key) else { return };
+        *holders -= 1;
+        if *holders == 0 {
+            counted.held.remove(&key);
+            counted.stuck.take_if(|in_the_way| in_the_way.contains(&key));
         }
+    }
+
+    /// A work has ended, so its contents can be dropped.
+    pub fn work_ended(&self) {
+        lock(&self.0).stuck = None;
     }
 
     /// Does something with a content while nobody can begin to hold it, unless it has another holder than the caller. Returns
@@ -95,7 +100,7 @@ impl Home {
     /// Sets the maximum size of all contents that are kept for undos, in bytes. It takes effect with the next content.
     pub fn set_kept_limit(&self, bytes: u64) {
         let mut counted = lock(&self.kept_bound().0);
-        (counted.limit, counted.is_stuck) = (bytes, false);
+        (counted.limit, counted.stuck) = (bytes, None);
     }
 
     /// Returns the maximum size of all contents that are kept for undos, in bytes.
@@ -123,13 +128,13 @@ impl Home {
         if total <= limit {
             return Room::Made;
         }
-        if counted.is_stuck {
+        if counted.stuck.is_some() {
             return Room::None;
         }
         // A little more, so that not every content after this one needs a look at all records.
-        let freed = self.drop_oldest(total - (limit - limit / 16), &counted.held);
+        let (freed, in_the_way) = self.drop_oldest(total - (limit - limit / 16), &counted.held);
         let total = total.saturating_sub(freed);
-        (counted.total, counted.is_stuck) = (Some(total), total > limit);
+        (counted.total, counted.stuck) = (Some(total), (total > limit).then_some(in_the_way));
         if total <= limit { Room::Made } else { Room::None }
     }
 
@@ -141,8 +146,13 @@ impl Home {
         counted.limit.saturating_add(droppable).saturating_sub(counted.total.unwrap_or_default())
     }
 
-    /// Drops contents of at least `wanted` bytes if there are so many that no work under way needs. Returns their bytes.
-    fn drop_oldest(&self, wanted: u64, held: &BTreeMap<(SessionId, String), usize>) -> u64 {
+    /// Drops contents of at least `wanted` bytes if there are so many that no work under way needs. Returns their bytes, and
+    /// the contents that stay only because a call holds them.
+    fn drop_oldest(
+        &self,
+        wanted: u64,
+        held: &BTreeMap<(SessionId, String), usize>,
+    ) -> (u64, BTreeSet<(SessionId, String)>) {
         let (sessions, mut freed) = self.choose_oldest(wanted, held);
         for session in sessions.iter().filter(|session| !session.going.is_empty()) {
             if let Err(error) = session.drop_going(self) {
@@ -150,7 +160,11 @@ impl Home {
                 freed = freed.saturating_sub(session.left());
             }
         }
-        freed
+        let in_the_way = sessions.into_iter().flat_map(|session| {
+            let SessionContents { id, in_the_way, .. } = session;
+            in_the_way.into_iter().map(move |hash| (id.clone(), hash))
+        });
+        (freed, in_the_way.collect())
     }
 
     /// Marks contents of at least `wanted` bytes if there are so many that no work under way needs. Returns their bytes.
@@ -240,6 +254,9 @@ struct SessionContents {
     /// Whether every record could be read.
     is_complete: bool,
     going: BTreeSet<String>,
+    /// Contents that would go if no call held them. While a work is under way, its record will need them.
+    in_the_way: BTreeSet<String>,
+    has_journal: bool,
 }
 
 struct CallRecord {
@@ -294,8 +311,11 @@ impl SessionContents {
         for hash in records.iter().flat_map(CallRecord::hashes) {
             *needed.entry(hash.to_owned()).or_default() += 1;
         }
-        let works = works(&home.works_by_record(&id), home.works_under_way(&id)?, &records);
-        Ok(Some(Self { id, dir, stored, records, works, needed, is_complete, going: BTreeSet::new() }))
+        let under_way = home.works_under_way(&id)?;
+        let has_journal = under_way.is_some();
+        let works = works(&home.works_by_record(&id), under_way, &records);
+        let (going, in_the_way) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Some(Self { id, dir, stored, records, works, needed, is_complete, going, in_the_way, has_journal }))
     }
 
     /// Marks the contents that no record names: a call failed after they were kept.
@@ -324,6 +344,9 @@ impl SessionContents {
     fn mark(&mut self, hash: String, held: &BTreeMap<(SessionId, String), usize>) -> u64 {
         let Some(size) = self.stored.get(&hash) else { return 0 };
         if held.contains_key(&(self.id.clone(), hash.clone())) {
+            if !self.has_journal {
+                self.in_the_way.insert(hash);
+            }
             return 0;
         }
         self.going.insert(hash);
@@ -602,6 +625,31 @@ mod tests {
         assert_eq!(blobs.keep(noise(4).as_slice()).unwrap().1, Room::Made);
         assert_eq!((blobs.keep(noise(5).as_slice()).unwrap().1, home.total()), (Room::Made, 2 * SIZE));
         assert_eq!(home.home.kept_size(&id("a")), 0);
+    }
+
+    #[test]
+    fn records_are_read_again_only_if_that_can_make_room() {
+        let mut home = Fixture::new(3);
+        let is_stuck = |home: &Fixture| lock(&home.home.kept_bound().0).stuck.is_some();
+        home.stored("a", &[]);
+        let mut journal = crate::store::journal::Journal::new(&home.home, &id("a"), None);
+        let event = Event::WorkContinued { work_id: WorkId::new("w".to_owned()) };
+        journal.append(&[Fact { seq: 1, at: 1.0, event }], crate::store::Durability::Synced).unwrap();
+        home.call("a", "1", &[1]);
+        home.call("a", "2", &[2]);
+        assert!(is_stuck(&home), "the work under way exceeds the limit");
+        let blobs = home.home.blobs(&id("a")).unwrap();
+        assert_eq!(blobs.keep(noise(3).as_slice()).unwrap().1, Room::None);
+        drop(blobs);
+        assert!(is_stuck(&home), "a released content that could not be dropped anyway changes nothing");
+        journal.remove().unwrap();
+        assert!(!is_stuck(&home));
+        let blobs = home.home.blobs(&id("b")).unwrap();
+        assert_eq!(blobs.keep(noise(4).as_slice()).unwrap().1, Room::Made);
+        assert_eq!(blobs.keep(noise(5).as_slice()).unwrap().1, Room::None);
+        assert!(is_stuck(&home), "a call holds what could be dropped");
+        drop(blobs);
+        assert!(!is_stuck(&home));
     }
 
     #[test]
