@@ -199,26 +199,6 @@ impl Home {
 }
 
 impl SessionFiles {
-    /// Returns what a call changed. `None` if the call changed no file, if its record or one of its blobs is damaged, or if
-    /// this home did not write the record.
-    pub fn kept_change(&self, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
-        let RecordedChanges::Files(files) = self.recorded_changes(call_id)? else { return Ok(None) };
-        let read = |state: Option<RecordedState>| match state {
-            None => Some(None),
-            Some(state) => match self.content(&state, u64::MAX) {
-                RecordedContent::Bytes(bytes) => Some(Some(FileState { bytes, mode: state.mode })),
-                RecordedContent::TooLarge { .. }
-                | RecordedContent::NotKept { .. }
-                | RecordedContent::Dropped { .. }
-                | RecordedContent::Damaged => None,
-            },
-        };
-        let files = files.into_iter().map(|RecordedChange { path, before, after }| {
-            Some(FileChange { path: path.place()?, before: read(before)?, after: read(after)? })
-        });
-        Ok(files.collect::<Option<_>>().map(ChangeSet))
-    }
-
     /// Returns the paths of the entries that a call changed, without reading contents. Empty if the call changed none, if
     /// its record is damaged, or if this home did not write the record.
     pub fn changed_paths(&self, call_id: &str) -> Result<Vec<EntryPath>, StoreError> {
@@ -364,6 +344,23 @@ mod tests {
         FileChange { path: Place::parse(path).unwrap(), before, after }
     }
 
+    /// Returns a change with its contents; `None` if there is no record, or if one of the contents is damaged.
+    fn kept(home: &Home, session: &SessionId, call_id: &str) -> Option<ChangeSet> {
+        let files = home.session_files(session);
+        let RecordedChanges::Files(changes) = files.recorded_changes(call_id).unwrap() else { return None };
+        let read = |state: Option<RecordedState>| match state {
+            None => Some(None),
+            Some(state) => match files.content(&state, u64::MAX) {
+                RecordedContent::Bytes(bytes) => Some(Some(FileState { bytes, mode: state.mode })),
+                _ => None,
+            },
+        };
+        let changes = changes.into_iter().map(|RecordedChange { path, before, after }| {
+            Some(FileChange { path: path.place()?, before: read(before)?, after: read(after)? })
+        });
+        changes.collect::<Option<_>>().map(ChangeSet)
+    }
+
     #[test]
     fn change_is_found_by_any_id_and_only_in_its_folder() {
         let (folder, home, session) = opened();
@@ -371,11 +368,11 @@ mod tests {
         let ids = ["call_1", "../../memory/x", "", "a/b", ".", "..", "会话", "blobs", long.as_str()];
         let set = |at: usize| ChangeSet(vec![change(&format!("memory/{at}.md"), None, Some(b"x"))]);
         for (at, id) in ids.iter().enumerate() {
-            assert_eq!(home.session_files(&session).kept_change(id).unwrap(), None);
+            assert_eq!(kept(&home, &session, id), None);
             home.keep_change(&session, id, &set(at)).unwrap();
         }
         for (at, id) in ids.iter().enumerate() {
-            assert_eq!(home.session_files(&session).kept_change(id).unwrap(), Some(set(at)));
+            assert_eq!(kept(&home, &session, id), Some(set(at)));
         }
         let changes = folder.path().join("sessions/changes/s");
         assert_eq!(std::fs::read_dir(&changes).unwrap().count(), ids.len() + 1);
@@ -392,7 +389,7 @@ mod tests {
             change("memory/c.md", Some(b""), None),
         ];
         home.keep_change(&session, "c", &ChangeSet(files.clone())).unwrap();
-        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(ChangeSet(files)));
+        assert_eq!(kept(&home, &session, "c"), Some(ChangeSet(files)));
         let paths = home.session_files(&session).changed_paths("c").unwrap();
         assert_eq!(
             paths,
@@ -401,9 +398,9 @@ mod tests {
         assert_eq!(home.session_files(&session).changed_paths("other").unwrap(), []);
         let blob = folder.path().join("sessions/changes/s/blobs").join(sha256(b"b"));
         std::fs::write(&blob, "other").unwrap();
-        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is not what its name says");
+        assert_eq!(kept(&home, &session, "c"), None, "the blob is not what its name says");
         std::fs::remove_file(&blob).unwrap();
-        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is gone");
+        assert_eq!(kept(&home, &session, "c"), None, "the blob is gone");
     }
 
     #[test]
@@ -443,7 +440,7 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), bytes).unwrap();
         let set = ChangeSet(vec![change("memory/a.md", None, Some("茶".as_bytes()))]);
-        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(set));
+        assert_eq!(kept(&home, &session, "c"), Some(set));
         assert_eq!(
             home.session_files(&session).changed_paths("c").unwrap(),
             [EntryPath::parse("memory/a.md").unwrap()]
