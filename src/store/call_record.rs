@@ -35,16 +35,11 @@ impl From<ChangeSet> for CallFiles {
 }
 
 impl Home {
-    /// Stores what a call is about to change, for its undo.
+    /// Stores what a call is about to change, for its undo: the contents first, then their record.
     pub(super) fn keep_call(&self, session: &SessionId, call_id: &str, call: &CallFiles) -> Result<(), StoreError> {
-        self.keep_change(session, call_id, &call.files)?;
-        let is_in_project = call.files.0.iter().any(|file| self.is_in_project(file.path.root()));
-        let RecordedChanges::Files(mut recorded) = self.session_files(session).recorded_changes(call_id)? else {
-            return Ok(());
-        };
-        if !is_in_project && call.folders.is_empty() {
-            return Ok(());
-        }
+        // Held until the record names what they keep.
+        let blobs = self.blobs(session)?;
+        let mut recorded = Self::keep_contents(&blobs, &call.files)?;
         for RecordedChange { path, before, .. } in
             recorded.iter_mut().filter(|file| self.is_in_project(file.path.root()))
         {

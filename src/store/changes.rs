@@ -147,16 +147,14 @@ enum Record {
 }
 
 impl Home {
-    /// Stores a change set for its undo. Writes the record after the blobs that it names.
-    pub(super) fn keep_change(&self, session: &SessionId, call_id: &str, set: &ChangeSet) -> Result<(), StoreError> {
-        let blobs = self.blobs(session)?;
-        let keep = |state: &Option<FileState>| state.as_ref().map(|state| keep_state(&blobs, state)).transpose();
+    /// Keeps the contents of a change set, and returns its record, which is not stored yet.
+    pub(super) fn keep_contents(blobs: &Blobs, set: &ChangeSet) -> Result<Vec<RecordedChange>, StoreError> {
+        let keep = |state: &Option<FileState>| state.as_ref().map(|state| keep_state(blobs, state)).transpose();
         let files = set.0.iter().map(|file| {
             let (before, after) = (keep(&file.before)?, keep(&file.after)?);
-            Ok(FileRecord { path: file.path.to_string(), before, after })
+            Ok(RecordedChange { path: file.path.clone().into(), before, after })
         });
-        let files = files.collect::<std::io::Result<_>>().map_err(StoreError::io(KEEPING))?;
-        self.write_record(session, &file_name(call_id), SetRecord { files, dropped: BTreeMap::new(), gap: None })
+        files.collect::<std::io::Result<_>>().map_err(StoreError::io(KEEPING))
     }
 
     /// Stores the record of changes whose contents are kept already, or need not be.
@@ -310,12 +308,9 @@ impl FileRecord {
     }
 }
 
-fn keep_state(blobs: &Blobs, FileState { bytes, mode }: &FileState) -> std::io::Result<StateRecord> {
+fn keep_state(blobs: &Blobs, FileState { bytes, mode }: &FileState) -> std::io::Result<RecordedState> {
     let hash = blobs.keep_synced(bytes)?;
-    Ok(match mode {
-        FileMode::Regular => StateRecord::Regular(hash),
-        FileMode::Executable => StateRecord::Executable { executable: hash },
-    })
+    Ok(RecordedState::file(hash, *mode))
 }
 
 /// Returns the file name of a call's record. Providers choose the call ids, so an id that is not a plain name is replaced
@@ -369,7 +364,7 @@ mod tests {
         let set = |at: usize| ChangeSet(vec![change(&format!("memory/{at}.md"), None, Some(b"x"))]);
         for (at, id) in ids.iter().enumerate() {
             assert_eq!(kept(&home, &session, id), None);
-            home.keep_change(&session, id, &set(at)).unwrap();
+            home.keep_call(&session, id, &set(at).into()).unwrap();
         }
         for (at, id) in ids.iter().enumerate() {
             assert_eq!(kept(&home, &session, id), Some(set(at)));
@@ -388,7 +383,7 @@ mod tests {
             change("memory/b.md", None, Some(b"b")),
             change("memory/c.md", Some(b""), None),
         ];
-        home.keep_change(&session, "c", &ChangeSet(files.clone())).unwrap();
+        home.keep_call(&session, "c", &ChangeSet(files.clone()).into()).unwrap();
         assert_eq!(kept(&home, &session, "c"), Some(ChangeSet(files)));
         let paths = home.session_files(&session).changed_paths("c").unwrap();
         assert_eq!(
@@ -409,7 +404,8 @@ mod tests {
         let kept = home.session_files(&session);
         let recorded = || kept.recorded_changes("c").unwrap();
         assert_eq!(recorded(), RecordedChanges::Missing);
-        home.keep_change(&session, "c", &ChangeSet(vec![change("memory/a.md", None, Some(b"b"))])).unwrap();
+        let set = ChangeSet(vec![change("memory/a.md", None, Some(b"b"))]);
+        home.keep_call(&session, "c", &set.into()).unwrap();
         let RecordedChanges::Files(files) = recorded() else { panic!("{:?}", recorded()) };
         let (path, state) = (files[0].path.as_str(), files[0].after.clone().unwrap());
         assert_eq!((path, files[0].before.is_none(), &state.hash), ("memory/a.md", true, &sha256(b"b")));

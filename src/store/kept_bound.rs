@@ -465,7 +465,7 @@ mod tests {
                 self.stored(session, &[]);
             }
             let set = ChangeSet(contents.iter().map(change).collect());
-            self.home.keep_change(&id(session), call, &set).unwrap();
+            self.home.keep_call(&id(session), call, &set.into()).unwrap();
             self.time += 1;
             let record = self.folder.path().join(format!("sessions/changes/{session}/{call}.json"));
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(self.time);

@@ -92,7 +92,8 @@ impl RecordedState {
         Self { hash: sha256(&bytes), inline: Some(bytes), ..Self::file(String::new(), FileMode::default()) }
     }
 
-    fn file(hash: String, mode: FileMode) -> Self {
+    /// Returns the state of a file that a tool writes. Its length is not recorded, nor are all permission bits.
+    pub(super) fn file(hash: String, mode: FileMode) -> Self {
         Self { kind: EntryKind::File, hash, mode, bits: None, size: None, inline: None, is_dropped: false }
     }
 
