@@ -126,7 +126,7 @@ impl Home {
         if !applied.recorded.is_empty() {
             self.keep_recorded(session, call_id, &applied.recorded)?;
         }
-        applied.commits = git::commits(capture, changes);
+        let mut commits = git::commits(capture, changes);
         let after = |change: &'_ RecordedChange| -> Option<(PathBuf, String)> { Some((change.path.below().into(), change.after.as_ref()?.hash.clone())) };
         let hashes: HashMap<PathBuf, String> = applied.recorded.iter().filter_map(after).collect();
         let noted = self.becoming(&changes.entries, &|at, entry| match hashes.get(&entry.path) {
@@ -142,9 +142,10 @@ impl Home {
             let is_left = |path: &Path| promoted.left.iter().any(|left| left.path == path);
             applied.recorded.retain(|change| !is_left(change.path.below()));
             applied.unkept.retain(|unkept| !is_left(unkept.path.below()));
-            applied.commits.retain(|commit| !is_left(&Path::new(&commit.repository).join(git::LOG_FILE)));
+            commits.retain(|(log, _)| !is_left(log));
             self.keep_recorded(session, call_id, &applied.recorded)?;
         }
+        applied.commits = commits.into_iter().map(|(_, commit)| commit).collect();
         (applied.left, applied.refused) = (promoted.left, changes.refused.clone());
         Ok(applied)
     }
@@ -312,6 +313,29 @@ fn state(node: &Option<Node>, content: Option<File>) -> io::Result<Option<Record
 mod tests {
     use super::*;
     use crate::domain::FileStamp;
+
+    #[test]
+    fn commits_of_a_log_that_was_left_are_not_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let root = Root::Project(ProjectId::scratch());
+        let capture = home.new_capture(&root).unwrap().unwrap();
+        let log = "a\u{1}\\b/.git/logs/HEAD";
+        let write = |folder: &Path, text: &str| {
+            std::fs::create_dir_all(folder.join(log).parent().unwrap()).unwrap();
+            std::fs::write(folder.join(log), text).unwrap();
+        };
+        let id = "1c002dd4b536e7479fe34593e72e6c6c1819e53b";
+        write(&capture.upper(), &format!("{id} {id} Ada <a@b.org> 1700000000 +0100\tcommit: Add a\n"));
+        let changes = capture.changes().unwrap();
+        assert_eq!(git::commits(&capture, &changes).len(), 1);
+        write(&home.scratch(), "of somebody else");
+        let session = SessionId::parse("s").unwrap();
+        let call = CapturedCall { session, call_id: "c".to_owned(), root, capture, changes };
+        let applied = home.apply_captured(call).unwrap();
+        assert!(applied.left.iter().any(|left| left.path == Path::new(log)), "{:?}", applied.left);
+        assert_eq!(applied.commits, []);
+    }
 
     #[test]
     fn files_that_could_not_be_kept_are_known_before() {

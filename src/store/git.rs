@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::capture::{Capture, LayerChanges, LayerEntry};
 use crate::domain::Commit;
@@ -14,8 +14,6 @@ use crate::domain::visible::visible;
 const GIT: &str = ".git";
 /// The log in which git writes what was checked out, relative to a folder of git's.
 const LOG: &str = "logs/HEAD";
-/// The same, relative to the repository.
-pub(super) const LOG_FILE: &str = ".git/logs/HEAD";
 /// Maximum number of commits that are listed for a call.
 pub(super) const LISTED: usize = 200;
 /// Maximum part of a log that is read, in bytes, from its end.
@@ -56,12 +54,13 @@ fn git_folder(path: &Path) -> Option<&Path> {
     path.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == GIT)).last()
 }
 
-/// Returns the commits that a command made, by repository and oldest first; at most 200.
-pub(super) fn commits(capture: &Capture, changes: &LayerChanges) -> Vec<Commit> {
+/// Returns the commits that a command made, by repository and oldest first, each with the log that names it; at most 200.
+pub(super) fn commits(capture: &Capture, changes: &LayerChanges) -> Vec<(PathBuf, Commit)> {
     let logs = changes.entries.iter().enumerate().filter(|(_, entry)| entry.path.ends_with(LOG));
     let of_log = logs.flat_map(|(at, entry)| {
         let before = capture.before(changes, at).ok()?.map_or(Ok(0), |file| file.metadata().map(|meta| meta.len()));
-        commits_of_log(&entry.path, before.ok()?, || capture.after(changes, at).ok()?)
+        let commits = commits_of_log(&entry.path, before.ok()?, || capture.after(changes, at).ok()?)?;
+        Some(commits.into_iter().map(|commit| (entry.path.clone(), commit)))
     });
     of_log.flatten().take(LISTED).collect()
 }
