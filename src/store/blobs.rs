@@ -30,6 +30,9 @@ const SAMPLE: u64 = 1 << 20;
 /// A content of this size or less takes one block of the disk, compressed or not.
 const BLOCK: usize = 4096;
 
+/// Maximum number of contents that are synced one by one.
+const SYNCED_ALONE: usize = 8;
+
 /// What a hole is read as. Contents are read in blocks of this size.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -46,6 +49,8 @@ pub(super) struct Blobs {
     session: SessionId,
     dir: Dir,
     held: Mutex<BTreeSet<String>>,
+    /// The names of files that may not be on the disk yet.
+    unsynced: Mutex<Vec<String>>,
 }
 
 /// A kept content, opened.
@@ -63,7 +68,13 @@ impl Home {
         let opened = self.sessions_dir().create_dir_all(&path).and_then(|()| self.sessions_dir().open_dir(&path));
         let dir = opened.map_err(StoreError::io("keeping what files were, for an undo"))?;
         self.count_kept();
-        Ok(Blobs { home: self.clone(), session: session.clone(), dir, held: Mutex::default() })
+        Ok(Blobs {
+            home: self.clone(),
+            session: session.clone(),
+            dir,
+            held: Mutex::default(),
+            unsynced: Mutex::default(),
+        })
     }
 
     /// Opens a content that is kept for a session; `None` if it is not kept.
@@ -80,8 +91,7 @@ impl Home {
 }
 
 impl Blobs {
-    /// Keeps a content of any size under its hash, if there is room for it. Like what commands write, it is not synced: a
-    /// power cut can lose it, and an undo notices.
+    /// Keeps a content of any size under its hash, if there is room for it. It survives a power cut after [`Self::sync`].
     pub fn keep(&self, mut from: impl Read) -> io::Result<(Content, Room)> {
         let mut sample = Vec::new();
         (&mut from).take(SAMPLE).read_to_end(&mut sample)?;
@@ -94,11 +104,12 @@ impl Blobs {
         let written = if is_compressed { compress(from, &file) } else { copy(from, &file) };
         let kept = written.and_then(|content| {
             let name = name_of(&content.hash, is_compressed);
-            let put = || self.dir.rename(&temporary, &self.dir, name);
+            let put = || self.dir.rename(&temporary, &self.dir, &name);
             let is_known = self.hold(&content.hash)?;
             let added = self.place((&content.hash, is_compressed), put)?;
             // A record may need a content that was there before.
             let room = if is_known || added == 0 { Room::Made } else { self.home.make_room() };
+            lock(&self.unsynced).push(name.clone());
             let is_removed = room == Room::None && self.remove_unless_shared((&content.hash, added))?;
             Ok((content, if is_removed { Room::None } else { Room::Made }))
         });
@@ -107,6 +118,21 @@ impl Blobs {
             let _ = self.dir.remove_file(&temporary);
         }
         kept
+    }
+
+    /// Makes sure that what was kept survives a power cut. Many contents are synced together with everything else on their
+    /// file system: one by one takes several times as long.
+    pub fn sync(&self) -> io::Result<()> {
+        let names = std::mem::take(&mut *lock(&self.unsynced));
+        if names.len() > SYNCED_ALONE {
+            // The handle of the folder is good for paths only.
+            return Ok(rustix::fs::syncfs(self.dir.open(".")?)?);
+        }
+        for name in &names {
+            let synced = self.dir.open(name).and_then(|file| file.sync_all());
+            gone(synced)?;
+        }
+        if names.is_empty() { Ok(()) } else { atomic::sync_dir(&self.dir) }
     }
 
     /// Keeps a content that survives a power cut, whether there is room or not, and returns its hash. It is rewritten only if
@@ -314,6 +340,17 @@ mod tests {
 
     fn names(blobs: &Blobs) -> Vec<String> {
         blobs.dir.entries().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn any_number_of_contents_is_synced_once() {
+        let (_folder, _, blobs) = opened();
+        for number in [0, 1, SYNCED_ALONE + 1] {
+            (0..number).for_each(|n| drop(blobs.keep(n.to_string().as_bytes()).unwrap()));
+            assert_eq!(lock(&blobs.unsynced).len(), number);
+            blobs.sync().unwrap();
+            assert_eq!(lock(&blobs.unsynced).len(), 0);
+        }
     }
 
     #[test]

@@ -123,11 +123,14 @@ impl Home {
             }
             applied.recorded.push(change);
         }
+        keeper.blobs.sync().map_err(StoreError::io("keeping what files were, for an undo"))?;
         if !applied.recorded.is_empty() {
             self.keep_recorded(session, call_id, &applied.recorded)?;
         }
         let mut commits = git::commits(capture, changes);
-        let after = |change: &'_ RecordedChange| -> Option<(PathBuf, String)> { Some((change.path.below().into(), change.after.as_ref()?.hash.clone())) };
+        let after = |change: &'_ RecordedChange| -> Option<(PathBuf, String)> {
+            Some((change.path.below().into(), change.after.as_ref()?.hash.clone()))
+        };
         let hashes: HashMap<PathBuf, String> = applied.recorded.iter().filter_map(after).collect();
         let noted = self.becoming(&changes.entries, &|at, entry| match hashes.get(&entry.path) {
             Some(hash) => Some(hash.clone()),

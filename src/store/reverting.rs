@@ -89,6 +89,7 @@ impl Home {
             return Err(StoreError::NotKept { files: not_kept });
         }
         changes.iter().try_for_each(|change| self.keep_current(&blobs, change))?;
+        blobs.sync().map_err(StoreError::io("keeping what files were, for an undo"))?;
         let (project, home): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| self.project_path(change.path.root()).is_some());
         let home = home.into_iter().map(|change| self.tree_change(session, change)).collect::<Result<Vec<_>, _>>()?;

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
+use crate::command_changes::{bash, bound, noise};
 use crate::crash::{AcknowledgedState, Rng, check, watch, works};
+use crate::script::{call, calls, says, script};
 use crate::world::{CONFIG, World, eventually};
 
 /// `_IOR('X', 125, u32)`, and the flag not to flush the log.
@@ -156,6 +159,48 @@ async fn read_only_disk_is_reported_and_loses_nothing() {
     assert_eq!([&asked[0]["content"], &asked[1]["content"]], ["first", "second"]);
     assert_eq!(asked.len(), 2);
     drop(server);
+}
+
+#[tokio::test]
+async fn kept_contents_survive_a_power_cut() {
+    let replies = [
+        calls([bash("a", "for f in many*; do echo changed > $f; done")]),
+        says(["Done."]),
+        calls([call("b", "python_repl", json!({"code": "open('few', 'w').write('changed')"}))]),
+        says(["Done."]),
+    ];
+    let world = World::new(script(replies)).await;
+    let disk = match Disk::make("ext4", world.home()) {
+        Ok(disk) => disk,
+        Err(reason) => return println!("skipped: no ext4 can be made and mounted here: {reason}"),
+    };
+    world.write("config.yml", CONFIG);
+    let names: Vec<String> = (0..20).map(|n| format!("many{n}")).chain(["few".to_owned()]).collect();
+    let contents: Vec<Vec<u8>> = (0..).map(|seed| noise(seed, 20_000)).take(names.len()).collect();
+    for (name, content) in names.iter().zip(&contents) {
+        world.write(&format!("scratch/{name}"), content);
+    }
+    let server = world.serve().await;
+    let id = bound(&server).await;
+    run("sync", &[]).expect("sync");
+    for _ in 0..2 {
+        server.chat(&id, "go").await;
+        server.settled(&id).await;
+    }
+    let blobs = world.path(&format!("sessions/changes/{id}/blobs"));
+    assert_eq!(std::fs::read_dir(&blobs).expect("the kept contents").count(), names.len(), "{}", world.session(&id));
+    assert_eq!(world.read("scratch/many0"), "changed\n", "{}", world.session(&id));
+    let careless = careless(&world.home(), 0);
+    disk.cut_power();
+    drop(server);
+    disk.power_on().await;
+    let is_lost = std::fs::read(&careless).is_ok_and(|bytes| bytes.is_empty()) || !careless.exists();
+    println!("an unsynced file was lost: {is_lost}");
+    for (name, content) in names.iter().zip(&contents) {
+        let hash = base16ct::lower::encode_string(&Sha256::digest(content));
+        let kept = std::fs::read(blobs.join(hash));
+        assert!(kept.is_ok_and(|kept| kept == *content), "{name}");
+    }
 }
 
 #[tokio::test]

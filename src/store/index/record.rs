@@ -98,6 +98,9 @@ impl Home {
             }
             observed.recorded.push(recorded);
         }
+        if let Err(error) = keeper.blobs.sync() {
+            tracing::warn!(%error, "what files were may not survive a power cut");
+        }
         self.add_to_record((&session, &call_id), &mut observed)?;
         Ok(observed)
     }
