@@ -170,51 +170,65 @@ async fn recorded_job_reaches_nothing_but_its_recorder() {
         return;
     }
     for access in [HomeAccess::Open, HomeAccess::Private] {
-        let home = home(Level::Standard, access);
-        let site = TcpListener::bind("127.0.0.1:0").unwrap();
-        let site_port = site.local_addr().unwrap().port();
-        let name = format!("miniclaw-recorded-{site_port}");
-        let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        let attempts: String = ATTEMPTS
-            .iter()
-            .map(|(what, script)| format!("( {script} ) > /dev/null 2>&1 && echo 'REACHED {what}'\n"))
-            .collect();
-        // The proxy's port on this machine becomes a listener, too, before the attempts begin.
-        let script = format!(
-            "export PROXY=${{http_proxy##*:}}; echo $PROXY > port.new; mv port.new port\n\
-             until test -e go; do sleep 0.01; done\n{attempts}exit 0"
-        );
-        let mut job = recorded(&home, &["/bin/bash", "-c", &script]);
-        let address = address_of_this_machine();
-        for (name, value) in [("SITE", site_port.to_string()), ("ABSTRACT", name), ("ADDRESS", address.to_string())] {
-            job.env.push((name.to_owned(), value));
+        let mut runs = 0;
+        while !reaches_nothing(access).await {
+            runs += 1;
+            assert!(runs < 20, "the port of the proxy is always in use on this machine");
         }
-        let port = home.path("scratch/port");
-        let start = async {
-            until("the job tells its port", || port.exists()).await;
-            let number: u16 = std::fs::read_to_string(&port).unwrap().trim().parse().unwrap();
-            let same_port = TcpListener::bind((Ipv4Addr::UNSPECIFIED, number)).unwrap();
-            std::fs::write(home.path("scratch/go"), "").unwrap();
-            same_port
-        };
-        // The test has one thread: blocking waits are for the job only.
-        let (done, same_port) = tokio::join!(home.run(job), start);
-        assert_eq!((done.exit, done.stdout.text().as_str()), (Exit::Code(0), ""), "{access:?}");
-        for listener in [&site, &same_port] {
-            listener.set_nonblocking(true).unwrap();
-            assert!(listener.accept().is_err(), "{access:?}: somebody got through");
-        }
-        assert_eq!(hosts(&done), [format!("127.0.0.1:{site_port}")], "what the proxy was asked for is listed");
-        // Negative control: without a sandbox the same attempts succeed.
-        let off = Home { sandbox: crate::kit::sandbox(Level::Off), ..home };
-        let mut job =
-            off.job(&["/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$SITE && exec 4<>/dev/tcp/$ADDRESS/$PROXY"]);
-        let proxy = same_port.local_addr().unwrap().port().to_string();
-        for (name, value) in [("SITE", site_port.to_string()), ("ADDRESS", address.to_string()), ("PROXY", proxy)] {
-            job.env.push((name.to_owned(), value));
-        }
-        assert_eq!(off.run(job).await.exit, Exit::Code(0));
     }
+}
+
+/// Runs a job that tries to get out. Returns `false` without an attempt if the port of its proxy, which is one of its own
+/// network namespace, is in use on this machine.
+async fn reaches_nothing(access: HomeAccess) -> bool {
+    let home = home(Level::Standard, access);
+    let site = TcpListener::bind("127.0.0.1:0").unwrap();
+    let site_port = site.local_addr().unwrap().port();
+    let name = format!("miniclaw-recorded-{site_port}");
+    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let attempts: String = ATTEMPTS
+        .iter()
+        .map(|(what, script)| format!("( {script} ) > /dev/null 2>&1 && echo 'REACHED {what}'\n"))
+        .collect();
+    // The proxy's port on this machine becomes a listener, too, before the attempts begin.
+    let script = format!(
+        "export PROXY=${{http_proxy##*:}}; echo $PROXY > port.new; mv port.new port\n\
+         until test -e go -o -e taken; do sleep 0.01; done; test ! -e taken || exit 0\n{attempts}exit 0"
+    );
+    let mut job = recorded(&home, &["/bin/bash", "-c", &script]);
+    let address = address_of_this_machine();
+    for (name, value) in [("SITE", site_port.to_string()), ("ABSTRACT", name), ("ADDRESS", address.to_string())] {
+        job.env.push((name.to_owned(), value));
+    }
+    let port = home.path("scratch/port");
+    let start = async {
+        until("the job tells its port", || port.exists()).await;
+        let number: u16 = std::fs::read_to_string(&port).unwrap().trim().parse().unwrap();
+        let same_port = TcpListener::bind((Ipv4Addr::UNSPECIFIED, number));
+        std::fs::write(home.path(if same_port.is_ok() { "scratch/go" } else { "scratch/taken" }), "").unwrap();
+        same_port
+    };
+    // The test has one thread: blocking waits are for the job only.
+    let (done, same_port) = tokio::join!(home.run(job), start);
+    assert_eq!((done.exit, done.stdout.text().as_str()), (Exit::Code(0), ""), "{access:?}");
+    let same_port = match same_port {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => return false,
+        bound => bound.unwrap(),
+    };
+    for listener in [&site, &same_port] {
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "{access:?}: somebody got through");
+    }
+    assert_eq!(hosts(&done), [format!("127.0.0.1:{site_port}")], "what the proxy was asked for is listed");
+    // Negative control: without a sandbox the same attempts succeed.
+    let off = Home { sandbox: crate::kit::sandbox(Level::Off), ..home };
+    let mut job = off.job(&["/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$SITE && exec 4<>/dev/tcp/$ADDRESS/$PROXY"]);
+    let proxy = same_port.local_addr().unwrap().port().to_string();
+    for (name, value) in [("SITE", site_port.to_string()), ("ADDRESS", address.to_string()), ("PROXY", proxy)] {
+        job.env.push((name.to_owned(), value));
+    }
+    assert_eq!(off.run(job).await.exit, Exit::Code(0));
+    true
 }
 
 /// Returns an address of this machine that is not a loopback one, if there is a route to others.
