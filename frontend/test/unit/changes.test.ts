@@ -59,6 +59,23 @@ it('changed files are rows by folders, with folders first and numbers in order',
   expect(firstOf([])).toBeNull()
 })
 
+it('a folder that changed itself has one row, with its change', () => {
+  const made = { kind: 'created', before: null, after: version({ content: 'folder' }) } as const
+  const files = [
+    file('project/scratch/new', made),
+    file('project/scratch/new/empty', made),
+    file('project/scratch/new/a.txt'),
+  ]
+  const rows = changeRows(files, () => true)
+  expect(rows.map(row => [row.path, row.kind, row.file?.kind ?? null, row.siblings])).toEqual([
+    ['scratch', 'folder', null, 1],
+    ['scratch/new', 'folder', 'created', 1],
+    ['project/scratch/new/a.txt', 'file', 'changed', 2],
+    ['project/scratch/new/empty', 'file', 'created', 2],
+  ])
+  expect(firstOf(files)?.path).toBe('project/scratch/new/a.txt')
+})
+
 it('a closed folder hides its files, and keys move among the rows that are left', () => {
   const rows = changeRows(FILES, folder => folder !== 'knowledge')
   expect(rows.map(row => row.path)).toEqual(['knowledge', 'memory', 'memory/a.md'])

@@ -27,7 +27,7 @@ export function ChangeTree({ files, current, focused, scroller, onSelect }: Prop
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const rows = useMemo(() => changeRows(files, folder => !closed.has(folder)), [files, closed])
   const act = (row: ChangeRow) => {
-    if (row.file) return onSelect(row.file)
+    if (row.kind === 'file') return row.file ? onSelect(row.file) : undefined
     const next = new Set(closed)
     if (!next.delete(row.path)) next.add(row.path)
     setClosed(next)
@@ -75,7 +75,11 @@ export function ChangeTree({ files, current, focused, scroller, onSelect }: Prop
                 row.path === current ? 'bg-sel' : 'hover:bg-hover focus:bg-hover',
               )}
             >
-              {row.file ? <FileRow file={row.file} name={row.name} /> : <FolderRow row={row} />}
+              {row.kind === 'file' && row.file ? (
+                <FileRow file={row.file} name={row.name} />
+              ) : (
+                <FolderRow row={row} />
+              )}
             </div>
           )
         )
@@ -84,22 +88,30 @@ export function ChangeTree({ files, current, focused, scroller, onSelect }: Prop
   )
 }
 
+/** What happened to an entry, as a letter. */
+function Letter({ kind }: { kind: ChangedFile['kind'] }) {
+  const t = useT()
+  const { letter, word, tone } = KINDS[kind]
+  return (
+    <span
+      aria-hidden
+      title={t(word)}
+      className={cn('w-3.5 shrink-0 text-center font-mono font-semibold text-[12px]', tone)}
+    >
+      {letter}
+    </span>
+  )
+}
+
 function FileRow({ file, name }: { file: ChangedFile; name: string }) {
   const t = useT()
-  const { letter, word, tone } = KINDS[file.kind]
   return (
     <>
-      <span
-        aria-hidden
-        title={t(word)}
-        className={cn('w-3.5 shrink-0 text-center font-mono font-semibold text-[12px]', tone)}
-      >
-        {letter}
-      </span>
+      <Letter kind={file.kind} />
       <span className={cn('min-w-0 flex-1 truncate', file.kind === 'deleted' && 'line-through')}>
         <Visible text={name} />
       </span>
-      <span className="sr-only">{t(word)}</span>
+      <span className="sr-only">{t(KINDS[file.kind].word)}</span>
       {file.changed_since && (
         <TriangleAlert size={13} aria-label={t('changeUndoChanged')} className="shrink-0 text-warn" />
       )}
@@ -108,7 +120,8 @@ function FileRow({ file, name }: { file: ChangedFile; name: string }) {
   )
 }
 
-function FolderRow({ row: { name, open, count } }: { row: ChangeRow }) {
+function FolderRow({ row: { name, open, count, file } }: { row: ChangeRow }) {
+  const t = useT()
   return (
     <>
       <ChevronRight
@@ -116,9 +129,11 @@ function FolderRow({ row: { name, open, count } }: { row: ChangeRow }) {
         aria-hidden
         className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
       />
-      <span className="min-w-0 flex-1 truncate">
+      {file && <Letter kind={file.kind} />}
+      <span className={cn('min-w-0 flex-1 truncate', file?.kind === 'deleted' && 'line-through')}>
         <Visible text={name} />
       </span>
+      {file && <span className="sr-only">{t(KINDS[file.kind].word)}</span>}
       <span className="shrink-0 text-fg-3 text-meta tabular-nums">{count}</span>
     </>
   )

@@ -8,9 +8,9 @@ export interface ChangeRow extends TreeItem {
   /** 1-based position among its siblings, and their number. */
   position: number
   siblings: number
-  /** Null for a folder. */
+  /** Of a folder, its own change; null if it did not change itself. */
   file: ChangedFile | null
-  /** Number of changed files in it. */
+  /** Number of changed files in it, without the folder itself. */
   count: number
 }
 
@@ -19,6 +19,8 @@ interface Folder {
   name: string
   folders: Map<string, Folder>
   files: ChangedFile[]
+  /** The change of the folder itself. */
+  own: ChangedFile | null
   count: number
 }
 
@@ -29,8 +31,12 @@ const folder = (path: string): Folder => ({
   name: nameOf(path),
   folders: new Map(),
   files: [],
+  own: null,
   count: 0,
 })
+
+const isFolder = ({ before, after }: ChangedFile): boolean =>
+  [before, after].some(version => version?.content === 'folder')
 
 function grouped(files: readonly ChangedFile[]): Folder {
   const top = folder('')
@@ -45,7 +51,18 @@ function grouped(files: readonly ChangedFile[]): Folder {
     })
     at.files.push(file)
   }
+  adopt(top)
   return top
+}
+
+/** Takes the change of a folder that has rows below it to that folder, so that it has one row. */
+function adopt(at: Folder): void {
+  at.files = at.files.filter(file => {
+    const below = isFolder(file) ? at.folders.get(nameOf(file.path)) : undefined
+    if (below) below.own = file
+    return !below
+  })
+  at.folders.forEach(adopt)
 }
 
 /** The rows of all folders whose parents are open. */
@@ -59,9 +76,9 @@ export function changeRows(
     const own = content.files.toSorted((a, b) => compare(a.path, b.path))
     const siblings = folders.length + own.length
     folders.forEach((below, i) => {
-      const { path, name, count } = below
+      const { path, name, count, own: file } = below
       const open = isOpen(path)
-      rows.push({ path, name, kind: 'folder', level, position: i + 1, siblings, open, file: null, count })
+      rows.push({ path, name, kind: 'folder', level, position: i + 1, siblings, open, file, count })
       if (open) add(below, level + 1)
     })
     own.forEach((file, i) => {
@@ -76,7 +93,7 @@ export function changeRows(
 
 /** The file of the first row of the tree with a file. */
 export const firstOf = (files: readonly ChangedFile[]): ChangedFile | null =>
-  changeRows(files, () => true).find(row => row.file)?.file ?? null
+  changeRows(files, () => true).find(row => row.kind === 'file')?.file ?? null
 
 /** The files whose path, or path before a renaming, contains the text, without regard to case. */
 export function matching(files: readonly ChangedFile[], text: string): readonly ChangedFile[] {
