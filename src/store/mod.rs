@@ -24,6 +24,7 @@ mod home;
 mod index;
 mod journal;
 mod kept_bound;
+mod kept_session;
 mod listing;
 mod moving;
 pub mod outside;
