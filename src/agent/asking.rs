@@ -69,8 +69,8 @@ impl CallRunner<'_> {
             // A question that a person has already been asked stays, even if the rules would allow the call.
             (Verdict::Allow, None) => match &wanted.approval {
                 None => return PlannedCall::Run(checked),
-                Some(CallApproval::Asked(Approval { reason, because, .. })) => {
-                    Reason { sentence: reason.clone(), because: because.clone() }
+                Some(CallApproval::Asked(asked)) => {
+                    Reason { sentence: asked.reason.clone(), because: asked.because.clone() }
                 }
                 Some(CallApproval::Answered(_)) => Reason::default(),
             },

@@ -251,8 +251,8 @@ impl RecordedAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum CallApproval {
-    Answered(RecordedAnswer),
-    Asked(Approval),
+    Answered(Box<RecordedAnswer>),
+    Asked(Box<Approval>),
 }
 
 impl CallApproval {
@@ -456,7 +456,8 @@ mod tests {
         let earlier = Approval { because: None, rehearsal: None, ..approval.clone() };
         let text = serde_json::to_string(&earlier).unwrap();
         assert!(!text.contains("because") && !text.contains("rehearsal"));
-        for both in [CallApproval::Asked(approval), CallApproval::Asked(earlier), CallApproval::Answered(answered)] {
+        let asked = [approval, earlier].map(|approval| CallApproval::Asked(Box::new(approval)));
+        for both in asked.into_iter().chain([CallApproval::Answered(Box::new(answered))]) {
             let text = serde_json::to_string(&both).unwrap();
             assert_eq!(serde_json::from_str::<CallApproval>(&text).unwrap(), both);
         }

@@ -206,10 +206,10 @@ impl ToolCall {
         self.approval = match self.approval.take() {
             Some(CallApproval::Asked(approval)) => {
                 let answer = ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash);
-                Some(CallApproval::Answered(RecordedAnswer::of(&approval.id, &answer)))
+                Some(CallApproval::Answered(Box::new(RecordedAnswer::of(&approval.id, &answer))))
             }
             Some(CallApproval::Answered(answered)) => {
-                Some(CallApproval::Answered(RecordedAnswer { shown: None, ..answered }))
+                Some(CallApproval::Answered(Box::new(RecordedAnswer { shown: None, ..*answered })))
             }
             None => None,
         };

@@ -398,7 +398,7 @@ impl Session {
     }
 
     fn ask(&mut self, work_id: &WorkId, (dialogue, index): (u32, u32), approval: &Arc<Approval>) {
-        let asked = Some(CallApproval::Asked((**approval).clone()));
+        let asked = Some(CallApproval::Asked(Box::new((**approval).clone())));
         // A call that was rehearsed runs until its question.
         let is_it = |call: &ToolCall| match call.status {
             Some(CallStatus::Running) => call.id.as_ref() == Some(&approval.call_id),
@@ -428,8 +428,8 @@ impl Session {
         if let Some(arguments) = &answer.arguments {
             call.set_arguments(arguments);
         }
-        call.approval =
-            Some(CallApproval::Answered(RecordedAnswer { asked, shown, ..RecordedAnswer::of(approval_id, answer) }));
+        let answered = RecordedAnswer { asked, shown, ..RecordedAnswer::of(approval_id, answer) };
+        call.approval = Some(CallApproval::Answered(Box::new(answered)));
     }
 }
 
