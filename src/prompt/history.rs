@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn retrieved_passages_stay_before_the_question_that_read_pictures() {
+    fn passages_stay_before_the_question_that_read_pictures() {
         let picture = json!({"media_type": "image/png", "hash": "aa", "bytes": 9, "width": 3, "height": 2});
         let call = json!({"tool": "read_file", "id": "a", "result": {"data": {"/a.png": {"picture": picture}}}});
         let session = session(json!({"messages": [{"role": "user", "content": "Look."},

@@ -208,6 +208,9 @@ pub struct Noted {
     pub becoming: HashMap<PathBuf, Entry>,
 }
 
+/// Returns whether two looks saw the same file with the same content.
+type Comparison = fn(&Node, &Node) -> bool;
+
 /// Looks at single entries for the observations.
 pub trait Noter {
     /// Looks at an entry, and reads it if it is a file that has changed since the last look.
@@ -220,7 +223,7 @@ pub trait Noter {
     fn keep(&self, path: &Path, entry: Option<&Entry>);
 
     /// Looks at an entry, and reads it only if it is not what is known of it.
-    fn again(&self, path: &Path, (known, is_known): (Option<&Entry>, fn(&Node, &Node) -> bool)) -> Option<Entry> {
+    fn again(&self, path: &Path, (known, is_known): (Option<&Entry>, Comparison)) -> Option<Entry> {
         let node = self.node(path)?;
         match known.filter(|known| is_known(&known.node, &node)) {
             Some(known) => Some(Entry { node, content: known.content.clone() }),
