@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::blobs::{Blobs, Content, KEPT_SIZE, hash_of};
-use super::capture::{Capture, ChangeKind, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
+use super::capture::{Capture, ChangeKind, Contents, LayerChanges, LayerEntry, LeftEntry, Node, NodeKind, Refused};
 use super::changes::RecordedChange;
 use super::error::StoreError;
 use super::git::{self, Repositories};
@@ -115,7 +115,8 @@ impl Home {
         let mut applied = AppliedChanges::default();
         check_total(changes)?;
         let blobs = self.blobs(session)?;
-        let keeper = Keeper { blobs, capture, changes, repositories: Repositories::of(changes) };
+        let contents = capture.contents(changes)?;
+        let keeper = Keeper { blobs, contents: &contents, repositories: Repositories::of(changes) };
         for (at, entry) in changes.entries.iter().enumerate() {
             let Some(Kept { change, is_kept }) = keeper.recorded(at, (entry, root))? else { continue };
             if let Some(size) = change.before.as_ref().and_then(|before| before.size).filter(|_| !is_kept) {
@@ -127,7 +128,7 @@ impl Home {
         if !applied.recorded.is_empty() {
             self.keep_recorded(session, call_id, &applied.recorded)?;
         }
-        let mut commits = git::commits(capture, changes);
+        let mut commits = git::commits(&contents, changes);
         let after = |change: &'_ RecordedChange| -> Option<(PathBuf, String)> {
             Some((change.path.below().into(), change.after.as_ref()?.hash.clone()))
         };
@@ -135,7 +136,7 @@ impl Home {
         let noted = self.becoming(&changes.entries, &|at, entry| match hashes.get(&entry.path) {
             Some(hash) => Some(hash.clone()),
             // It is not recorded, because it belongs to git for example.
-            None => Some(hash_of(capture.after(changes, at).ok()??).ok()?.hash),
+            None => Some(hash_of(contents.after(at).ok()??).ok()?.hash),
         });
         let promoted = self.noting((root, noted), || {
             let _one_writer = self.edit_lock();
@@ -218,13 +219,14 @@ impl CapturedEntry {
 /// Returns an error if a content cannot be read.
 pub fn captured_entries(capture: &Capture, changes: &LayerChanges) -> Result<Vec<CapturedEntry>, StoreError> {
     check_total(changes)?;
+    let contents = capture.contents(changes)?;
     let mut entries = Vec::new();
     for (number, entry) in changes.entries.iter().enumerate().filter(|(_, entry)| !is_time_only(entry)) {
         let state = |node: &Option<Node>, content: Result<Option<File>, StoreError>| {
             state(node, content?).map_err(StoreError::io("reading what a command changed"))
         };
-        let before = state(&entry.before, capture.before(changes, number))?;
-        let after = state(&entry.after, capture.after(changes, number))?;
+        let before = state(&entry.before, contents.before(number))?;
+        let after = state(&entry.after, contents.after(number))?;
         entries.push(CapturedEntry { path: entry.path.clone(), number, before, after });
     }
     Ok(entries)
@@ -249,8 +251,7 @@ fn is_time_only(entry: &LayerEntry) -> bool {
 /// Keeps the contents of a capture.
 struct Keeper<'a> {
     blobs: Blobs,
-    capture: &'a Capture,
-    changes: &'a LayerChanges,
+    contents: &'a Contents<'a>,
     repositories: Repositories<'a>,
 }
 
@@ -272,13 +273,13 @@ impl Keeper<'_> {
         })?;
         let doing = || StoreError::io(format!("keeping what {path} was, for an undo"));
         let (before, is_kept) = self.before(at, entry)?;
-        let after = state(&entry.after, self.capture.after(self.changes, at)?).map_err(doing())?;
+        let after = state(&entry.after, self.contents.after(at)?).map_err(doing())?;
         Ok(Some(Kept { change: RecordedChange { path, before, after }, is_kept }))
     }
 
     /// Keeps the content that an entry had. Returns its state, and whether an undo has the content.
     fn before(&self, at: usize, entry: &LayerEntry) -> Result<(Option<RecordedState>, bool), StoreError> {
-        let content = self.capture.before(self.changes, at)?;
+        let content = self.contents.before(at)?;
         let doing = || StoreError::io(format!("keeping what {} was, for an undo", entry.path.display()));
         let needs_content = needs_content(entry);
         match (&entry.before, content) {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::capture::{Capture, LayerChanges, LayerEntry};
+use super::capture::{Contents, LayerChanges, LayerEntry};
 use crate::domain::Commit;
 use crate::domain::visible::visible;
 
@@ -55,11 +55,11 @@ fn git_folder(path: &Path) -> Option<&Path> {
 }
 
 /// Returns the commits that a command made, by repository and oldest first, each with the log that names it; at most 200.
-pub(super) fn commits(capture: &Capture, changes: &LayerChanges) -> Vec<(PathBuf, Commit)> {
+pub(super) fn commits(contents: &Contents<'_>, changes: &LayerChanges) -> Vec<(PathBuf, Commit)> {
     let logs = changes.entries.iter().enumerate().filter(|(_, entry)| entry.path.ends_with(LOG));
     let of_log = logs.flat_map(|(at, entry)| {
-        let before = capture.before(changes, at).ok()?.map_or(Ok(0), |file| file.metadata().map(|meta| meta.len()));
-        let commits = commits_of_log(&entry.path, before.ok()?, || capture.after(changes, at).ok()?)?;
+        let before = contents.before(at).ok()?.map_or(Ok(0), |file| file.metadata().map(|meta| meta.len()));
+        let commits = commits_of_log(&entry.path, before.ok()?, || contents.after(at).ok()?)?;
         Some(commits.into_iter().map(|commit| (entry.path.clone(), commit)))
     });
     of_log.flatten().take(LISTED).collect()

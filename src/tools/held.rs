@@ -261,9 +261,10 @@ impl Held {
             return RecordedContent::Bytes(target.as_os_str().as_encoded_bytes().to_vec());
         }
         let capture = self.lock();
-        let opened = capture.as_ref().and_then(|capture| match side {
-            Side::Before => capture.before(&self.changes, entry.number).ok()?,
-            Side::After => capture.after(&self.changes, entry.number).ok()?,
+        let contents = capture.as_ref().and_then(|capture| capture.contents(&self.changes).ok());
+        let opened = contents.and_then(|contents| match side {
+            Side::Before => contents.before(entry.number).ok()?,
+            Side::After => contents.after(entry.number).ok()?,
         });
         let Some(file) = opened else { return RecordedContent::Bytes(Vec::new()) };
         let size = file.metadata().map_or(0, |meta| meta.len());

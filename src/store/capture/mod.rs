@@ -111,22 +111,15 @@ impl Capture {
         Ok(Some(ResumedPromotion { capture, changes, promoted }))
     }
 
-    /// Opens the content that an entry had before, whether it is promoted or not; `None` if it was no file.
+    /// Opens the layers, to read contents of entries from them.
     ///
     /// # Errors
-    /// Returns an error if the content is gone.
-    pub fn before(&self, changes: &LayerChanges, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
-        let found = promotion::content(&self.layers()?, &self.path, (&changes.entries, entry), |entry| &entry.before);
-        found.map_err(StoreError::io(format!("reading what changed in {}", self.folder.display())))
-    }
-
-    /// Opens the content that an entry has after the change, whether it is promoted or not; `None` if it is no file then.
-    ///
-    /// # Errors
-    /// Returns an error if the content is gone.
-    pub fn after(&self, changes: &LayerChanges, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
-        let found = promotion::content(&self.layers()?, &self.path, (&changes.entries, entry), |entry| &entry.after);
-        found.map_err(StoreError::io(format!("reading what changed in {}", self.folder.display())))
+    /// Returns an error if a layer cannot be opened.
+    pub fn contents<'c>(&'c self, changes: &'c LayerChanges) -> Result<Contents<'c>, StoreError> {
+        let removed = self.path.join(promotion::REMOVED);
+        let opening = StoreError::io(format!("opening {}", removed.display()));
+        let removed = Beneath::open(&removed).map_err(opening)?;
+        Ok(Contents { capture: self, changes, layers: self.layers()?, removed })
     }
 
     /// Removes the capture: discards the changes if they were not promoted, otherwise what was there before.
@@ -149,6 +142,52 @@ impl Capture {
     fn layers(&self) -> Result<Layers, StoreError> {
         let open = |path: &Path| Beneath::open(path).map_err(StoreError::io(format!("opening {}", path.display())));
         Ok(Layers { upper: open(&self.upper())?, lower: open(&self.folder)? })
+    }
+}
+
+/// The contents of the entries of a capture, whether it is promoted or not.
+pub struct Contents<'c> {
+    capture: &'c Capture,
+    changes: &'c LayerChanges,
+    layers: Layers,
+    removed: Beneath,
+}
+
+impl Contents<'_> {
+    /// Opens the content that an entry had before; `None` if it was no file.
+    ///
+    /// # Errors
+    /// Returns an error if the content is gone.
+    pub fn before(&self, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
+        let folders = [&self.layers.lower, &self.layers.upper];
+        self.open(entry, (folders, |entry| &entry.before))
+    }
+
+    /// Opens the content that an entry has after the change; `None` if it is no file then.
+    ///
+    /// # Errors
+    /// Returns an error if the content is gone.
+    pub fn after(&self, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
+        let folders = [&self.layers.upper, &self.layers.lower];
+        self.open(entry, (folders, |entry| &entry.after))
+    }
+
+    /// Opens the content of a side of an entry, looking into `folders` in this order.
+    fn open(
+        &self,
+        number: usize,
+        (folders, side): ([&Beneath; 2], fn(&LayerEntry) -> &Option<Node>),
+    ) -> Result<Option<std::fs::File>, StoreError> {
+        let entry = self.changes.entries.get(number).ok_or(io::ErrorKind::InvalidInput.into());
+        let found = entry.and_then(|entry| match side(entry).as_ref().filter(|node| node.kind == NodeKind::File) {
+            None => Ok(None),
+            Some(wanted) => {
+                let removed = PathBuf::from(number.to_string());
+                let [first, second] = folders;
+                promotion::content([(first, &entry.path), (second, &entry.path), (&self.removed, &removed)], wanted)
+            }
+        });
+        found.map_err(StoreError::io(format!("reading what changed in {}", self.capture.folder.display())))
     }
 }
 

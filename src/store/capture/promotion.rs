@@ -123,18 +123,9 @@ pub fn apply_some(layers: &Layers, capture: &Path, (entries, most): (&[LayerEntr
     Ok(())
 }
 
-/// Opens the content of an entry's `side`, wherever it is now.
-pub fn content(
-    layers: &Layers,
-    capture: &Path,
-    (entries, number): (&[LayerEntry], usize),
-    side: impl Fn(&LayerEntry) -> &Option<Node>,
-) -> io::Result<Option<File>> {
-    let entry = entries.get(number).ok_or(io::ErrorKind::InvalidInput)?;
-    let Some(wanted) = side(entry).as_ref().filter(|node| node.kind == NodeKind::File) else { return Ok(None) };
-    let removed = Beneath::open(&capture.join(REMOVED))?;
-    let name = PathBuf::from(number.to_string());
-    for (folder, path) in [(&layers.lower, &entry.path), (&layers.upper, &entry.path), (&removed, &name)] {
+/// Opens the content that an entry has or had, wherever it is now.
+pub fn content(places: [(&Beneath, &PathBuf); 3], wanted: &Node) -> io::Result<Option<File>> {
+    for (folder, path) in places {
         let Some(node) = folder.node(path)? else { continue };
         if same_file(&node, wanted) {
             return folder.file(path).map(Some);

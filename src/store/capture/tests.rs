@@ -155,8 +155,9 @@ fn promotion_stopped_at_any_step_is_completed() {
         for (number, entry) in changes.entries.iter().enumerate() {
             let is_file = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
             if entry.kind != ChangeKind::Attributes {
-                assert_eq!(made.capture.before(&changes, number).unwrap().is_some(), is_file(&entry.before));
-                assert_eq!(made.capture.after(&changes, number).unwrap().is_some(), is_file(&entry.after));
+                let contents = made.capture.contents(&changes).unwrap();
+                assert_eq!(contents.before(number).unwrap().is_some(), is_file(&entry.before));
+                assert_eq!(contents.after(number).unwrap().is_some(), is_file(&entry.after));
             }
         }
     }
