@@ -52,6 +52,13 @@ pub struct ApiError {
     pub params: ErrorParams,
 }
 
+/// What an error response says, for a path that says it in another form.
+#[derive(Clone, Debug)]
+pub(super) struct RefusedWith {
+    pub code: &'static str,
+    pub message: String,
+}
+
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new() }
@@ -93,7 +100,9 @@ impl IntoResponse for ApiError {
             etag: self.etag,
             params: self.params,
         };
+        let refused = RefusedWith { code: self.code, message: body.message.clone() };
         let mut answer = (self.status, Json(body)).into_response();
+        answer.extensions_mut().insert(refused);
         if let Some(seconds) = self.retry_after {
             answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
@@ -161,6 +170,7 @@ impl From<EngineError> for ApiError {
             EngineError::PinRefused(PinRefused::TooLong(_)) => {
                 Self::new(StatusCode::CONFLICT, "pins_too_long", message)
             }
+            EngineError::BadChoice(_) => Self::bad_request("bad_choice", message),
             EngineError::LabelRefused(_) => Self::bad_request("bad_label", message),
             EngineError::OnlyPage => Self::only_page(),
             EngineError::ConfirmMode => Self::new(StatusCode::CONFLICT, "confirm_loosening", message),

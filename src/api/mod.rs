@@ -4,6 +4,7 @@ mod aliases;
 mod app;
 mod chat;
 mod connections;
+mod conversations;
 mod error;
 mod files;
 mod models;

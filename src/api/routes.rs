@@ -5,7 +5,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, files, models, requests, retrieval, security, sessions, status};
+use super::{chat, conversations, files, models, requests, retrieval, security, sessions, status};
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
@@ -36,6 +36,14 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::message::chat))
         .routes(routes!(chat::events::all_events))
         .routes(routes!(chat::events::session_events))
+        .routes(routes!(conversations::conversation::list, conversations::conversation::create))
+        .routes(routes!(
+            conversations::conversation::read,
+            conversations::conversation::change,
+            conversations::conversation::delete
+        ))
+        .routes(routes!(conversations::message::list, conversations::sending::send))
+        .routes(routes!(conversations::sending::regenerate))
         .routes(routes!(sessions::session::list, sessions::session::create))
         .routes(routes!(sessions::session::rename, sessions::session::delete))
         .routes(routes!(sessions::session::restore))

@@ -50,6 +50,12 @@ impl Session {
     pub fn place_of(&self, id: &str) -> Option<usize> {
         self.messages.iter().position(|message| message.role == Role::User && message.id.as_deref() == Some(id))
     }
+
+    /// Returns the person's message that a message answers, or that message itself.
+    pub fn question_of(&self, id: &str) -> Option<&Arc<Message>> {
+        let at = self.messages.iter().position(|message| message.id.as_deref() == Some(id))?;
+        self.messages[..=at].iter().rev().find(|message| message.role == Role::User)
+    }
 }
 
 #[cfg(test)]

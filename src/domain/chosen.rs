@@ -1,8 +1,13 @@
-//! What a person chose for a session: its model, whether that model thinks, how it is compacted, and what may run.
+//! What a person chose for a session: its model and how that answers, how the session is compacted, and what may run.
 
 use serde::{Deserialize, Serialize};
 
 use super::permission_mode::PermissionMode;
+
+/// Maximum characters of a session's own instructions, as of every part of the system prompt.
+pub const MAX_SYSTEM_PROMPT: usize = 20_000;
+/// Highest temperature that a provider accepts; some accept less and get their highest.
+const MAX_TEMPERATURE: f32 = 2.0;
 
 /// What happens when a conversation nearly fills the context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -19,7 +24,7 @@ pub enum AutoCompact {
 
 /// A session's own choice, which applies from its next message on. Absent fields leave the choice to the server and the
 /// model.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Chosen {
     /// Id of a model, as listed by `GET /api/models`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,10 +38,107 @@ pub struct Chosen {
     /// What may run in it; absent for the server's rules as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
+    /// Instructions for this session, which follow the files of the system prompt. They replace none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Sampling temperature, 0 to 2; absent for the provider's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// Maximum tokens of one response of the model; absent for the provider's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// A choice that no model can follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadChoice {
+    #[error("a system_prompt has at most {MAX_SYSTEM_PROMPT} characters: put longer instructions into a file")]
+    SystemPrompt,
+    #[error("a temperature is a number from 0 to {MAX_TEMPERATURE}")]
+    Temperature,
+    #[error("max_tokens is at least 1")]
+    MaxTokens,
 }
 
 impl Chosen {
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// # Errors
+    /// Returns an error if a value is out of range.
+    pub fn check(&self) -> Result<(), BadChoice> {
+        let is_too_long = |text: &String| text.chars().nth(MAX_SYSTEM_PROMPT).is_some();
+        if self.system_prompt.as_ref().is_some_and(is_too_long) {
+            return Err(BadChoice::SystemPrompt);
+        }
+        if self.temperature.is_some_and(|temperature| !(0.0..=MAX_TEMPERATURE).contains(&temperature)) {
+            return Err(BadChoice::Temperature);
+        }
+        if self.max_tokens == Some(0) {
+            return Err(BadChoice::MaxTokens);
+        }
+        Ok(())
+    }
+}
+
+/// What is to be chosen differently; an absent field stays as it is, and `Some(None)` resets one to the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChoiceChange {
+    pub model: Option<Option<String>>,
+    pub thinking: Option<Option<bool>>,
+    pub system_prompt: Option<Option<String>>,
+    pub temperature: Option<Option<f32>>,
+    pub max_tokens: Option<Option<u32>>,
+}
+
+impl ChoiceChange {
+    /// Returns the choice with these changes.
+    pub fn of(self, chosen: &Chosen) -> Chosen {
+        Chosen {
+            model: self.model.unwrap_or_else(|| chosen.model.clone()),
+            thinking: self.thinking.unwrap_or(chosen.thinking),
+            system_prompt: self.system_prompt.unwrap_or_else(|| chosen.system_prompt.clone()),
+            temperature: self.temperature.unwrap_or(chosen.temperature),
+            max_tokens: self.max_tokens.unwrap_or(chosen.max_tokens),
+            auto_compact: chosen.auto_compact,
+            permission_mode: chosen.permission_mode,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choice_out_of_range_is_refused() {
+        let temperature = |value| Chosen { temperature: Some(value), ..Chosen::default() }.check();
+        assert_eq!((temperature(0.0), temperature(2.0)), (Ok(()), Ok(())));
+        for bad in [-0.1, 2.1, f32::NAN, f32::INFINITY] {
+            assert_eq!(temperature(bad), Err(BadChoice::Temperature), "{bad}");
+        }
+        let prompt = |length| Chosen { system_prompt: Some("字".repeat(length)), ..Chosen::default() }.check();
+        assert_eq!((prompt(MAX_SYSTEM_PROMPT), prompt(MAX_SYSTEM_PROMPT + 1)), (Ok(()), Err(BadChoice::SystemPrompt)));
+        assert_eq!(Chosen { max_tokens: Some(0), ..Chosen::default() }.check(), Err(BadChoice::MaxTokens));
+    }
+
+    #[test]
+    fn change_leaves_what_it_does_not_name() {
+        let before = Chosen {
+            model: Some("m".to_owned()),
+            temperature: Some(0.7),
+            permission_mode: Some(PermissionMode::Plan),
+            ..Chosen::default()
+        };
+        assert_eq!(ChoiceChange::default().of(&before), before);
+        let change = ChoiceChange { temperature: Some(None), max_tokens: Some(Some(9)), ..ChoiceChange::default() };
+        assert_eq!(change.of(&before), Chosen { temperature: None, max_tokens: Some(9), ..before });
+    }
+
+    #[test]
+    fn temperature_keeps_its_decimals_in_a_file() {
+        let chosen = Chosen { temperature: Some(0.7), ..Chosen::default() };
+        assert_eq!(serde_json::to_string(&chosen).unwrap(), r#"{"temperature":0.7}"#);
     }
 }

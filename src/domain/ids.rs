@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for ProjectId {
 }
 
 /// Deserializes the id of a project; one that cannot be an id counts as none.
-pub(super) fn lenient_project<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<ProjectId>, D::Error> {
+pub fn lenient_project<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<ProjectId>, D::Error> {
     let id = Option::<serde_json::Value>::deserialize(from)?;
     Ok(id.and_then(|id| ProjectId::parse(id.as_str()?).ok()))
 }

@@ -47,7 +47,7 @@ pub use approval::{
 };
 pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;
-pub use chosen::{AutoCompact, Chosen};
+pub use chosen::{AutoCompact, BadChoice, ChoiceChange, Chosen};
 pub use commit::Commit;
 pub use compacted::{CompactedPart, RestoreRefused};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::actor::Command;
 use super::{Engine, EngineError, IfMissing};
 use crate::clock;
-use crate::domain::{Chosen, ProjectId, Root, Session, SessionId};
+use crate::domain::{ChoiceChange, Chosen, ProjectId, Root, Session, SessionId};
 use crate::store::SessionSummary;
 
 /// Who chooses for a session. What may run in it is a person's decision.
@@ -24,11 +24,27 @@ impl Engine {
     /// # Errors
     /// Returns [`EngineError::NoProject`] if this home does not have the project.
     pub async fn create(&self, title: &str, project_id: Option<ProjectId>) -> Result<SessionSummary, EngineError> {
-        self.check_project(project_id.as_ref())?;
-        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
-        let session = Session { project_id, ..Session::new(title, clock::now()) };
-        self.save_new(&id, &session).await?;
+        let (id, session) = self.create_with(title, project_id, Chosen::default()).await?;
         Ok(SessionSummary::of(&id, &session))
+    }
+
+    /// Like [`Self::create`], with what a person chose for the session.
+    ///
+    /// # Errors
+    /// Also returns an error if there is no such model or a value is out of range.
+    pub async fn create_with(
+        &self,
+        title: &str,
+        project_id: Option<ProjectId>,
+        chosen: Chosen,
+    ) -> Result<(SessionId, Session), EngineError> {
+        self.check_project(project_id.as_ref())?;
+        chosen.check()?;
+        self.tenant.models.check(&chosen)?;
+        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
+        let session = Session { project_id, chosen, ..Session::new(title, clock::now()) };
+        self.save_new(&id, &session).await?;
+        Ok((id, session))
     }
 
     /// Returns the session that a new conversation with these choices would begin with. It is not stored.
@@ -65,7 +81,16 @@ impl Engine {
     /// # Errors
     /// Returns an error if there is no such model, or if this sender may not change what may run.
     pub async fn choose(&self, id: &SessionId, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
+        chosen.check()?;
         self.tenant.models.check(&chosen)?;
         self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), sender, reply }).await
+    }
+
+    /// Changes what is chosen for a session from the next message on, except what may run.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such model or a value is out of range.
+    pub async fn change_choice(&self, id: &SessionId, change: ChoiceChange) -> Result<(), EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::ChangeChoice { change: change.clone(), reply }).await
     }
 }

@@ -4,14 +4,24 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
-use super::{Engine, EngineError, NewMessage, Publication, PublishedItem, Subscription};
-use crate::domain::{Event, Message, Outcome, SessionId, WorkId};
+use super::{Engine, EngineError, NewMessage, Publication, PublishedItem, Subscription, View};
+use crate::domain::{Event, Message, Outcome, Session, SessionId, UserPrompt, WorkId};
 
 /// A work that was just started.
 pub struct FollowedWork {
     pub work_id: WorkId,
     /// Everything that is published from the start of the work until it is settled: its end, and its title if one had to be
     /// made; or that its message was removed from the queue.
+    pub publications: BoxStream<'static, Arc<Publication>>,
+}
+
+/// A work that was started now or before, with everything that it has led to so far.
+pub struct WatchedWork {
+    pub work_id: WorkId,
+    /// The session as it was at the publication `last`. The work is not in it if its message waits in the queue.
+    pub session: Arc<Session>,
+    pub last: u64,
+    /// Everything that is published after it.
     pub publications: BoxStream<'static, Arc<Publication>>,
 }
 
@@ -53,6 +63,49 @@ impl Engine {
                 std::future::ready(!is_end)
             });
         Ok(FollowedWork { work_id, publications: publications.boxed() })
+    }
+
+    /// Starts a work, or finds the one that the message's idempotency key began, and watches it. Dropping what is returned
+    /// does not cancel the work. The stream ends early when `over` resolves.
+    pub async fn say_and_watch(
+        &self,
+        id: &SessionId,
+        message: NewMessage,
+        over: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<WatchedWork, EngineError> {
+        // Before the message, so that nothing is missed.
+        let subscription = self.tenant.hub.follow(id, None);
+        let work_id = self.say(id, message).await?.work_id;
+        let View { session, last } = self.view(id).await?;
+        let publications = subscription.publications(over);
+        let later = publications.filter(move |published| std::future::ready(published.number > last));
+        Ok(WatchedWork { work_id, session, last, publications: later.boxed() })
+    }
+
+    /// Puts an answer aside as a branch, with what followed it, and has its message answered again. `message` names the
+    /// message or one of the answer. If the key is that of a message already, the answer to that one is watched.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoMessage`] if there is no such message, and [`EngineError::Busy`] during a run.
+    pub async fn regenerate_and_watch(
+        &self,
+        id: &SessionId,
+        message: &str,
+        key: Option<String>,
+        over: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<WatchedWork, EngineError> {
+        let session = self.view(id).await?.session;
+        let is_repeated = key.as_ref().is_some_and(|key| session.place_of(key).is_some());
+        let named = if is_repeated { key.as_deref().unwrap_or(message) } else { message };
+        let missing = || EngineError::NoMessage(message.to_owned());
+        let asked = session.question_of(named).ok_or_else(missing)?;
+        if !is_repeated {
+            self.rewind(id, asked.id.as_deref().ok_or_else(missing)?, None).await?;
+        }
+        // The bytes of its pictures stay with the session.
+        let attachments = asked.attachments.clone();
+        let prompt = UserPrompt { text: asked.content.clone(), attachments, pictures: Vec::new() };
+        self.say_and_watch(id, NewMessage { prompt, key, ..NewMessage::default() }, over).await
     }
 
     /// Waits for the end of a work.

@@ -52,7 +52,7 @@ pub use adopt::BranchEnd;
 pub use choices::ChoiceSender;
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
-pub use followed_work::{FinishedWork, FollowedWork};
+pub use followed_work::{FinishedWork, FollowedWork, WatchedWork};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
@@ -62,7 +62,8 @@ pub use runtime::Runtime;
 pub use tenant::Tenant;
 
 use crate::domain::{
-    ApprovalAnswer, EntryPath, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId, UserPrompt, When, WorkId,
+    ApprovalAnswer, BadChoice, EntryPath, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId, UserPrompt,
+    When, WorkId,
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
@@ -117,6 +118,8 @@ pub enum EngineError {
          `vision_models` in config.yml, or to MINICLAW_VISION_MODELS"
     )]
     CannotSee(String),
+    #[error(transparent)]
+    BadChoice(#[from] BadChoice),
     #[error(transparent)]
     LabelRefused(#[from] labels::LabelRefused),
     #[error(transparent)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
-use super::system::{MODE_LABEL, MemoryMode, PROJECT_GUIDE, PROJECT_LABEL, SystemPrompt, assemble};
+use super::system::{MODE_LABEL, MemoryMode, PROJECT_GUIDE, PROJECT_LABEL, SESSION_LABEL, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
 use crate::domain::{Hit, PermissionMode, Session, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
@@ -103,12 +103,17 @@ impl NextRequest {
             Retrieval::Found(hits) => (MemoryMode::Retrieved, hits, 0),
         };
         let mut system = assemble(sources.home, mode);
-        let permission_mode = sources.session.and_then(|session| session.chosen.permission_mode);
+        let chosen = sources.session.map(|session| &session.chosen);
+        let permission_mode = chosen.and_then(|chosen| chosen.permission_mode);
         if let Some(instructions) = permission_mode.and_then(PermissionMode::instructions) {
             system.add_instructions(MODE_LABEL, instructions);
         }
         if sources.session.is_some_and(|session| session.project_id.is_some()) {
             system.add_instructions(PROJECT_LABEL, PROJECT_GUIDE);
+        }
+        let instructions = chosen.and_then(|chosen| chosen.system_prompt.as_deref()).map(str::trim);
+        if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
+            system.add_instructions(SESSION_LABEL, instructions);
         }
         let retrieved = retrieved_text(hits);
         let reserved =
@@ -140,7 +145,12 @@ impl NextRequest {
         if !ending.is_empty() {
             messages.push(ChatMessage::User(ending.to_owned()));
         }
-        let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
+        let request = ModelRequest {
+            messages,
+            tools: limits.tools.clone(),
+            temperature: chosen.and_then(|chosen| chosen.temperature),
+            max_tokens: chosen.and_then(|chosen| chosen.max_tokens),
+        };
         let limit = Some(limits.limit()).filter(|_| limits.context_window != UNLIMITED);
         Self { request, system, retrieved, left_out, pins_left_out, limit, reserved }
     }

@@ -48,6 +48,8 @@ impl PromptFile {
 
 /// Label of the instructions that a permission mode adds.
 pub const MODE_LABEL: &str = "Permission Mode";
+/// Label of the instructions that a person gave for the session.
+pub const SESSION_LABEL: &str = "Conversation Instructions";
 /// Label of the instructions of a session that is bound to a project.
 pub const PROJECT_LABEL: &str = "Project";
 /// What the model is told in a session that is bound to a project.
@@ -201,7 +203,7 @@ fn newlines(text: &str) -> u32 {
 }
 
 impl SystemPrompt {
-    /// Adds what the model is told about this conversation: its permission mode, or its project.
+    /// Adds what the model is told about this conversation: its permission mode, its project, or a person's instructions.
     pub fn add_instructions(&mut self, label: &'static str, instructions: &str) {
         self.push((label, None), instructions, None);
     }

@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::beginning::{Messages, beginning};
+use super::beginning::{Messages, Turns, beginning};
 use super::error::StoreError;
 use super::home::Home;
 use super::session_file;
 use super::sessions::file_name;
 use crate::clock;
-use crate::domain::{Outcome, Session, SessionId, Usage, Work};
+use crate::domain::{Chosen, Outcome, ProjectId, Role, Session, SessionId, Usage, Work};
 
 /// The summary of a session for a list.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -28,6 +28,12 @@ pub struct SessionSummary {
     pub tokens: u64,
     /// Whether the last work failed.
     pub failed: bool,
+    /// Number of messages of people and of answers, of which each counts once, whatever number of messages it has.
+    pub turns: usize,
+    /// The project that its tools work in.
+    #[schema(value_type = Option<String>)]
+    pub project_id: Option<ProjectId>,
+    pub chosen: Chosen,
 }
 
 impl SessionSummary {
@@ -42,10 +48,15 @@ impl SessionSummary {
             message_count: 0,
             tokens: 0,
             failed: true,
+            turns: 0,
+            project_id: None,
+            chosen: Chosen::default(),
         }
     }
 
     pub fn of(id: &SessionId, session: &Session) -> Self {
+        let mut turns = Turns::default();
+        session.messages.iter().for_each(|message| turns.add(message.role == Role::Assistant));
         Self {
             id: id.to_string(),
             title: session.title.clone(),
@@ -55,6 +66,9 @@ impl SessionSummary {
             message_count: session.messages.len(),
             tokens: Usage::total_of(all_works(session).map(|work| &work.usage)),
             failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
+            turns: turns.count(),
+            project_id: session.project_id.clone(),
+            chosen: session.chosen.clone(),
         }
     }
 }
@@ -71,6 +85,10 @@ struct Head {
     #[serde(default)]
     updated_at: f64,
     messages: Messages,
+    #[serde(default, deserialize_with = "crate::domain::ids::lenient_project")]
+    project_id: Option<ProjectId>,
+    #[serde(default)]
+    chosen: Chosen,
     #[serde(default)]
     works: Vec<WorkHead>,
     #[serde(default)]
@@ -135,6 +153,9 @@ impl Home {
                 message_count: head.messages.count,
                 tokens,
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
+                turns: head.messages.turns,
+                project_id: head.project_id,
+                chosen: head.chosen,
             }));
         }
         // The file has format version 1, or it is damaged.

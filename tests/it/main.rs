@@ -28,6 +28,7 @@ mod command_line;
 mod compress;
 mod compress_proposed;
 mod continued;
+mod conversations;
 mod crash;
 mod crash_asking;
 mod disk_error;

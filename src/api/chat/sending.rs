@@ -28,7 +28,7 @@ pub struct MessageRequest {
 }
 
 /// Checks that an idempotency key can be used in a file and in a URL.
-fn usable(key: String) -> Result<String, ApiError> {
+pub(in crate::api) fn usable(key: String) -> Result<String, ApiError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=64).contains(&key.len()) && key.chars().all(fits) {
         return Ok(key);

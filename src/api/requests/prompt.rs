@@ -80,7 +80,7 @@ pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<
     let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
         None => {
-            let chosen = Chosen { model, thinking, permission_mode, auto_compact: None };
+            let chosen = Chosen { model, thinking, permission_mode, ..Chosen::default() };
             Some(caller.engine.unsaved_session(chosen, project_id)?)
         }
     };

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
+use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::Identity;
@@ -18,6 +19,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let is_enveloped = is_enveloped(request.uri().path());
     let answer = match check(&app, &request) {
         Ok(identity) => {
             if let Some(identity) = identity {
@@ -30,7 +32,7 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
         }
         Err(error) => error.into_response(),
     };
-    harden(answer)
+    harden(if is_enveloped { envelope_error(answer) } else { answer })
 }
 
 /// Checks a request and returns the caller's identity; `None` for a public path, if the server needs a token.

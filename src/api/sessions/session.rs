@@ -214,7 +214,7 @@ pub(in crate::api) fn shown(busy: &Busy, summary: store::SessionSummary) -> Sess
 }
 
 /// Normalises a title to one line and checks that it has at most 200 characters.
-fn title(text: &str) -> Result<String, ApiError> {
+pub(in crate::api) fn title(text: &str) -> Result<String, ApiError> {
     let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.chars().count() > 200 {
         return Err(ApiError::bad_request("too_long", "a title has at most 200 characters"));

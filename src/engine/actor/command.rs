@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
+use crate::domain::{ApprovalAnswer, ChoiceChange, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::{ApprovalResponse, RequestedRehearsal};
 use crate::engine::compress::Proposal;
 use crate::engine::documents::WorkFile;
@@ -92,6 +92,11 @@ pub enum Command {
     Choose {
         chosen: Chosen,
         sender: ChoiceSender,
+        reply: Reply<()>,
+    },
+    /// Changes what is chosen, except what may run.
+    ChangeChoice {
+        change: ChoiceChange,
         reply: Reply<()>,
     },
     /// Binds the session to a project, or to none.

@@ -2,7 +2,7 @@
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
-use crate::domain::{Chosen, Event, ProjectId, ToolCall, WorkId};
+use crate::domain::{ChoiceChange, Chosen, Event, ProjectId, ToolCall, WorkId};
 use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
 use crate::engine::withdrawal::WithdrawRefused;
@@ -62,6 +62,13 @@ impl Actor {
             self.ledger.settle().await;
         }
         Ok(())
+    }
+
+    pub(super) async fn change_choice(&mut self, change: ChoiceChange) -> Result<(), EngineError> {
+        let chosen = change.of(&self.ledger.session.chosen);
+        chosen.check()?;
+        self.tenant.models.check(&chosen)?;
+        self.choose(chosen, ChoiceSender::Anyone).await
     }
 
     /// Binds the session to a project of this home, or to none, from the next message on.

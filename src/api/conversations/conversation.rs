@@ -1,0 +1,228 @@
+//! Conversations: create, list, read, change, delete.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, Query};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::api::sessions::session::title;
+use crate::clock;
+use crate::domain::{ChoiceChange, Chosen, ProjectId, SessionId};
+use crate::engine::EngineError;
+use crate::store::{SessionListKind, SessionSummary};
+
+/// Number of conversations in a page, unless the request says how many.
+const USUAL: usize = 20;
+/// The id of the only person of a server without accounts.
+const OWNER: u64 = 1;
+/// Defaults of the document, which are answered for what nobody chose and are not sent to a provider.
+const TEMPERATURE: f32 = 1.0;
+const MAX_TOKENS: u32 = 65_536;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Conversation {
+    id: String,
+    user_id: u64,
+    #[schema(value_type = Option<String>)]
+    project_id: Option<ProjectId>,
+    project_name: Option<String>,
+    title: String,
+    /// The model that answers next.
+    model: String,
+    system_prompt: String,
+    temperature: f32,
+    max_tokens: u32,
+    thinking_enabled: bool,
+    /// An answer counts once.
+    message_count: usize,
+    /// RFC 3339, UTC.
+    created_at: String,
+    updated_at: String,
+}
+
+/// What is chosen for a conversation. `null` resets a value to its default; what is absent stays as it is.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+pub struct ConversationChange {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    title: Option<Option<String>>,
+    /// Id of a model, as listed by `GET /api/models`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    model: Option<Option<String>>,
+    /// Instructions that follow the files of the system prompt; at most 20,000 characters.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    system_prompt: Option<Option<String>>,
+    /// 0 to 2.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<f32>)]
+    temperature: Option<Option<f32>>,
+    /// Of one response of the model.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    max_tokens: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    thinking_enabled: Option<Option<bool>>,
+    /// The project that its tools work in; `null` for none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    project_id: Option<Option<String>>,
+}
+
+/// Deserializes a field that is there, `null` included.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+impl ConversationChange {
+    /// Returns what is chosen differently. Empty texts choose nothing.
+    fn choice(&self) -> ChoiceChange {
+        let text =
+            |field: &Option<Option<String>>| field.clone().map(|text| text.filter(|text| !text.trim().is_empty()));
+        ChoiceChange {
+            model: text(&self.model),
+            thinking: self.thinking_enabled,
+            system_prompt: text(&self.system_prompt),
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+        }
+    }
+
+    fn project(&self) -> Result<Option<Option<ProjectId>>, ApiError> {
+        let Some(project) = &self.project_id else { return Ok(None) };
+        project.as_deref().filter(|id| !id.is_empty()).map(project_id).transpose().map(Some)
+    }
+
+    fn title(&self) -> Result<Option<String>, ApiError> {
+        self.title.as_ref().map(|text| title(text.as_deref().unwrap_or_default())).transpose()
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ProjectFilter {
+    /// Only conversations that are bound to this project.
+    project_id: Option<String>,
+}
+
+/// Creates a conversation, bound to a project or to none.
+#[utoipa::path(post, path = "/api/conversations", tag = "conversations", request_body = ConversationChange,
+    responses((status = 200, body = Enveloped<Conversation>), (status = 400, body = EnvelopedError),
+              (status = 404, description = "There is no such project", body = EnvelopedError)))]
+pub async fn create(
+    caller: Caller,
+    request: Result<Json<ConversationChange>, JsonRejection>,
+) -> Result<Json<Enveloped<Conversation>>, ApiError> {
+    let Json(change) = request?;
+    let (title, project) = (change.title()?.unwrap_or_default(), change.project()?.flatten());
+    let chosen = change.choice().of(&Chosen::default());
+    let (id, session) = caller.engine.create_with(&title, project, chosen).await?;
+    Ok(enveloped(shown(&caller, SessionSummary::of(&id, &session))))
+}
+
+/// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out.
+#[utoipa::path(get, path = "/api/conversations", tag = "conversations", params(PageQuery, ProjectFilter),
+    responses((status = 200, body = Enveloped<Page<Conversation>>),
+              (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError)))]
+pub async fn list(
+    caller: Caller,
+    Query(page): Query<PageQuery>,
+    Query(ProjectFilter { project_id }): Query<ProjectFilter>,
+) -> Result<Json<Enveloped<Page<Conversation>>>, ApiError> {
+    let mut all = caller.engine.list().await?;
+    let archived = caller.tenant().log.list_ids(SessionListKind::Archived).await?;
+    all.retain(|summary| !archived.contains(&summary.id));
+    if let Some(project) = project_id.filter(|id| !id.is_empty()) {
+        all.retain(|summary| summary.project_id.as_ref().is_some_and(|id| id.as_str() == project));
+    }
+    let Page { items, next_cursor, has_more } = page.page(all, USUAL, |summary| &summary.id)?;
+    let items = items.into_iter().map(|summary| shown(&caller, summary)).collect();
+    Ok(enveloped(Page { items, next_cursor, has_more }))
+}
+
+/// Returns a conversation.
+#[utoipa::path(get, path = "/api/conversations/{id}", tag = "conversations", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Conversation>), (status = 404, body = EnvelopedError)))]
+pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Conversation>>, ApiError> {
+    let id = conversation_id(&id)?;
+    read_again(&caller, &id).await
+}
+
+/// Changes a conversation from its next message on.
+#[utoipa::path(patch, path = "/api/conversations/{id}", tag = "conversations", request_body = ConversationChange,
+    params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Conversation>), (status = 400, body = EnvelopedError),
+              (status = 404, description = "There is no such conversation or project", body = EnvelopedError),
+              (status = 409, description = "unknown_model; busy: another project can be chosen when it has answered",
+               body = EnvelopedError)))]
+pub async fn change(
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Result<Json<ConversationChange>, JsonRejection>,
+) -> Result<Json<Enveloped<Conversation>>, ApiError> {
+    let id = conversation_id(&id)?;
+    let Json(change) = request?;
+    let (title, project, choice) = (change.title()?, change.project()?, change.choice());
+    // Everything is checked first, so that a refused request changes nothing.
+    let chosen = choice.clone().of(&caller.engine.view(&id).await?.session.chosen);
+    chosen.check().map_err(EngineError::from)?;
+    caller.tenant().models.check(&chosen).map_err(EngineError::from)?;
+    if let Some(project) = project {
+        caller.engine.bind(&id, project).await?;
+    }
+    caller.engine.change_choice(&id, choice).await?;
+    if let Some(title) = title {
+        caller.engine.rename(&id, &title).await?;
+    }
+    read_again(&caller, &id).await
+}
+
+/// Deletes a conversation: moves it to `sessions/archive/deleted/`, from where `POST /api/sessions/{id}/restore` brings it
+/// back.
+#[utoipa::path(delete, path = "/api/conversations/{id}", tag = "conversations", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Option<String>>), (status = 404, body = EnvelopedError)))]
+pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
+    let id = conversation_id(&id)?;
+    caller.engine.delete(&id).await?;
+    Ok(enveloped(None))
+}
+
+async fn read_again(caller: &Caller, id: &SessionId) -> Result<Json<Enveloped<Conversation>>, ApiError> {
+    let session = caller.engine.view(id).await?.session;
+    Ok(enveloped(shown(caller, SessionSummary::of(id, &session))))
+}
+
+/// Parses the id of a conversation. One that cannot be an id names nothing.
+pub(super) fn conversation_id(text: &str) -> Result<SessionId, ApiError> {
+    let missing = |_| ApiError::new(axum::http::StatusCode::NOT_FOUND, "not_found", "conversation not found");
+    SessionId::parse(text).map_err(missing)
+}
+
+pub(super) fn project_id(text: &str) -> Result<ProjectId, ApiError> {
+    let missing = |_| ApiError::new(axum::http::StatusCode::NOT_FOUND, "not_found", "project not found");
+    ProjectId::parse(text).map_err(missing)
+}
+
+fn shown(caller: &Caller, summary: SessionSummary) -> Conversation {
+    let SessionSummary { id, title, created_at, updated_at, project_id, chosen, turns, .. } = summary;
+    Conversation {
+        id,
+        user_id: OWNER,
+        project_name: project_id.as_ref().map(ToString::to_string),
+        project_id,
+        title,
+        model: caller.tenant().models.status_of(&chosen).model,
+        system_prompt: chosen.system_prompt.unwrap_or_default(),
+        temperature: chosen.temperature.unwrap_or(TEMPERATURE),
+        max_tokens: chosen.max_tokens.unwrap_or(MAX_TOKENS),
+        thinking_enabled: chosen.thinking.unwrap_or_default(),
+        message_count: turns,
+        created_at: clock::rfc3339(created_at),
+        updated_at: clock::rfc3339(updated_at),
+    }
+}

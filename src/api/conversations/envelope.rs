@@ -1,0 +1,146 @@
+//! The envelope of the document's responses, and its pages.
+
+use axum::Json;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::api::error::{ApiError, RefusedWith};
+
+/// Paths whose responses have the envelope.
+const ENVELOPED: &[&str] = &["/api/conversations"];
+/// Maximum number of items in a page.
+const MAX_LIMIT: usize = 100;
+
+/// A response to a request that succeeded.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Enveloped<T> {
+    /// Always 0.
+    code: u16,
+    data: T,
+}
+
+/// A response to a request that failed.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct EnvelopedError {
+    /// The HTTP status.
+    code: u16,
+    /// What happened and what to do, as an English sentence.
+    message: String,
+    /// A stable code for programs, e.g. `not_found`.
+    reason: &'static str,
+}
+
+pub fn enveloped<T>(data: T) -> Json<Enveloped<T>> {
+    Json(Enveloped { code: 0, data })
+}
+
+/// One page of a list.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// The `cursor` of the next page; `null` if this is the last one.
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// Number of items, at most 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+    /// The id of the last item of the page before.
+    cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// Returns the page of `all`, whose items `id` names, with `usual` items if the request does not say how many.
+    ///
+    /// # Errors
+    /// Returns `bad_cursor` if no item has the id of the cursor, and `bad_limit` for a limit out of range.
+    pub fn page<T>(&self, all: Vec<T>, usual: usize, id: impl Fn(&T) -> &str) -> Result<Page<T>, ApiError> {
+        let limit = self.limit.unwrap_or(usual);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
+        }
+        let start = match self.cursor.as_deref().filter(|cursor| !cursor.is_empty()) {
+            None => 0,
+            Some(cursor) => {
+                let missing = || ApiError::bad_request("bad_cursor", "nothing has the id in cursor; begin without it");
+                1 + all.iter().position(|item| id(item) == cursor).ok_or_else(missing)?
+            }
+        };
+        let has_more = all.len() - start > limit;
+        let items: Vec<T> = all.into_iter().skip(start).take(limit).collect();
+        let next_cursor = items.last().filter(|_| has_more).map(|last| id(last).to_owned());
+        Ok(Page { items, next_cursor, has_more })
+    }
+}
+
+/// Returns whether the responses of a path have the envelope.
+pub(in crate::api) fn is_enveloped(path: &str) -> bool {
+    ENVELOPED.iter().any(|known| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// Rewrites an error response of the API in the form of the document. Other responses stay as they are.
+pub(in crate::api) fn envelope_error(answer: Response) -> Response {
+    let Some(RefusedWith { code, message }) = answer.extensions().get::<RefusedWith>().cloned() else { return answer };
+    let status = answer.status();
+    let body = Json(EnvelopedError { code: status.as_u16(), message, reason: code });
+    let (parts, _) = answer.into_parts();
+    let mut enveloped = (status, body).into_response();
+    for kept in [header::RETRY_AFTER, header::ALLOW] {
+        if let Some(value) = parts.headers.get(&kept) {
+            enveloped.headers_mut().insert(kept, value.clone());
+        }
+    }
+    enveloped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(limit: Option<usize>, cursor: Option<&str>) -> Result<Page<String>, ApiError> {
+        let all = (0..5).map(|n| format!("i{n}")).collect();
+        PageQuery { limit, cursor: cursor.map(str::to_owned) }.page(all, 2, |item| item)
+    }
+
+    #[test]
+    fn pages_join_to_the_whole_list() {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let next = page(None, cursor.as_deref()).unwrap();
+            assert_eq!(next.has_more, next.next_cursor.is_some());
+            seen.extend(next.items);
+            cursor = next.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, ["i0", "i1", "i2", "i3", "i4"]);
+    }
+
+    #[test]
+    fn page_of_exactly_the_rest_is_the_last() {
+        let last = page(Some(5), None).unwrap();
+        assert_eq!((last.items.len(), last.next_cursor, last.has_more), (5, None, false));
+        assert!(page(Some(3), Some("i4")).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn limit_and_cursor_are_checked() {
+        for limit in [0, 101] {
+            assert_eq!(page(Some(limit), None).err().unwrap().code, "bad_limit");
+        }
+        assert_eq!(page(None, Some("gone")).err().unwrap().code, "bad_cursor");
+        assert_eq!(page(None, Some("")).unwrap().items.len(), 2);
+    }
+
+    #[test]
+    fn only_paths_of_the_document_have_the_envelope() {
+        assert!(is_enveloped("/api/conversations") && is_enveloped("/api/conversations/x/messages"));
+        assert!(!is_enveloped("/api/conversationsx") && !is_enveloped("/api/sessions"));
+    }
+}

@@ -1,0 +1,283 @@
+//! Sends a message, or has an answer regenerated, and streams the steps of the answer.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, Query};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures_util::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+
+use super::conversation::conversation_id;
+use super::envelope::EnvelopedError;
+use super::steps::{ProcessStep, StepKind, steps_of};
+use crate::api::chat::attachments::{Attached, prompt};
+use crate::api::chat::sending::usable;
+use crate::api::chat::sse::{self, respond};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::domain::{Approval, Event, Outcome, Role, Session, WorkId};
+use crate::engine::hub::{Hub, Publication, PublishedItem};
+use crate::engine::{EventId, NewMessage, WatchedWork};
+
+/// Maximum characters of a suggested title.
+const TITLE: usize = 30;
+/// The title of the document for a message without text.
+const NO_TITLE: &str = "新对话";
+/// Maximum number of events that are sent as one, to a client that reads more slowly than the model writes.
+const AT_ONCE: usize = 256;
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct ConversationPrompt {
+    /// The text of the message; may be empty if there are attachments. Also accepted as `content` and as `message`.
+    #[serde(default, alias = "content", alias = "message")]
+    text: String,
+    #[serde(default)]
+    attachments: Vec<Attached>,
+    /// Binds the conversation to this project first. Absent: the project that it is bound to.
+    #[serde(default)]
+    project_id: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StepsQuery {
+    /// `1`: a thinking or text step that grew is sent with its new text only, as `delta`, instead of its whole `content`.
+    delta: Option<u8>,
+}
+
+/// The events of a stream of steps.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum StepEvent {
+    /// `process_step`: a step, new or changed. Its `id` says which.
+    ProcessStep(ProcessStep),
+    /// `process_step` with `delta=1`: text at the end of a step that was sent before.
+    Delta { id: String, index: usize, delta: String },
+    /// `approval_request`: a call waits for a person. The stream stays open.
+    ApprovalRequest(Box<Approval>),
+    /// `error`: the answer failed.
+    Error { content: String },
+    /// `done`: the answer is complete and stored.
+    Done {
+        message_id: String,
+        /// Tokens that the model wrote, as counted by the provider.
+        token_count: u64,
+        /// The beginning of the first message; `null` if the conversation has a title.
+        suggested_title: Option<String>,
+    },
+}
+
+impl StepEvent {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ProcessStep(_) | Self::Delta { .. } => "process_step",
+            Self::ApprovalRequest(_) => "approval_request",
+            Self::Error { .. } => "error",
+            Self::Done { .. } => "done",
+        }
+    }
+}
+
+/// Sends a message and streams the steps of the answer. A client that disconnects does not cancel it.
+///
+/// With an `Idempotency-Key`, the same request again sends nothing and streams the same answer: first what there is of it,
+/// then what comes.
+#[utoipa::path(post, path = "/api/conversations/{id}/messages", tag = "conversations", request_body = ConversationPrompt,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header), StepsQuery),
+    responses((status = 200, description = "SSE of StepEvent", content_type = "text/event-stream", body = StepEvent),
+              (status = 400, body = EnvelopedError), (status = 404, body = EnvelopedError),
+              (status = 409, body = EnvelopedError), (status = 413, body = EnvelopedError)))]
+pub async fn send(
+    caller: Caller,
+    Path(id): Path<String>,
+    Query(query): Query<StepsQuery>,
+    headers: HeaderMap,
+    request: Result<Json<ConversationPrompt>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let id = conversation_id(&id)?;
+    let Json(ConversationPrompt { text, attachments, project_id }) = request?;
+    let key = key_of(&headers)?;
+    // Unknown ids are refused; the engine would create the session.
+    caller.engine.view(&id).await?;
+    if let Some(project) = project_id.as_deref().filter(|id| !id.is_empty()) {
+        caller.engine.bind(&id, Some(super::conversation::project_id(project)?)).await?;
+    }
+    let prompt = prompt(&caller, &id, text, attachments).await?;
+    let message = NewMessage { prompt, key, ..NewMessage::default() };
+    let work = caller.engine.say_and_watch(&id, message, caller.until_over()).await?;
+    Ok(streamed(&caller, work, &query))
+}
+
+/// Has an answer regenerated, and streams the steps of the new one. The former answer and what followed it stay reachable as
+/// a branch. `mid` is the id of the answer, of one of its segments, or of the message that it answers.
+#[utoipa::path(post, path = "/api/conversations/{id}/regenerate/{mid}", tag = "conversations",
+    params(("id" = String, Path), ("mid" = String, Path), ("Idempotency-Key" = Option<String>, Header), StepsQuery),
+    responses((status = 200, description = "SSE of StepEvent", content_type = "text/event-stream", body = StepEvent),
+              (status = 404, body = EnvelopedError), (status = 409, description = "busy", body = EnvelopedError)))]
+pub async fn regenerate(
+    caller: Caller,
+    Path((id, mid)): Path<(String, String)>,
+    Query(query): Query<StepsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let id = conversation_id(&id)?;
+    let key = key_of(&headers)?;
+    let work = caller.engine.regenerate_and_watch(&id, &mid, key, caller.until_over()).await?;
+    Ok(streamed(&caller, work, &query))
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap_or_default().to_owned());
+    key.map(usable).transpose()
+}
+
+fn streamed(caller: &Caller, work: WatchedWork, query: &StepsQuery) -> Response {
+    let form = if query.delta.is_some_and(|delta| delta != 0) { StepForm::Delta } else { StepForm::Whole };
+    respond(encoded(work, form, caller.tenant().hub.clone()))
+}
+
+/// Encodes the steps that there are, then those that change, until the answer ends.
+fn encoded(work: WatchedWork, form: StepForm, hub: Arc<Hub>) -> impl Stream<Item = Bytes> {
+    let WatchedWork { work_id, session, last, publications } = work;
+    let mut answer = Answer::new(work_id, &session, form);
+    let first = bytes(answer.changes(), &hub.id(last));
+    let is_over = answer.is_over;
+    let live = publications.ready_chunks(AT_ONCE);
+    let rest = stream::unfold((live, answer, is_over), move |(mut live, mut answer, is_over)| {
+        let hub = hub.clone();
+        async move {
+            if is_over {
+                return None;
+            }
+            let published = live.next().await?;
+            let last = published.last()?.number;
+            published.iter().for_each(|published| answer.apply(published));
+            let is_over = answer.is_over;
+            Some((bytes(answer.changes(), &hub.id(last)), (live, answer, is_over)))
+        }
+    });
+    stream::iter([first]).chain(rest)
+}
+
+fn bytes(events: Vec<StepEvent>, id: &EventId) -> Bytes {
+    events.iter().flat_map(|event| sse::event(event.name(), Some(id), event)).collect::<Vec<u8>>().into()
+}
+
+/// How a step is sent that has grown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepForm {
+    Whole,
+    Delta,
+}
+
+/// An answer that is followed: a fold of its events, and what was sent of it.
+struct Answer {
+    work_id: WorkId,
+    /// The session with the messages of this work only.
+    session: Session,
+    form: StepForm,
+    sent: Vec<ProcessStep>,
+    /// Events that are no steps, to be sent after them.
+    others: Vec<StepEvent>,
+    suggested_title: Option<String>,
+    is_over: bool,
+}
+
+impl Answer {
+    fn new(work_id: WorkId, session: &Session, form: StepForm) -> Self {
+        let of_work = |work: Option<&WorkId>| work == Some(&work_id);
+        let messages = session.messages.iter().filter(|message| of_work(message.work_id.as_ref())).cloned().collect();
+        let works = session.works.iter().filter(|work| of_work(Some(&work.work_id))).cloned().collect();
+        let asked: Vec<Approval> = session.unanswered(&work_id).into_iter().cloned().collect();
+        let suggested_title = session.title.is_empty().then(|| suggested(session));
+        let mut answer = Self {
+            session: Session { messages, works, ..Session::new("", session.created_at) },
+            work_id,
+            form,
+            sent: Vec::new(),
+            others: asked.into_iter().map(|approval| StepEvent::ApprovalRequest(Box::new(approval))).collect(),
+            suggested_title,
+            is_over: false,
+        };
+        let ended = answer.session.works.first().filter(|work| work.finished_at.is_some());
+        if let Some(outcome) = ended.and_then(|work| work.outcome.clone()) {
+            answer.end(&outcome);
+        }
+        answer
+    }
+
+    /// Folds what was published.
+    fn apply(&mut self, published: &Publication) {
+        let PublishedItem::Event(event) = &published.what else { return };
+        if event.work_id() != Some(&self.work_id) {
+            return;
+        }
+        self.session.apply(event, crate::clock::now());
+        match event {
+            Event::ApprovalAsked { approval, .. } => {
+                self.others.push(StepEvent::ApprovalRequest(Box::new((**approval).clone())));
+            }
+            Event::WorkFinished { outcome, .. } => self.end(outcome),
+            Event::Unqueued { .. } => {
+                let content = "the message was removed from the queue".to_owned();
+                self.others.push(StepEvent::Error { content });
+                self.is_over = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, outcome: &Outcome) {
+        self.is_over = true;
+        self.others.push(match outcome {
+            Outcome::Error { error, .. } => StepEvent::Error { content: error.clone() },
+            Outcome::Done
+            | Outcome::Length
+            | Outcome::Refusal
+            | Outcome::Interrupted { .. }
+            | Outcome::Limit { .. } => StepEvent::Done {
+                message_id: format!("{}.0", self.work_id),
+                token_count: self.session.works.first().map_or(0, |work| work.usage.output_tokens),
+                suggested_title: self.suggested_title.take(),
+            },
+        });
+    }
+
+    /// Returns what is to be sent since the last time.
+    fn changes(&mut self) -> Vec<StepEvent> {
+        let steps = steps_of(&self.session.messages);
+        let mut events = Vec::new();
+        for step in &steps {
+            let before = self.sent.iter().find(|sent| sent.index == step.index);
+            if before != Some(step) {
+                let added = before.and_then(|before| added(before, step)).filter(|_| self.form == StepForm::Delta);
+                events.push(added.unwrap_or_else(|| StepEvent::ProcessStep(step.clone())));
+            }
+        }
+        self.sent = steps;
+        events.append(&mut self.others);
+        events
+    }
+}
+
+/// Returns what was added at the end of a step; `None` if it changed in another way.
+fn added(before: &ProcessStep, now: &ProcessStep) -> Option<StepEvent> {
+    let delta = match (&before.kind, &now.kind) {
+        (StepKind::Thinking { content: before }, StepKind::Thinking { content: now })
+        | (StepKind::Text { content: before }, StepKind::Text { content: now }) => now.strip_prefix(before.as_str())?,
+        _ => return None,
+    };
+    Some(StepEvent::Delta { id: now.id.clone(), index: now.index, delta: delta.to_owned() })
+}
+
+/// Returns a title for a conversation: the beginning of its first message.
+fn suggested(session: &Session) -> String {
+    let first = session.messages.iter().find(|message| message.role == Role::User);
+    let words = first.map(|message| message.content.split_whitespace().collect::<Vec<_>>().join(" "));
+    let title: String = words.unwrap_or_default().chars().take(TITLE).collect();
+    if title.is_empty() { NO_TITLE.to_owned() } else { title }
+}

@@ -1,0 +1,169 @@
+//! The steps of an answer in the order in which they are shown: a projection of the messages of its work. A stream sends
+//! the steps that have changed, so what a client has at the end is what it gets after a reload.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::domain::{CallStatus, Message, Role, ToolCall};
+
+/// One step of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct ProcessStep {
+    /// `step-{index}`.
+    pub id: String,
+    /// Position in the answer, from 0.
+    pub index: usize,
+    #[serde(flatten)]
+    pub kind: StepKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StepKind {
+    Thinking {
+        content: String,
+    },
+    Text {
+        content: String,
+    },
+    ToolCall {
+        /// Id of the call, which its result has too.
+        id_ref: String,
+        name: String,
+        /// JSON text, as the model wrote it.
+        arguments: String,
+    },
+    ToolResult {
+        id_ref: String,
+        name: String,
+        /// JSON text: `{success: true, data}` or `{success: false, error}`.
+        content: String,
+        /// Whether the call was not run, because an identical one had been before it.
+        skipped: bool,
+    },
+}
+
+/// Returns the steps of an answer, whose messages are given in order. Each call has two places, of which that of its
+/// result stays empty until it has one: so no step moves while calls run beside each other.
+pub fn steps_of<'m>(answer: impl IntoIterator<Item = &'m Arc<Message>>) -> Vec<ProcessStep> {
+    let (mut steps, mut index) = (Vec::new(), 0);
+    let mut push = |kind: Option<StepKind>| {
+        if let Some(kind) = kind {
+            steps.push(ProcessStep { id: format!("step-{index}"), index, kind });
+        }
+        index += 1;
+    };
+    for message in answer.into_iter().filter(|message| message.role == Role::Assistant) {
+        let thinking = message.thinking.as_ref().filter(|text| !text.is_empty());
+        if let Some(content) = thinking.cloned() {
+            push(Some(StepKind::Thinking { content }));
+        }
+        if !message.content.is_empty() {
+            push(Some(StepKind::Text { content: message.content.clone() }));
+        }
+        for call in &message.tool_calls {
+            let (id_ref, name) = (call.id.clone().unwrap_or_default(), call.tool.clone());
+            push(Some(StepKind::ToolCall {
+                id_ref: id_ref.clone(),
+                name: name.clone(),
+                arguments: arguments_of(call),
+            }));
+            let content = result_of(call).map(|result| result.to_string());
+            push(content.map(|content| StepKind::ToolResult { id_ref, name, content, skipped: false }));
+        }
+    }
+    steps
+}
+
+/// Returns the arguments of a call as the model wrote them.
+pub fn arguments_of(call: &ToolCall) -> String {
+    match &call.arguments {
+        Some(Value::String(invalid)) => invalid.clone(),
+        Some(arguments) => arguments.to_string(),
+        None => json!({ "input": call.input }).to_string(),
+    }
+}
+
+/// Returns the result of a call in the form of the document; `None` while there is none.
+pub fn result_of(call: &ToolCall) -> Option<Value> {
+    if matches!(call.status, Some(CallStatus::Approval | CallStatus::Running)) {
+        return None;
+    }
+    if !has_succeeded(call) {
+        return Some(json!({"success": false, "error": call.output}));
+    }
+    let data = call.result.as_ref().and_then(|result| result.get("data")).filter(|data| !data.is_null());
+    let data = data.cloned().unwrap_or_else(|| Value::String(call.output.clone()));
+    Some(json!({"success": true, "data": data}))
+}
+
+/// Returns whether a call has a result that is not an error.
+pub fn has_succeeded(call: &ToolCall) -> bool {
+    // A call of an earlier version has no status.
+    call.status.is_none_or(|status| status == CallStatus::Done)
+        && call.result.as_ref().and_then(|result| result.get("status")).is_none_or(|status| status == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, status: CallStatus, output: &str) -> ToolCall {
+        let call = ToolCall::new(id, "terminal", &json!({"command": "ls"}));
+        ToolCall { status: Some(status), output: output.to_owned(), ..call }
+    }
+
+    fn segment(thinking: &str, content: &str, tool_calls: Vec<ToolCall>) -> Arc<Message> {
+        let thinking = Some(thinking.to_owned()).filter(|text| !text.is_empty());
+        Arc::new(Message { thinking, tool_calls, ..Message::new(Role::Assistant, content) })
+    }
+
+    fn shapes(steps: &[ProcessStep]) -> Vec<Value> {
+        steps.iter().map(|step| serde_json::to_value(step).unwrap()).collect()
+    }
+
+    #[test]
+    fn steps_are_those_of_the_document() {
+        let answer = [
+            segment("hm", "Let me look.", vec![call("c1", CallStatus::Done, "a.txt")]),
+            segment("", "There is a.txt.", Vec::new()),
+        ];
+        let expected = [
+            json!({"id": "step-0", "index": 0, "type": "thinking", "content": "hm"}),
+            json!({"id": "step-1", "index": 1, "type": "text", "content": "Let me look."}),
+            json!({"id": "step-2", "index": 2, "type": "tool_call", "id_ref": "c1", "name": "terminal",
+                "arguments": r#"{"command":"ls"}"#}),
+            json!({"id": "step-3", "index": 3, "type": "tool_result", "id_ref": "c1", "name": "terminal",
+                "content": r#"{"data":"a.txt","success":true}"#, "skipped": false}),
+            json!({"id": "step-4", "index": 4, "type": "text", "content": "There is a.txt."}),
+        ];
+        assert_eq!(shapes(&steps_of(&answer)), expected);
+    }
+
+    #[test]
+    fn no_step_moves_when_a_result_arrives() {
+        let calls = |first, second| [segment("", "", vec![call("a", first, "x"), call("b", second, "y")])];
+        let places = |calls: &[Arc<Message>]| -> Vec<(usize, bool)> {
+            let is_result = |step: &ProcessStep| matches!(step.kind, StepKind::ToolResult { .. });
+            steps_of(calls).iter().map(|step| (step.index, is_result(step))).collect()
+        };
+        assert_eq!(places(&calls(CallStatus::Running, CallStatus::Running)), [(0, false), (2, false)]);
+        assert_eq!(places(&calls(CallStatus::Running, CallStatus::Done)), [(0, false), (2, false), (3, true)]);
+        let all = [(0, false), (1, true), (2, false), (3, true)];
+        assert_eq!(places(&calls(CallStatus::Denied, CallStatus::Done)), all);
+    }
+
+    #[test]
+    fn failed_call_has_an_error_and_invalid_arguments_stay_text() {
+        let mut failed = call("a", CallStatus::Done, "2 of 3 failed");
+        failed.result = Some(json!({"status": 1, "data": {"x": 1}}));
+        assert_eq!(result_of(&failed), Some(json!({"success": false, "error": "2 of 3 failed"})));
+        failed.result = Some(json!({"status": 0, "data": {"x": 1}}));
+        assert_eq!(result_of(&failed), Some(json!({"success": true, "data": {"x": 1}})));
+        failed.arguments = Some(json!("{oops"));
+        assert_eq!(arguments_of(&failed), "{oops");
+        assert_eq!(result_of(&call("a", CallStatus::Denied, "no")), Some(json!({"success": false, "error": "no"})));
+    }
+}
