@@ -332,7 +332,7 @@ mod tests {
         let id = "1c002dd4b536e7479fe34593e72e6c6c1819e53b";
         write(&capture.upper(), &format!("{id} {id} Ada <a@b.org> 1700000000 +0100\tcommit: Add a\n"));
         let changes = capture.changes().unwrap();
-        assert_eq!(git::commits(&capture, &changes).len(), 1);
+        assert_eq!(git::commits(&capture.contents(&changes).unwrap(), &changes).len(), 1);
         write(&home.scratch(), "of somebody else");
         let session = SessionId::parse("s").unwrap();
         let call = CapturedCall { session, call_id: "c".to_owned(), root, capture, changes };

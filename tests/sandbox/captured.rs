@@ -163,8 +163,9 @@ async fn promoted_changes_equal_direct_ones() {
         }
         let number = changes.entries.iter().position(|entry| entry.path == Path::new("a")).unwrap();
         let text = |file: Option<fs::File>| std::io::read_to_string(file.unwrap()).unwrap();
-        assert_eq!(text(capture.before(&changes, number).unwrap()), "one a\ntwo\n");
-        assert_eq!(text(capture.after(&changes, number).unwrap()), "ONE a\ntwo\n");
+        let contents = capture.contents(&changes).unwrap();
+        assert_eq!(text(contents.before(number).unwrap()), "one a\ntwo\n");
+        assert_eq!(text(contents.after(number).unwrap()), "ONE a\ntwo\n");
         capture.remove().unwrap();
         assert_eq!(fs::read_dir(home.path("captures")).unwrap().count(), 0);
         // The next command works on the promoted files.

@@ -195,6 +195,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/conversations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. */
+        get: operations["conversations_list"];
+        put?: never;
+        /** Creates a conversation, bound to a project or to none. */
+        post: operations["conversations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a conversation. */
+        get: operations["conversations_read"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes a conversation: moves it to `sessions/archive/deleted/`, from where `POST /api/sessions/{id}/restore` brings it
+         *     back.
+         */
+        delete: operations["conversations_delete"];
+        options?: never;
+        head?: never;
+        /** Changes a conversation from its next message on. */
+        patch: operations["conversations_change"];
+        trace?: never;
+    };
+    "/api/conversations/{id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the messages of a conversation, oldest first, in pages of 50. Compacted messages are part of it; replaced branches
+         *     are not.
+         */
+        get: operations["conversations_list"];
+        put?: never;
+        /**
+         * Sends a message and streams the steps of the answer. A client that disconnects does not cancel it.
+         * @description With an `Idempotency-Key`, the same request again sends nothing and streams the same answer: first what there is of it,
+         *     then what comes.
+         */
+        post: operations["conversations_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}/regenerate/{mid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has an answer regenerated, and streams the steps of the new one. The former answer and what followed it stay reachable as
+         *     a branch. `mid` is the id of the answer, of one of its segments, or of the message that it answers.
+         */
+        post: operations["conversations_regenerate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -1921,6 +2006,11 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
+        CalledFunction: {
+            name: string;
+            /** @description JSON text, as the model wrote it. */
+            arguments: string;
+        };
         CaseResult: {
             /** Format: int32 */
             line: number;
@@ -2018,6 +2108,18 @@ export interface components {
             thinking?: boolean | null;
             auto_compact?: components["schemas"]["AutoCompact"] | null;
             permission_mode?: components["schemas"]["PermissionMode"] | null;
+            /** @description Instructions for this session, which follow the files of the system prompt. They replace none of them. */
+            system_prompt?: string | null;
+            /**
+             * Format: float
+             * @description Sampling temperature, 0 to 2; absent for the provider's.
+             */
+            temperature?: number | null;
+            /**
+             * Format: int32
+             * @description Maximum tokens of one response of the model; absent for the provider's.
+             */
+            max_tokens?: number | null;
         };
         /** @description A commit that a command made in a git repository of the project. An undo does not take it back. */
         Commit: {
@@ -2099,6 +2201,75 @@ export interface components {
         };
         /** @enum {string} */
         ContentKind: "text" | "picture" | "binary" | "link" | "folder" | "too_large" | "not_kept" | "dropped" | "damaged";
+        Conversation: {
+            id: string;
+            /** Format: int64 */
+            user_id: number;
+            project_id?: string | null;
+            project_name?: string | null;
+            title: string;
+            /** @description The model that answers next. */
+            model: string;
+            system_prompt: string;
+            /** Format: float */
+            temperature: number;
+            /** Format: int32 */
+            max_tokens: number;
+            thinking_enabled: boolean;
+            /** @description An answer counts once. */
+            message_count: number;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            updated_at: string;
+        };
+        /** @description What is chosen for a conversation. `null` resets a value to its default; what is absent stays as it is. */
+        ConversationChange: {
+            title?: string | null;
+            /** @description Id of a model, as listed by `GET /api/models`. */
+            model?: string | null;
+            /** @description Instructions that follow the files of the system prompt; at most 20,000 characters. */
+            system_prompt?: string | null;
+            /**
+             * Format: float
+             * @description 0 to 2.
+             */
+            temperature?: number | null;
+            /**
+             * Format: int32
+             * @description Of one response of the model.
+             */
+            max_tokens?: number | null;
+            thinking_enabled?: boolean | null;
+            /** @description The project that its tools work in; `null` for none. */
+            project_id?: string | null;
+        };
+        ConversationMessage: {
+            /** @description Of an answer: that of its first segment. */
+            id: string;
+            conversation_id: string;
+            role: components["schemas"]["Role"];
+            /** @description The text of an answer, its segments joined by a blank line. */
+            text: string;
+            attachments?: components["schemas"]["MessageAttachment"][];
+            tool_calls?: components["schemas"]["MessageCall"][];
+            process_steps?: components["schemas"]["ProcessStep"][];
+            /**
+             * Format: int64
+             * @description Tokens of the text; of an answer, all that the model wrote for it, as counted by the provider.
+             */
+            token_count: number;
+            /** @description RFC 3339, UTC; `null` if unknown. */
+            created_at?: string | null;
+            /** @description Why the answer failed; absent if it did not. */
+            error?: string | null;
+        };
+        ConversationPrompt: {
+            /** @description The text of the message; may be empty if there are attachments. Also accepted as `content` and as `message`. */
+            text?: string;
+            attachments?: components["schemas"]["Attached"][];
+            /** @description Binds the conversation to this project first. Absent: the project that it is bound to. */
+            project_id?: string | null;
+        };
         /** @enum {string} */
         CutAt: "before" | "after";
         /** @enum {string} */
@@ -2177,6 +2348,125 @@ export interface components {
          * @enum {string}
          */
         Encoding: "text" | "base64" | "document" | "kept";
+        /** @description A response to a request that failed. */
+        EnvelopedError: {
+            /**
+             * Format: int32
+             * @description The HTTP status.
+             */
+            code: number;
+            /** @description What happened and what to do, as an English sentence. */
+            message: string;
+            /** @description A stable code for programs, e.g. `not_found`. */
+            reason: string;
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Conversation: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                id: string;
+                /** Format: int64 */
+                user_id: number;
+                project_id?: string | null;
+                project_name?: string | null;
+                title: string;
+                /** @description The model that answers next. */
+                model: string;
+                system_prompt: string;
+                /** Format: float */
+                temperature: number;
+                /** Format: int32 */
+                max_tokens: number;
+                thinking_enabled: boolean;
+                /** @description An answer counts once. */
+                message_count: number;
+                /** @description RFC 3339, UTC. */
+                created_at: string;
+                updated_at: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Option_String: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: null | string;
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_Conversation: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    /** Format: int64 */
+                    user_id: number;
+                    project_id?: string | null;
+                    project_name?: string | null;
+                    title: string;
+                    /** @description The model that answers next. */
+                    model: string;
+                    system_prompt: string;
+                    /** Format: float */
+                    temperature: number;
+                    /** Format: int32 */
+                    max_tokens: number;
+                    thinking_enabled: boolean;
+                    /** @description An answer counts once. */
+                    message_count: number;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    updated_at: string;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_ConversationMessage: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    /** @description Of an answer: that of its first segment. */
+                    id: string;
+                    conversation_id: string;
+                    role: components["schemas"]["Role"];
+                    /** @description The text of an answer, its segments joined by a blank line. */
+                    text: string;
+                    attachments?: components["schemas"]["MessageAttachment"][];
+                    tool_calls?: components["schemas"]["MessageCall"][];
+                    process_steps?: components["schemas"]["ProcessStep"][];
+                    /**
+                     * Format: int64
+                     * @description Tokens of the text; of an answer, all that the model wrote for it, as counted by the provider.
+                     */
+                    token_count: number;
+                    /** @description RFC 3339, UTC; `null` if unknown. */
+                    created_at?: string | null;
+                    /** @description Why the answer failed; absent if it did not. */
+                    error?: string | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
         /** @description The body of every error response. */
         ErrorBody: {
             /** @description A stable code for programs, e.g. `not_found`. */
@@ -2879,6 +3169,31 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        MessageAttachment: {
+            name: string;
+            extension: string;
+            /** @description The text of the file; empty for a picture. */
+            content: string;
+            /** @description Where a picture is; absent for a text. */
+            url?: string | null;
+        };
+        /** @description A tool call, in the form of the OpenAI API with its result. */
+        MessageCall: {
+            id: string;
+            /** @description Always `function`. */
+            type: string;
+            function: components["schemas"]["CalledFunction"];
+            /** @description JSON text: `{success: true, data}` or `{success: false, error}`; `null` while there is none. */
+            result?: string | null;
+            success: boolean;
+            /** @description Whether it was not run, because an identical call had been before it. */
+            skipped: boolean;
+            /**
+             * Format: double
+             * @description Seconds; `null` if it was not run.
+             */
+            execution_time?: number | null;
+        };
         /** @description What the page needs to translate a message. */
         MessageCode: {
             code: string;
@@ -3201,6 +3516,13 @@ export interface components {
             code: string;
             /** @description The parser's error for a line that is `not_a_test`. */
             reason?: string | null;
+        };
+        /** @description One step of an answer. */
+        ProcessStep: components["schemas"]["StepKind"] & {
+            /** @description `step-{index}`. */
+            id: string;
+            /** @description Position in the answer, from 0. */
+            index: number;
         };
         ProjectBinding: {
             /** @description `scratch` is the folder of commands; `null` or absent for none. */
@@ -3904,6 +4226,49 @@ export interface components {
         };
         /** @enum {string} */
         StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying" | "writing_input";
+        /** @description The events of a stream of steps. */
+        StepEvent: components["schemas"]["ProcessStep"] | {
+            id: string;
+            index: number;
+            delta: string;
+        } | components["schemas"]["Approval"] | {
+            content: string;
+        } | {
+            message_id: string;
+            /**
+             * Format: int64
+             * @description Tokens that the model wrote, as counted by the provider.
+             */
+            token_count: number;
+            /** @description The beginning of the first message; `null` if the conversation has a title. */
+            suggested_title?: string | null;
+        };
+        StepKind: {
+            content: string;
+            /** @enum {string} */
+            type: "thinking";
+        } | {
+            content: string;
+            /** @enum {string} */
+            type: "text";
+        } | {
+            /** @description Id of the call, which its result has too. */
+            id_ref: string;
+            name: string;
+            /** @description JSON text, as the model wrote it. */
+            arguments: string;
+            /** @enum {string} */
+            type: "tool_call";
+        } | {
+            id_ref: string;
+            name: string;
+            /** @description JSON text: `{success: true, data}` or `{success: false, error}`. */
+            content: string;
+            /** @description Whether the call was not run, because an identical one had been before it. */
+            skipped: boolean;
+            /** @enum {string} */
+            type: "tool_result";
+        };
         /**
          * @description Who stopped a work that was interrupted.
          * @enum {string}
@@ -4737,6 +5102,341 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RagMode"];
+                };
+            };
+        };
+    };
+    conversations_list: {
+        parameters: {
+            query?: {
+                /** @description Number of items, at most 100. */
+                limit?: number;
+                /** @description The id of the last item of the page before. */
+                cursor?: string;
+                /** @description Only conversations that are bound to this project. */
+                project_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_Conversation"];
+                };
+            };
+            /** @description bad_cursor, bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversationChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Conversation"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description There is no such project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Conversation"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversationChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Conversation"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description There is no such conversation or project */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description unknown_model; busy: another project can be chosen when it has answered */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_list: {
+        parameters: {
+            query?: {
+                /** @description Number of items, at most 100. */
+                limit?: number;
+                /** @description The id of the last item of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_ConversationMessage"];
+                };
+            };
+            /** @description bad_cursor, bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_send: {
+        parameters: {
+            query?: {
+                /** @description `1`: a thinking or text step that grew is sent with its new text only, as `delta`, instead of its whole `content`. */
+                delta?: number;
+            };
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversationPrompt"];
+            };
+        };
+        responses: {
+            /** @description SSE of StepEvent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["StepEvent"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    conversations_regenerate: {
+        parameters: {
+            query?: {
+                /** @description `1`: a thinking or text step that grew is sent with its new text only, as `delta`, instead of its whole `content`. */
+                delta?: number;
+            };
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+                mid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SSE of StepEvent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["StepEvent"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description busy */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
         };

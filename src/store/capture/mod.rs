@@ -159,8 +159,8 @@ impl Contents<'_> {
     /// # Errors
     /// Returns an error if the content is gone.
     pub fn before(&self, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
-        let folders = [&self.layers.lower, &self.layers.upper];
-        self.open(entry, (folders, |entry| &entry.before))
+        let wanted = self.changes.entries.get(entry).and_then(|entry| entry.before.as_ref());
+        self.open(entry, ([&self.layers.lower, &self.layers.upper], wanted))
     }
 
     /// Opens the content that an entry has after the change; `None` if it is no file then.
@@ -168,25 +168,20 @@ impl Contents<'_> {
     /// # Errors
     /// Returns an error if the content is gone.
     pub fn after(&self, entry: usize) -> Result<Option<std::fs::File>, StoreError> {
-        let folders = [&self.layers.upper, &self.layers.lower];
-        self.open(entry, (folders, |entry| &entry.after))
+        let wanted = self.changes.entries.get(entry).and_then(|entry| entry.after.as_ref());
+        self.open(entry, ([&self.layers.upper, &self.layers.lower], wanted))
     }
 
-    /// Opens the content of a side of an entry, looking into `folders` in this order.
+    /// Opens the content of an entry, looking into `folders` in this order.
     fn open(
         &self,
         number: usize,
-        (folders, side): ([&Beneath; 2], fn(&LayerEntry) -> &Option<Node>),
+        (folders, wanted): ([&Beneath; 2], Option<&Node>),
     ) -> Result<Option<std::fs::File>, StoreError> {
-        let entry = self.changes.entries.get(number).ok_or(io::ErrorKind::InvalidInput.into());
-        let found = entry.and_then(|entry| match side(entry).as_ref().filter(|node| node.kind == NodeKind::File) {
-            None => Ok(None),
-            Some(wanted) => {
-                let removed = PathBuf::from(number.to_string());
-                let [first, second] = folders;
-                promotion::content([(first, &entry.path), (second, &entry.path), (&self.removed, &removed)], wanted)
-            }
-        });
+        let Some(wanted) = wanted.filter(|node| node.kind == NodeKind::File) else { return Ok(None) };
+        let (path, removed) = (&self.changes.entries[number].path, PathBuf::from(number.to_string()));
+        let [first, second] = folders;
+        let found = promotion::content([(first, path), (second, path), (&self.removed, &removed)], wanted);
         found.map_err(StoreError::io(format!("reading what changed in {}", self.capture.folder.display())))
     }
 }
