@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, PermissionsExt};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
 use sha2::{Digest, Sha256};
 
 use super::atomic;
@@ -48,20 +48,11 @@ impl Home {
 
     /// Opens a file of the home that the caller may see, whatever its size.
     pub(super) fn open_regular(&self, path: &Place) -> Result<File, StoreError> {
-        let mut options = OpenOptions::new();
-        // A named pipe in the home would otherwise block the open forever.
-        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
         let (folder, rest) = self.folder(path)?;
         if *path.root() == Root::Snapshot && folder.symlink_metadata(rest).is_ok_and(|meta| meta.is_symlink()) {
             return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a link" });
         }
-        let file = folder.open_with(rest, &options).map_err(|e| escape_or(path, e))?;
-        let meta = file.metadata().map_err(StoreError::io(format!("reading {path}")))?;
-        if !meta.is_file() {
-            let why = if meta.is_dir() { "it is a folder" } else { "it is not an ordinary file" };
-            return Err(StoreError::NotAllowed { path: path.to_string(), why });
-        }
-        Ok(file)
+        open_regular_in(&folder, (rest, path)).map(|(file, _)| file)
     }
 
     /// Whether an entry of that name exists, including dangling links and files that cannot be read.
@@ -298,6 +289,20 @@ impl Home {
         self.commit(&[TreeChange::write(path.clone(), content.as_bytes(), expect.clone())])?;
         Ok(etag(content.as_bytes()))
     }
+}
+
+/// Opens the regular file at `rest` in a folder; `path` names it in errors.
+pub(super) fn open_regular_in(folder: &Dir, (rest, path): (&str, &Place)) -> Result<(File, Metadata), StoreError> {
+    let mut options = OpenOptions::new();
+    // A named pipe would otherwise block the open forever.
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let file = folder.open_with(rest, &options).map_err(|e| escape_or(path, e))?;
+    let meta = file.metadata().map_err(StoreError::io(format!("reading {path}")))?;
+    if !meta.is_file() {
+        let why = if meta.is_dir() { "it is a folder" } else { "it is not an ordinary file" };
+        return Err(StoreError::NotAllowed { path: path.to_string(), why });
+    }
+    Ok((file, meta))
 }
 
 #[cfg(test)]

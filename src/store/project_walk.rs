@@ -9,9 +9,10 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::error::StoreError;
+use super::files::{escape_or, open_regular_in};
 use super::home::Home;
 use super::listing::kind;
-use crate::domain::Place;
+use crate::domain::{Place, Root};
 
 /// Folders that are never listed: git's own, and that of a command's temporary files.
 const LEFT_OUT: [&str; 2] = [".git", ".tmp"];
@@ -80,11 +81,11 @@ impl Home {
     pub fn read_each(&self, files: &[Place], each: &(dyn Fn(usize, &[u8]) -> bool + Sync)) {
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut bytes = Vec::new();
+            let mut reader = Reader { home: self, root: None, buffer: Vec::new() };
             loop {
                 let first = next.fetch_add(SHARE, Ordering::Relaxed);
                 for at in first..(first + SHARE).min(files.len()) {
-                    if self.read_into(&files[at], &mut bytes) && !each(at, &bytes) {
+                    if reader.read(&files[at]).is_some_and(|bytes| !each(at, bytes)) {
                         next.store(files.len(), Ordering::Relaxed);
                         return;
                     }
@@ -100,13 +101,37 @@ impl Home {
             work();
         });
     }
+}
 
-    fn read_into(&self, place: &Place, bytes: &mut Vec<u8>) -> bool {
+/// Reads many small files with few system calls: it keeps the folder of their root open.
+struct Reader<'h> {
+    home: &'h Home,
+    root: Option<(Root, Dir)>,
+    buffer: Vec<u8>,
+}
+
+impl Reader<'_> {
+    /// Returns the content of a file; `None` if it has more than 10 MiB or cannot be read.
+    fn read(&mut self, place: &Place) -> Option<&[u8]> {
         use std::io::Read;
-        bytes.clear();
-        let Ok(file) = self.open_regular(place) else { return false };
-        let is_small = file.metadata().is_ok_and(|meta| meta.len() <= MAX_SEARCHED);
-        is_small && file.take(MAX_SEARCHED).read_to_end(bytes).is_ok()
+        if self.root.as_ref().is_none_or(|(root, _)| root != place.root()) {
+            let folder = self.home.open_root(place.root(), |error| escape_or(place, error)).ok()?;
+            self.root = Some((place.root().clone(), folder));
+        }
+        let (_, folder) = self.root.as_ref()?;
+        let (mut file, meta) = open_regular_in(folder, (place.path(), place)).ok()?;
+        let size = Some(meta.len()).filter(|size| *size <= MAX_SEARCHED)?;
+        self.buffer.resize(size as usize, 0);
+        let mut length = 0;
+        while length < self.buffer.len() {
+            match file.read(&mut self.buffer[length..]) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(&self.buffer[..length])
     }
 }
 

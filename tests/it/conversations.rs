@@ -279,7 +279,9 @@ async fn stream_stays_open_while_a_call_waits_for_a_person() {
     server.decide(&asked.last().unwrap().data, "deny").await;
     let rest = stream.rest().await;
     let result = rest.iter().find(|frame| frame.data["type"] == "tool_result").unwrap();
-    assert!(result.data["content"].as_str().unwrap().starts_with(r#"{"error":"#), "{result:?}");
+    let content: Value = serde_json::from_str(result.data["content"].as_str().unwrap()).unwrap();
+    assert_eq!(content["success"], false, "{content}");
+    assert!(content["error"].as_str().unwrap().starts_with("[denied by the user]"), "{content}");
     assert!(rest.last().unwrap().is("done"));
 }
 

@@ -86,7 +86,8 @@ pub fn arguments_of(call: &ToolCall) -> String {
     }
 }
 
-/// Returns the result of a call in the form of the document; `None` while there is none.
+/// Returns the result of a call in the form of the document, with the text that the model read as `output` where `data` is
+/// something else; `None` while there is none.
 pub fn result_of(call: &ToolCall) -> Option<Value> {
     if matches!(call.status, Some(CallStatus::Approval | CallStatus::Running)) {
         return None;
@@ -95,8 +96,10 @@ pub fn result_of(call: &ToolCall) -> Option<Value> {
         return Some(json!({"success": false, "error": call.output}));
     }
     let data = call.result.as_ref().and_then(|result| result.get("data")).filter(|data| !data.is_null());
-    let data = data.cloned().unwrap_or_else(|| Value::String(call.output.clone()));
-    Some(json!({"success": true, "data": data}))
+    Some(match data {
+        Some(data) => json!({"success": true, "data": data, "output": call.output}),
+        None => json!({"success": true, "data": call.output}),
+    })
 }
 
 /// Returns whether a call has a result that is not an error.
@@ -136,7 +139,7 @@ mod tests {
             json!({"id": "step-2", "index": 2, "type": "tool_call", "id_ref": "c1", "name": "terminal",
                 "arguments": r#"{"command":"ls"}"#}),
             json!({"id": "step-3", "index": 3, "type": "tool_result", "id_ref": "c1", "name": "terminal",
-                "content": r#"{"data":"a.txt","success":true}"#, "skipped": false}),
+                "content": r#"{"success":true,"data":"a.txt"}"#, "skipped": false}),
             json!({"id": "step-4", "index": 4, "type": "text", "content": "There is a.txt."}),
         ];
         assert_eq!(shapes(&steps_of(&answer)), expected);
@@ -161,7 +164,7 @@ mod tests {
         failed.result = Some(json!({"status": 1, "data": {"x": 1}}));
         assert_eq!(result_of(&failed), Some(json!({"success": false, "error": "2 of 3 failed"})));
         failed.result = Some(json!({"status": 0, "data": {"x": 1}}));
-        assert_eq!(result_of(&failed), Some(json!({"success": true, "data": {"x": 1}})));
+        assert_eq!(result_of(&failed), Some(json!({"success": true, "data": {"x": 1}, "output": "2 of 3 failed"})));
         failed.arguments = Some(json!("{oops"));
         assert_eq!(arguments_of(&failed), "{oops");
         assert_eq!(result_of(&call("a", CallStatus::Denied, "no")), Some(json!({"success": false, "error": "no"})));

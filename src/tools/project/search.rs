@@ -112,9 +112,8 @@ impl FileSearch {
         self.files.access.home.read_each(&candidates, &|at, bytes| {
             let mut lines = FileLines::default();
             let searched = searcher(context).search_slice(&self.pattern, bytes, &mut lines);
-            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if searched.is_ok() && lines.matches > 0 {
-                found.push((at, lines));
+                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, lines));
             }
             let goes_on = started.elapsed() < TIME && !cancel.is_cancelled();
             if !goes_on {

@@ -113,7 +113,6 @@ export const server: Record<string, string> = {
   never_always: '此类请求每次都需要批准，无法设为始终允许。',
   bad_choice: '某项设置超出范围：系统提示最多 20,000 个字符，温度为 0 至 2，最大词元数至少为 1。',
   bad_cursor: '列表中没有此游标所指的项；请从头读取。',
-  bad_limit: '每页的项数须为 1 至 100。',
   bad_label: '标签须为 1 至 40 个字符，每个对话最多 20 个。',
   pins_too_long: '固定的消息合计不能超过 8,000 个字符。',
   no_host: '只有获取网页才能按主机始终允许。',
