@@ -206,7 +206,10 @@ async fn captured_run(sandbox: &Sandbox, folder: &Path, script: &str) -> io::Res
     run(sandbox, captured).await?;
     let changes = capture.changes().map_err(io::Error::other)?;
     let promoting = Instant::now();
-    capture.promote(&changes).map_err(io::Error::other)?;
+    // As the server does: nothing is promoted if nothing has changed.
+    if !changes.entries.is_empty() {
+        capture.promote(&changes).map_err(io::Error::other)?;
+    }
     let promotion = promoting.elapsed();
     capture.remove().map_err(io::Error::other)?;
     Ok(CapturedTimes { whole: began.elapsed(), promotion })
