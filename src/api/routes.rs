@@ -42,7 +42,7 @@ pub fn described() -> OpenApiRouter<App> {
             conversations::conversation::change,
             conversations::conversation::delete
         ))
-        .routes(routes!(conversations::message::list, conversations::sending::send))
+        .routes(routes!(conversations::message::messages, conversations::sending::send))
         .routes(routes!(conversations::sending::regenerate))
         .routes(routes!(sessions::session::list, sessions::session::create))
         .routes(routes!(sessions::session::rename, sessions::session::delete))

@@ -246,7 +246,7 @@ export interface paths {
          * Returns the messages of a conversation, oldest first, in pages of 50. Compacted messages are part of it; replaced branches
          *     are not.
          */
-        get: operations["conversations_list"];
+        get: operations["conversations_messages"];
         put?: never;
         /**
          * Sends a message and streams the steps of the answer. A client that disconnects does not cancel it.
@@ -5290,7 +5290,7 @@ export interface operations {
             };
         };
     };
-    conversations_list: {
+    conversations_messages: {
         parameters: {
             query?: {
                 /** @description Number of items, at most 100. */

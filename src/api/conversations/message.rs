@@ -86,7 +86,7 @@ pub struct CalledFunction {
     responses((status = 200, body = Enveloped<Page<ConversationMessage>>),
               (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError),
               (status = 404, body = EnvelopedError)))]
-pub async fn list(
+pub async fn messages(
     caller: Caller,
     Path(id): Path<String>,
     Query(page): Query<PageQuery>,
