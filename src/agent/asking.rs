@@ -159,16 +159,16 @@ impl CallRunner<'_> {
     ) -> Result<ApprovalResult, Stop> {
         let answered = self.answer_to(&asked.approval_id, (&mut *recorder, &mut *rehearsals)).await?;
         let tried = rehearsals.take(&asked.approval_id);
+        let is_tried = !matches!(tried, Tried::Never);
         let Some(answered) = answered else {
             if self.stop_signal.is_suspended() {
                 return Err(Stop::Suspended);
             }
-            return Ok(refusal(Decision::Cancelled, None));
+            return Ok(refusal((Decision::Cancelled, None), is_tried));
         };
         if answered.decision != Decision::Approved {
-            let refusal = refusal(answered.decision, answered.reason.as_deref());
             let was_shown = answered.shown.is_some_and(|shown| shown.rehearsal.is_some());
-            return Ok(if was_shown || !matches!(tried, Tried::Never) { refusal.discarded() } else { refusal });
+            return Ok(refusal((answered.decision, answered.reason.as_deref()), is_tried || was_shown));
         }
         let request = match changed(recorder, &answered) {
             Some(arguments) => CallRequest { arguments, ..asked.request.clone() },
@@ -195,17 +195,6 @@ impl CallRunner<'_> {
             .changed
             .then(|| format!("[the user changed the arguments before they approved; what ran: {}]", checked.arguments));
         Ok(ApprovalResult::Run { request, checked, shown: Box::new(shown), note })
-    }
-}
-
-impl ApprovalResult {
-    /// Tells the model that the changes of a rehearsed call were discarded.
-    fn discarded(mut self) -> Self {
-        if let ApprovalResult::Answer(_, answer) = &mut self {
-            let discarded = "It was tried out, and what it changed was discarded.";
-            answer.text = answer.text.replace("It was not run.", discarded);
-        }
-        self
     }
 }
 
@@ -242,24 +231,25 @@ fn changed(recorder: &Recorder, answered: &RecordedAnswer) -> Option<String> {
     answered.changed.then(|| call.arguments.as_ref().map(ToString::to_string))?
 }
 
-fn refusal(decision: Decision, reason: Option<&str>) -> ApprovalResult {
+/// Returns what the model is told of a call that was not approved; `is_tried`: it was rehearsed before.
+fn refusal((decision, reason): (Decision, Option<&str>), is_tried: bool) -> ApprovalResult {
+    let became = if is_tried { "It was tried out, and what it changed was discarded." } else { "It was not run." };
     let (status, text) = match (decision, reason) {
         (Decision::Denied, Some(reason)) => (
             CallStatus::Denied,
-            format!("[denied by the user: {reason}] It was not run. Do what they say; do not try it another way."),
+            format!("[denied by the user: {reason}] {became} Do what they say; do not try it another way."),
         ),
         (Decision::Denied, None) => (
             CallStatus::Denied,
-            "[denied by the user] It was not run. Do not try it another way; go on without it, or ask them.".to_owned(),
+            format!("[denied by the user] {became} Do not try it another way; go on without it, or ask them."),
         ),
         (Decision::Expired, _) => (
             CallStatus::Denied,
-            "[not run: nobody approved it in time] Go on without it, and tell the user what is left to do.".to_owned(),
+            format!("[nobody approved it in time] {became} Go on without it, and tell the user what is left to do."),
         ),
-        (Decision::Cancelled | Decision::Approved, _) => (
-            CallStatus::Cancelled,
-            "[cancelled: the run was stopped before this call was approved; it was not run]".to_owned(),
-        ),
+        (Decision::Cancelled | Decision::Approved, _) => {
+            (CallStatus::Cancelled, format!("[cancelled: the run was stopped before this call was approved] {became}"))
+        }
     };
     ApprovalResult::Answer(status, ToolAnswer::failed(text))
 }

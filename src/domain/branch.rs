@@ -51,6 +51,19 @@ impl Session {
         self.messages.iter().position(|message| message.role == Role::User && message.id.as_deref() == Some(id))
     }
 
+    /// Returns the person's message that began the branch with this message, if the conversation ends where the branch did
+    /// begin: nothing has taken its place.
+    pub fn last_aside(&self, id: &str) -> Option<&Arc<Message>> {
+        let end = self.messages.last().and_then(|message| message.id.as_deref());
+        let is_last = |branch: &&Branch| branch.after.as_deref() == end;
+        let branch = self.branches.iter().rev().filter(is_last).find(|branch| {
+            let first = branch.messages.iter().skip(1).position(|message| message.role == Role::User);
+            let answer = first.map_or(branch.messages.len(), |next| next + 1);
+            branch.messages[..answer].iter().any(|message| message.id.as_deref() == Some(id))
+        })?;
+        branch.messages.first().filter(|message| message.role == Role::User)
+    }
+
     /// Returns the person's message that a message answers, or that message itself.
     pub fn question_of(&self, id: &str) -> Option<&Arc<Message>> {
         let at = self.messages.iter().position(|message| message.id.as_deref() == Some(id))?;

@@ -88,9 +88,8 @@ impl Engine {
     /// # Errors
     /// Returns [`EngineError::NoMessage`] if there is no such message, and [`EngineError::Busy`] during a run.
     pub async fn regenerate_and_watch(
-        &self,
-        id: &SessionId,
-        message: &str,
+        self: &Arc<Self>,
+        (id, message): (&SessionId, &str),
         key: Option<String>,
         over: impl Future<Output = ()> + Send + 'static,
     ) -> Result<WatchedWork, EngineError> {
@@ -98,14 +97,24 @@ impl Engine {
         let is_repeated = key.as_ref().is_some_and(|key| session.place_of(key).is_some());
         let named = if is_repeated { key.as_deref().unwrap_or(message) } else { message };
         let missing = || EngineError::NoMessage(message.to_owned());
-        let asked = session.question_of(named).ok_or_else(missing)?;
-        if !is_repeated {
-            self.rewind(id, asked.id.as_deref().ok_or_else(missing)?, None).await?;
-        }
+        let (asked, is_aside) = match session.question_of(named) {
+            Some(asked) => (asked, false),
+            // An earlier request was cut off before the message was sent again.
+            None => (session.last_aside(named).ok_or_else(missing)?, true),
+        };
+        let from = asked.id.clone().ok_or_else(missing)?;
         // The bytes of its pictures stay with the session.
         let attachments = asked.attachments.clone();
         let prompt = UserPrompt { text: asked.content.clone(), attachments, pictures: Vec::new() };
-        self.say_and_watch(id, NewMessage { prompt, key, ..NewMessage::default() }, over).await
+        let (engine, id) = (self.clone(), id.clone());
+        // A task, so that a client that disconnects does not cut it off in the middle.
+        let watching = tokio::spawn(async move {
+            if !is_repeated && !is_aside {
+                engine.rewind(&id, &from, None).await?;
+            }
+            engine.say_and_watch(&id, NewMessage { prompt, key, ..NewMessage::default() }, over).await
+        });
+        watching.await.map_err(|_| EngineError::Internal("regenerating an answer was cut off"))?
     }
 
     /// Waits for the end of a work.

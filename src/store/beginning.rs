@@ -34,7 +34,7 @@ impl Turns {
     }
 }
 
-/// Whether a message is part of an answer; nothing else is read of it, and nothing that is no message is one.
+/// Whether a message is part of an answer; nothing else is read of it. Anything that is not an object counts as no answer.
 struct IsAnswer(bool);
 
 impl<'de> Deserialize<'de> for IsAnswer {

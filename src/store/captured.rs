@@ -165,16 +165,21 @@ impl Home {
             let before = entry.before.as_ref().filter(|before| before.kind == NodeKind::File)?;
             Some((entry.path.clone(), before))
         });
-        let (mut room, mut not_kept) = (None, Vec::new());
-        for (path, Node { size, allocated, .. }) in replaced {
-            let room = room.get_or_insert_with(|| self.kept_room());
-            let stored = *size.min(allocated);
+        let replaced: Vec<_> = replaced.collect();
+        if replaced.is_empty() {
+            return Vec::new();
+        }
+        let stored = |node: &Node| node.size.min(node.allocated);
+        let all = replaced.iter().fold(0_u64, |sum, (_, before)| sum.saturating_add(stored(before)));
+        let (mut room, mut not_kept) = (self.kept_room(all), Vec::new());
+        for (path, before) in replaced {
+            let (size, stored) = (&before.size, stored(before));
             if *size > KEPT_SIZE {
                 not_kept.push((path, *size, UnkeptReason::TooLarge));
-            } else if stored > *room {
+            } else if stored > room {
                 not_kept.push((path, *size, UnkeptReason::LimitReached));
             } else {
-                *room -= stored;
+                room -= stored;
             }
         }
         not_kept

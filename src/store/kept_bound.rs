@@ -134,10 +134,15 @@ impl Home {
         if total <= limit { Room::Made } else { Room::None }
     }
 
-    /// Returns how many bytes of new contents can be kept, at most: there is room, or it can be made.
-    pub(super) fn kept_room(&self) -> u64 {
+    /// Returns how many bytes of new contents can be kept: there is room, or it can be made. If there is room for `enough`
+    /// bytes, it does not look for more.
+    pub(super) fn kept_room(&self, enough: u64) -> u64 {
         self.count_kept();
         let counted = lock(&self.kept_bound().0);
+        let free = counted.limit.saturating_sub(counted.total.unwrap_or_default());
+        if free >= enough {
+            return free;
+        }
         let (_, droppable) = self.choose_oldest(u64::MAX, &counted.held);
         counted.limit.saturating_add(droppable).saturating_sub(counted.total.unwrap_or_default())
     }

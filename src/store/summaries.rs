@@ -33,7 +33,8 @@ pub struct SessionSummary {
     /// The project that its tools work in.
     #[schema(value_type = Option<String>)]
     pub project_id: Option<ProjectId>,
-    pub chosen: Chosen,
+    #[schema(value_type = Chosen)]
+    pub chosen: Arc<Chosen>,
 }
 
 impl SessionSummary {
@@ -50,7 +51,7 @@ impl SessionSummary {
             failed: true,
             turns: 0,
             project_id: None,
-            chosen: Chosen::default(),
+            chosen: Arc::default(),
         }
     }
 
@@ -68,7 +69,7 @@ impl SessionSummary {
             failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
             turns: turns.count(),
             project_id: session.project_id.clone(),
-            chosen: session.chosen.clone(),
+            chosen: Arc::new(session.chosen.clone()),
         }
     }
 }
@@ -155,7 +156,7 @@ impl Home {
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
                 turns: head.messages.turns,
                 project_id: head.project_id,
-                chosen: head.chosen,
+                chosen: Arc::new(head.chosen),
             }));
         }
         // The file has format version 1, or it is damaged.

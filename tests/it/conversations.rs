@@ -225,10 +225,11 @@ async fn broken_stream_resumes_with_the_same_steps() {
     let server = world.serve().await;
     let id = created(&server, json!({"title": "t"})).await;
     let path = format!("{CONVERSATIONS}/{id}/messages?delta=1");
-    let mut first = streamed(&server, &path, "k", json!({"message": "hi"})).await;
+    let body = json!({"text": "hi", "content": "not this", "project_id": "scratch"});
+    let mut first = streamed(&server, &path, "k", body.clone()).await;
     while first.next().await.unwrap().data["index"] != 4 {}
     drop(first);
-    let mut again = streamed(&server, &path, "k", json!({"message": "hi"})).await;
+    let mut again = streamed(&server, &path, "k", body.clone()).await;
     let mut frames = vec![again.next().await.unwrap()];
     while frames.last().unwrap().data["index"] != 4 {
         frames.push(again.next().await.unwrap());
@@ -240,7 +241,7 @@ async fn broken_stream_resumes_with_the_same_steps() {
     let stored = messages(&server, &id).await;
     assert_eq!(json!(shown(&frames)), stored[1]["process_steps"]);
     assert_eq!(world.asked().len(), 2, "nothing was sent again");
-    let after = streamed(&server, &path, "k", json!({"message": "hi"})).await.rest().await;
+    let after = streamed(&server, &path, "k", body).await.rest().await;
     assert_eq!(json!(shown(&after)), stored[1]["process_steps"]);
     assert!(after.last().unwrap().is("done"));
 }
@@ -263,6 +264,8 @@ async fn regenerated_answer_replaces_the_former_one() {
     assert_eq!(texts, ["hi", "Another answer."]);
     let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
     assert_eq!(history["branches"][0]["message_id"], "k1", "the former answer stays reachable");
+    let gone = said(&server, &id, "k1", "hi").await;
+    assert!(gone.len() == 1 && gone[0].is("error"), "the message was put aside: {gone:?}");
     let unknown = format!("{CONVERSATIONS}/{id}/regenerate/none");
     assert_eq!(refused(&server.post(&unknown, json!({})).await), (404, "not_found".to_owned()));
 }
@@ -295,6 +298,9 @@ async fn failed_answer_ends_with_an_error() {
     let error = frames.last().unwrap();
     assert!(error.is("error") && !error.data["content"].as_str().unwrap().is_empty(), "{error:?}");
     assert_eq!(messages(&server, &id).await[1]["error"], error.data["content"]);
+    let without = json!({"text": "hi", "tools_enabled": false});
+    let without = server.post(&format!("{CONVERSATIONS}/{id}/messages"), without).await;
+    assert_eq!(refused(&without), (400, "tools_stay".to_owned()));
     let empty = server.post(&format!("{CONVERSATIONS}/{id}/messages"), json!({"text": " "})).await;
     assert_eq!(refused(&empty), (400, "empty_message".to_owned()));
     let unknown = server.post(&format!("{CONVERSATIONS}/none/messages"), json!({"text": "hi"})).await;

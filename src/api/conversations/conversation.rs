@@ -1,5 +1,7 @@
 //! Conversations: create, list, read, change, delete.
 
+use std::collections::HashSet;
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query};
@@ -15,7 +17,7 @@ use crate::engine::EngineError;
 use crate::store::{SessionListKind, SessionSummary};
 
 /// Number of conversations in a page, unless the request says how many.
-const USUAL: usize = 20;
+const DEFAULT_LIMIT: usize = 20;
 /// The id of the only person of a server without accounts.
 const OWNER: u64 = 1;
 /// Defaults of the document, which are answered for what nobody chose and are not sent to a provider.
@@ -135,12 +137,13 @@ pub async fn list(
     Query(ProjectFilter { project_id }): Query<ProjectFilter>,
 ) -> Result<Json<Enveloped<Page<Conversation>>>, ApiError> {
     let mut all = caller.engine.list().await?;
-    let archived = caller.tenant().log.list_ids(SessionListKind::Archived).await?;
+    let archived: HashSet<String> =
+        caller.tenant().log.list_ids(SessionListKind::Archived).await?.into_iter().collect();
     all.retain(|summary| !archived.contains(&summary.id));
     if let Some(project) = project_id.filter(|id| !id.is_empty()) {
         all.retain(|summary| summary.project_id.as_ref().is_some_and(|id| id.as_str() == project));
     }
-    let Page { items, next_cursor, has_more } = page.page(all, USUAL, |summary| &summary.id)?;
+    let Page { items, next_cursor, has_more } = page.page(all, DEFAULT_LIMIT, |summary| &summary.id)?;
     let items = items.into_iter().map(|summary| shown(&caller, summary)).collect();
     Ok(enveloped(Page { items, next_cursor, has_more }))
 }
@@ -171,7 +174,9 @@ pub async fn change(
     // Everything is checked first, so that a refused request changes nothing.
     let chosen = choice.clone().of(&caller.engine.view(&id).await?.session.chosen);
     chosen.check().map_err(EngineError::from)?;
-    caller.tenant().models.check(&chosen).map_err(EngineError::from)?;
+    if choice.model.is_some() {
+        caller.tenant().models.check(&chosen).map_err(EngineError::from)?;
+    }
     if let Some(project) = project {
         caller.engine.bind(&id, project).await?;
     }
@@ -217,7 +222,7 @@ fn shown(caller: &Caller, summary: SessionSummary) -> Conversation {
         project_id,
         title,
         model: caller.tenant().models.status_of(&chosen).model,
-        system_prompt: chosen.system_prompt.unwrap_or_default(),
+        system_prompt: chosen.system_prompt.clone().unwrap_or_default(),
         temperature: chosen.temperature.unwrap_or(TEMPERATURE),
         max_tokens: chosen.max_tokens.unwrap_or(MAX_TOKENS),
         thinking_enabled: chosen.thinking.unwrap_or_default(),

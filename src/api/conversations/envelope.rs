@@ -55,12 +55,12 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// Returns the page of `all`, whose items `id` names, with `usual` items if the request does not say how many.
+    /// Returns the page of `all`, whose items `id` names, with `default_limit` items if the request does not say how many.
     ///
     /// # Errors
     /// Returns `bad_cursor` if no item has the id of the cursor, and `bad_limit` for a limit out of range.
-    pub fn page<T>(&self, all: Vec<T>, usual: usize, id: impl Fn(&T) -> &str) -> Result<Page<T>, ApiError> {
-        let limit = self.limit.unwrap_or(usual);
+    pub fn page<T>(&self, all: Vec<T>, default_limit: usize, id: impl Fn(&T) -> &str) -> Result<Page<T>, ApiError> {
+        let limit = self.limit.unwrap_or(default_limit);
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
         }

@@ -20,7 +20,7 @@ use crate::engine::blocking;
 use crate::tokens::Counter;
 
 /// Number of messages in a page, unless the request says how many.
-const USUAL: usize = 50;
+const DEFAULT_LIMIT: usize = 50;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct ConversationMessage {
@@ -75,7 +75,7 @@ pub struct MessageCall {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct CalledFunction {
     name: String,
-    /// JSON text, as the model wrote it.
+    /// JSON text, as the call was recorded.
     arguments: String,
 }
 
@@ -94,7 +94,7 @@ pub async fn messages(
     let id = conversation_id(&id)?;
     let transcript = caller.engine.transcript(&id).await?;
     let all = transcript.all_messages();
-    let Page { items, next_cursor, has_more } = page.page(groups(&all), USUAL, |(id, _)| id)?;
+    let Page { items, next_cursor, has_more } = page.page(groups(&all), DEFAULT_LIMIT, |(id, _)| id)?;
     let works = &transcript.session.works;
     let written = works.iter().map(|work| (work.work_id.to_string(), work.usage.output_tokens)).collect();
     let tenant = caller.tenant().clone();
@@ -144,7 +144,7 @@ impl Shaper<'_> {
             text,
             attachments: first.attachments.iter().map(|file| self.attachment(file)).collect(),
             tool_calls: segments.iter().flat_map(|segment| &segment.tool_calls).map(shown_call).collect(),
-            process_steps: steps_of(segments),
+            process_steps: steps_of(segments, 0),
             created_at: first.created_at.map(clock::rfc3339),
             error: segments.iter().find_map(|segment| segment.error.clone()),
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conversation::conversation_id;
 use super::envelope::EnvelopedError;
-use super::steps::{ProcessStep, StepKind, steps_of};
+use super::steps::{ProcessStep, StepKind, places_of, steps_of};
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::chat::sending::usable;
 use crate::api::chat::sse::{self, respond};
@@ -32,14 +32,18 @@ const AT_ONCE: usize = 256;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct ConversationPrompt {
-    /// The text of the message; may be empty if there are attachments. Also accepted as `content` and as `message`.
-    #[serde(default, alias = "content", alias = "message")]
-    text: String,
+    /// The text of the message; may be empty if there are attachments.
+    text: Option<String>,
+    /// The same, if there is no `text`.
+    content: Option<String>,
+    /// The same, if there is neither.
+    message: Option<String>,
     #[serde(default)]
     attachments: Vec<Attached>,
     /// Binds the conversation to this project first. Absent: the project that it is bound to.
-    #[serde(default)]
     project_id: Option<String>,
+    /// `false` is refused: every answer may use the tools that the conversation's permission mode allows.
+    tools_enabled: Option<bool>,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -99,14 +103,19 @@ pub async fn send(
     request: Result<Json<ConversationPrompt>, JsonRejection>,
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
-    let Json(ConversationPrompt { text, attachments, project_id }) = request?;
+    let Json(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
+    if tools_enabled == Some(false) {
+        let why = "tools cannot be switched off for one message; choose a permission mode for the conversation";
+        return Err(ApiError::bad_request("tools_stay", why));
+    }
     let key = key_of(&headers)?;
     // Unknown ids are refused; the engine would create the session.
     caller.engine.view(&id).await?;
+    let text = text.or(content).or(message).unwrap_or_default();
+    let prompt = prompt(&caller, &id, text, attachments).await?;
     if let Some(project) = project_id.as_deref().filter(|id| !id.is_empty()) {
         caller.engine.bind(&id, Some(super::conversation::project_id(project)?)).await?;
     }
-    let prompt = prompt(&caller, &id, text, attachments).await?;
     let message = NewMessage { prompt, key, ..NewMessage::default() };
     let work = caller.engine.say_and_watch(&id, message, caller.until_over()).await?;
     Ok(streamed(&caller, work, &query))
@@ -126,7 +135,7 @@ pub async fn regenerate(
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
     let key = key_of(&headers)?;
-    let work = caller.engine.regenerate_and_watch(&id, &mid, key, caller.until_over()).await?;
+    let work = caller.engine.regenerate_and_watch((&id, &mid), key, caller.until_over()).await?;
     Ok(streamed(&caller, work, &query))
 }
 
@@ -143,7 +152,7 @@ fn streamed(caller: &Caller, work: WatchedWork, query: &StepsQuery) -> Response 
 /// Encodes the steps that there are, then those that change, until the answer ends.
 fn encoded(work: WatchedWork, form: StepForm, hub: Arc<Hub>) -> impl Stream<Item = Bytes> {
     let WatchedWork { work_id, session, last, publications } = work;
-    let mut answer = Answer::new(work_id, &session, form);
+    let mut answer = FollowedAnswer::new(work_id, &session, form);
     let first = bytes(answer.changes(), &hub.id(last));
     let is_over = answer.is_over;
     let live = publications.ready_chunks(AT_ONCE);
@@ -175,11 +184,15 @@ enum StepForm {
 }
 
 /// An answer that is followed: a fold of its events, and what was sent of it.
-struct Answer {
+struct FollowedAnswer {
     work_id: WorkId,
     /// The session with the messages of this work only.
     session: Session,
     form: StepForm,
+    /// Number of its messages whose steps do not change any more, and the index of the first step after them.
+    settled: usize,
+    first: usize,
+    /// The steps that were sent, from `first` on.
     sent: Vec<ProcessStep>,
     /// Events that are no steps, to be sent after them.
     others: Vec<StepEvent>,
@@ -187,7 +200,7 @@ struct Answer {
     is_over: bool,
 }
 
-impl Answer {
+impl FollowedAnswer {
     fn new(work_id: WorkId, session: &Session, form: StepForm) -> Self {
         let of_work = |work: Option<&WorkId>| work == Some(&work_id);
         let messages = session.messages.iter().filter(|message| of_work(message.work_id.as_ref())).cloned().collect();
@@ -198,6 +211,8 @@ impl Answer {
             session: Session { messages, works, ..Session::new("", session.created_at) },
             work_id,
             form,
+            settled: 0,
+            first: 0,
             sent: Vec::new(),
             others: asked.into_iter().map(|approval| StepEvent::ApprovalRequest(Box::new(approval))).collect(),
             suggested_title,
@@ -206,6 +221,12 @@ impl Answer {
         let ended = answer.session.works.first().filter(|work| work.finished_at.is_some());
         if let Some(outcome) = ended.and_then(|work| work.outcome.clone()) {
             answer.end(&outcome);
+        }
+        let waits = session.queue.iter().any(|queued| queued.work_id == answer.work_id);
+        if answer.session.works.is_empty() && !waits {
+            let content = "this message is no longer in the conversation".to_owned();
+            answer.others.push(StepEvent::Error { content });
+            answer.is_over = true;
         }
         answer
     }
@@ -234,12 +255,10 @@ impl Answer {
     fn end(&mut self, outcome: &Outcome) {
         self.is_over = true;
         self.others.push(match outcome {
-            Outcome::Error { error, .. } => StepEvent::Error { content: error.clone() },
-            Outcome::Done
-            | Outcome::Length
-            | Outcome::Refusal
-            | Outcome::Interrupted { .. }
-            | Outcome::Limit { .. } => StepEvent::Done {
+            Outcome::Error { error: content, .. } | Outcome::Limit { detail: content } => {
+                StepEvent::Error { content: content.clone() }
+            }
+            Outcome::Done | Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } => StepEvent::Done {
                 message_id: format!("{}.0", self.work_id),
                 token_count: self.session.works.first().map_or(0, |work| work.usage.output_tokens),
                 suggested_title: self.suggested_title.take(),
@@ -249,16 +268,22 @@ impl Answer {
 
     /// Returns what is to be sent since the last time.
     fn changes(&mut self) -> Vec<StepEvent> {
-        let steps = steps_of(&self.session.messages);
+        let open = &self.session.messages[self.settled.min(self.session.messages.len())..];
+        let steps = steps_of(open, self.first);
         let mut events = Vec::new();
         for step in &steps {
-            let before = self.sent.iter().find(|sent| sent.index == step.index);
+            let before = self.sent.binary_search_by_key(&step.index, |sent| sent.index).ok().map(|at| &self.sent[at]);
             if before != Some(step) {
                 let added = before.and_then(|before| added(before, step)).filter(|_| self.form == StepForm::Delta);
                 events.push(added.unwrap_or_else(|| StepEvent::ProcessStep(step.clone())));
             }
         }
-        self.sent = steps;
+        // What comes before the last segment does not change any more.
+        if let [settled @ .., _] = open {
+            self.first += settled.iter().map(|message| places_of(message)).sum::<usize>();
+            self.settled += settled.len();
+        }
+        self.sent = steps.into_iter().filter(|step| step.index >= self.first).collect();
         events.append(&mut self.others);
         events
     }

@@ -32,7 +32,7 @@ pub enum StepKind {
         /// Id of the call, which its result has too.
         id_ref: String,
         name: String,
-        /// JSON text, as the model wrote it.
+        /// JSON text, as the call was recorded.
         arguments: String,
     },
     ToolResult {
@@ -45,10 +45,11 @@ pub enum StepKind {
     },
 }
 
-/// Returns the steps of an answer, whose messages are given in order. Each call has two places, of which that of its
-/// result stays empty until it has one: so no step moves while calls run beside each other.
-pub fn steps_of<'m>(answer: impl IntoIterator<Item = &'m Arc<Message>>) -> Vec<ProcessStep> {
-    let (mut steps, mut index) = (Vec::new(), 0);
+/// Returns the steps of an answer, or of the end of one, whose messages are given in order; the first step has the index
+/// `first`. Each call has two places, of which that of its result stays empty until it has one: so no step moves while calls
+/// run beside each other.
+pub fn steps_of<'m>(answer: impl IntoIterator<Item = &'m Arc<Message>>, first: usize) -> Vec<ProcessStep> {
+    let (mut steps, mut index) = (Vec::new(), first);
     let mut push = |kind: Option<StepKind>| {
         if let Some(kind) = kind {
             steps.push(ProcessStep { id: format!("step-{index}"), index, kind });
@@ -77,7 +78,16 @@ pub fn steps_of<'m>(answer: impl IntoIterator<Item = &'m Arc<Message>>) -> Vec<P
     steps
 }
 
-/// Returns the arguments of a call as the model wrote them.
+/// Returns the number of places that the steps of a message have.
+pub fn places_of(message: &Message) -> usize {
+    if message.role != Role::Assistant {
+        return 0;
+    }
+    let has_thinking = message.thinking.as_ref().is_some_and(|text| !text.is_empty());
+    usize::from(has_thinking) + usize::from(!message.content.is_empty()) + 2 * message.tool_calls.len()
+}
+
+/// Returns the arguments of a call as they were recorded.
 pub fn arguments_of(call: &ToolCall) -> String {
     match &call.arguments {
         Some(Value::String(invalid)) => invalid.clone(),
@@ -142,7 +152,22 @@ mod tests {
                 "content": r#"{"success":true,"data":"a.txt"}"#, "skipped": false}),
             json!({"id": "step-4", "index": 4, "type": "text", "content": "There is a.txt."}),
         ];
-        assert_eq!(shapes(&steps_of(&answer)), expected);
+        assert_eq!(shapes(&steps_of(&answer, 0)), expected);
+    }
+
+    #[test]
+    fn steps_of_the_end_continue_those_of_the_beginning() {
+        let answer = [
+            segment("hm", "", vec![call("a", CallStatus::Done, "x"), call("b", CallStatus::Done, "y")]),
+            segment("", "text", vec![call("c", CallStatus::Denied, "z")]),
+            segment("so", "end", Vec::new()),
+        ];
+        let all = steps_of(&answer, 0);
+        for cut in 0..answer.len() {
+            let first = answer[..cut].iter().map(|message| places_of(message)).sum();
+            let joined = [steps_of(&answer[..cut], 0), steps_of(&answer[cut..], first)].concat();
+            assert_eq!(joined, all, "{cut}");
+        }
     }
 
     #[test]
@@ -150,7 +175,7 @@ mod tests {
         let calls = |first, second| [segment("", "", vec![call("a", first, "x"), call("b", second, "y")])];
         let places = |calls: &[Arc<Message>]| -> Vec<(usize, bool)> {
             let is_result = |step: &ProcessStep| matches!(step.kind, StepKind::ToolResult { .. });
-            steps_of(calls).iter().map(|step| (step.index, is_result(step))).collect()
+            steps_of(calls, 0).iter().map(|step| (step.index, is_result(step))).collect()
         };
         assert_eq!(places(&calls(CallStatus::Running, CallStatus::Running)), [(0, false), (2, false)]);
         assert_eq!(places(&calls(CallStatus::Running, CallStatus::Done)), [(0, false), (2, false), (3, true)]);

@@ -65,19 +65,23 @@ impl Actor {
     }
 
     pub(super) async fn change_choice(&mut self, change: ChoiceChange) -> Result<(), EngineError> {
+        let chooses_model = change.model.is_some();
         let chosen = change.of(&self.ledger.session.chosen);
         chosen.check()?;
-        self.tenant.models.check(&chosen)?;
+        // A model that is gone is no reason to refuse other changes.
+        if chooses_model {
+            self.tenant.models.check(&chosen)?;
+        }
         self.choose(chosen, ChoiceSender::Anyone).await
     }
 
     /// Binds the session to a project of this home, or to none, from the next message on.
     pub(super) async fn bind(&mut self, project_id: Option<ProjectId>) -> Result<(), EngineError> {
-        if self.is_busy() {
-            return Err(EngineError::Busy);
-        }
         if project_id == self.ledger.session.project_id {
             return Ok(());
+        }
+        if self.is_busy() {
+            return Err(EngineError::Busy);
         }
         self.ledger.fact(Event::Bound { project_id }).await?;
         self.ledger.settle().await;

@@ -82,7 +82,13 @@ impl Home {
         let deleted = changes.iter().filter(|(_, [_, after])| after.is_none()).map(|(path, _)| path.as_path());
         let repositories = Repositories::without(deleted);
         let of_project = changes.iter().filter(|(path, [_, after])| !repositories.own_path(path, after.is_none()));
-        let keeper = Keeper { blobs: self.in_reserve(|| self.blobs(&session))?, copies: &copies };
+        let (mut is_full, mut blobs) = (false, self.blobs(&session));
+        if matches!(blobs, Err(StoreError::DiskFull)) {
+            // The reserve is for the record: no content is kept once it is needed.
+            is_full = true;
+            blobs = self.in_reserve(|| self.blobs(&session));
+        }
+        let keeper = Keeper { blobs: blobs?, copies: &copies, is_full };
         for (path, change) in of_project {
             let is_kept = match keeper.keep(path, change) {
                 Err(StoreError::DiskFull) => {
@@ -173,6 +179,8 @@ struct Keeper<'a> {
     /// The contents that are kept for the session.
     blobs: Blobs,
     copies: &'a Copies,
+    /// Whether the disk is full, so that no content is kept.
+    is_full: bool,
 }
 
 impl Keeper<'_> {
@@ -188,6 +196,9 @@ impl Keeper<'_> {
 
     /// Returns `false` if there is no copy, if it is damaged, or if there is no room for it.
     fn keep_copy(&self, hash: &str) -> io::Result<bool> {
+        if self.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let Some(copy) = self.copies.file(hash) else { return Ok(false) };
         let (kept, room) = self.blobs.keep(copy)?;
         Ok(kept.hash == hash && room == Room::Made)
