@@ -14,7 +14,7 @@ use crate::kit::report::Report;
 use crate::kit::server::binary;
 
 /// Pause between commands, as long as the fastest models take.
-const APART: Duration = Duration::from_millis(50);
+pub const APART: Duration = Duration::from_millis(50);
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.section("Sandbox");

@@ -13,7 +13,6 @@ const test = withMiniclaw({
 
 const sheet = page => page.getByRole('dialog', { name: /^(Inspector|检查器)$/ })
 const toggle = page => page.locator('#toggle-inspector')
-const focused = page => page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName)
 
 for (const width of [768, 1024, 1199])
   test(`at ${width} px the inspector is a sheet`, async ({ open }) => {
@@ -24,7 +23,8 @@ for (const width of [768, 1024, 1199])
     await sheet(page).locator('#pane-right').waitFor()
     await page.keyboard.press('Escape')
     await sheet(page).waitFor({ state: 'detached' })
-    assert.equal(await focused(page), 'toggle-inspector')
+    // The focus returns once the sheet is gone.
+    await page.locator('#toggle-inspector:focus').waitFor()
     // A link opens it, too; its own button closes it, and the link has the focus again.
     await say(page, 'where is it')
     await settled(page)
@@ -34,7 +34,7 @@ for (const width of [768, 1024, 1199])
     await shot(page, `sheet-${width}`)
     await sheet(page).getByRole('button', { name: 'Close', exact: true }).click()
     await sheet(page).waitFor({ state: 'detached' })
-    assert.ok(await link.evaluate(element => element === document.activeElement))
+    await page.waitForFunction(element => element === document.activeElement, await link.elementHandle())
   })
 
 test('a file from the palette opens the sheet, and its menus are in it', async ({ open }) => {
