@@ -176,8 +176,9 @@ fn compiles(files: usize) -> String {
     format!("i=0; while [ $i -lt {files} ]; do /bin/echo \"text of $i\" > $i; i=$((i+1)); done")
 }
 
+/// The shell that the server's tools use.
 fn shell(script: &str) -> Vec<String> {
-    ["/bin/sh", "-c", script].map(str::to_owned).into()
+    ["/bin/bash", "-c", script].map(str::to_owned).into()
 }
 
 /// Returns replies that run each of these commands and then end.
