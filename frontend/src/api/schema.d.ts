@@ -2008,7 +2008,7 @@ export interface components {
         CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
         CalledFunction: {
             name: string;
-            /** @description JSON text, as the model wrote it. */
+            /** @description JSON text, as the call was recorded. */
             arguments: string;
         };
         CaseResult: {
@@ -2264,11 +2264,17 @@ export interface components {
             error?: string | null;
         };
         ConversationPrompt: {
-            /** @description The text of the message; may be empty if there are attachments. Also accepted as `content` and as `message`. */
-            text?: string;
+            /** @description The text of the message; may be empty if there are attachments. */
+            text?: string | null;
+            /** @description The same, if there is no `text`. */
+            content?: string | null;
+            /** @description The same, if there is neither. */
+            message?: string | null;
             attachments?: components["schemas"]["Attached"][];
             /** @description Binds the conversation to this project first. Absent: the project that it is bound to. */
             project_id?: string | null;
+            /** @description `false` is refused: every answer may use the tools that the conversation's permission mode allows. */
+            tools_enabled?: boolean | null;
         };
         /** @enum {string} */
         CutAt: "before" | "after";
@@ -4255,7 +4261,7 @@ export interface components {
             /** @description Id of the call, which its result has too. */
             id_ref: string;
             name: string;
-            /** @description JSON text, as the model wrote it. */
+            /** @description JSON text, as the call was recorded. */
             arguments: string;
             /** @enum {string} */
             type: "tool_call";
