@@ -31,6 +31,7 @@ pub mod provider_changes;
 mod provider_keys;
 pub mod provider_list;
 pub mod registry;
+mod runs;
 pub mod runtime;
 pub mod server_settings;
 pub mod skills;
@@ -58,6 +59,7 @@ pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
 pub use registry::{Homes, TenantId, TenantRegistry};
+pub use runs::Runs;
 pub use runtime::Runtime;
 pub use tenant::Tenant;
 
@@ -67,24 +69,6 @@ use crate::domain::{
 };
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
-
-/// The sessions with a run under way.
-#[derive(Default)]
-pub struct Runs(Mutex<HashSet<SessionId>>);
-
-impl Runs {
-    fn started(&self, id: &SessionId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-    }
-
-    fn ended(&self, id: &SessionId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    pub fn list(&self) -> Vec<SessionId> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-}
 
 /// Why a request was refused or failed, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
