@@ -4,6 +4,7 @@ import type { RehearsedChange } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { Visible } from '@/components/Visible'
 import { ChangeContent } from '@/features/changes/ChangeContent'
+import { KindLetter } from '@/features/changes/KindLetter'
 import { KINDS, modeChange } from '@/features/changes/kinds'
 import { LineCounts } from '@/features/changes/LineCounts'
 import { cn } from '@/lib/cn'
@@ -85,7 +86,6 @@ interface EffectProps {
 /** One file: what would happen to it, and its content when it is opened. */
 function Effect({ approvalId, file, open, onToggle }: EffectProps) {
   const t = useT()
-  const { letter, word, tone } = KINDS[file.kind]
   const mode = modeChange(file)
   const { content } = file.after ?? file.before ?? {}
   return (
@@ -95,14 +95,8 @@ function Effect({ approvalId, file, open, onToggle }: EffectProps) {
       summaryClass="min-h-7 px-2 outline-offset-[-2px] hover:bg-hover"
       summary={
         <>
-          <span
-            aria-hidden
-            title={t(word)}
-            className={cn('w-3.5 shrink-0 text-center font-mono font-semibold text-[12px]', tone)}
-          >
-            {letter}
-          </span>
-          <span className="sr-only">{t(word)}</span>
+          <KindLetter kind={file.kind} />
+          <span className="sr-only">{t(KINDS[file.kind].word)}</span>
           <span
             title={shownPath(file.path)}
             className={cn(

@@ -6,6 +6,7 @@ import { useTreeRows } from '@/features/inspector/useTreeRows'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { shownPath } from '@/lib/roots'
+import { KindLetter } from './KindLetter'
 import { KINDS } from './kinds'
 import { LineCounts } from './LineCounts'
 import { type ChangeRow, changeRows } from './tree'
@@ -88,26 +89,11 @@ export function ChangeTree({ files, current, focused, scroller, onSelect }: Prop
   )
 }
 
-/** What happened to an entry, as a letter. */
-function Letter({ kind }: { kind: ChangedFile['kind'] }) {
-  const t = useT()
-  const { letter, word, tone } = KINDS[kind]
-  return (
-    <span
-      aria-hidden
-      title={t(word)}
-      className={cn('w-3.5 shrink-0 text-center font-mono font-semibold text-[12px]', tone)}
-    >
-      {letter}
-    </span>
-  )
-}
-
 function FileRow({ file, name }: { file: ChangedFile; name: string }) {
   const t = useT()
   return (
     <>
-      <Letter kind={file.kind} />
+      <KindLetter kind={file.kind} />
       <span className={cn('min-w-0 flex-1 truncate', file.kind === 'deleted' && 'line-through')}>
         <Visible text={name} />
       </span>
@@ -129,7 +115,7 @@ function FolderRow({ row: { name, open, count, file } }: { row: ChangeRow }) {
         aria-hidden
         className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
       />
-      {file && <Letter kind={file.kind} />}
+      {file && <KindLetter kind={file.kind} />}
       <span className={cn('min-w-0 flex-1 truncate', file?.kind === 'deleted' && 'line-through')}>
         <Visible text={name} />
       </span>
