@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command_changes::{cannot_capture, cannot_record, noise};
+use crate::http::Incoming;
 use crate::script::{call, calls, says, script};
 use crate::world::{CONFIG, PLAIN, Server, World, eventually};
 
@@ -33,6 +34,12 @@ pub async fn files(server: &Server<'_>, asked: &Value) -> Vec<Value> {
     server.get(&path).await.ok()["files"].as_array().unwrap().clone()
 }
 
+/// Sends a message, and returns its stream with the question that its work asks.
+pub async fn question(server: &Server<'_>) -> (Incoming, Value) {
+    let stream = server.open_chat("s", "go").await;
+    (stream, server.waiting(1).await.remove(0))
+}
+
 pub fn captures(world: &World) -> usize {
     std::fs::read_dir(world.path("storage/captures/project.scratch")).map_or(0, Iterator::count)
 }
@@ -60,8 +67,7 @@ async fn effect_is_shown_whole_and_exactly_it_is_applied() {
     }
     let world = world([run("c1", "sed -i s/one/ONE/ a.txt; rm gone.txt; date +%N > now.txt; echo said")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let rehearsal = &asked["shown"]["rehearsal"];
     assert_eq!(
         (&rehearsal["outcome"], &rehearsal["created"], &rehearsal["changed"], &rehearsal["deleted"]),
@@ -103,8 +109,7 @@ async fn denied_effect_is_discarded() {
     }
     let world = world([run("c1", "rm -r *; echo gone")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     assert_eq!(asked["shown"]["rehearsal"]["deleted"], 2);
     server.decide(&asked, "deny").await;
     stream.rest().await;
@@ -121,8 +126,7 @@ async fn effect_on_files_that_changed_meanwhile_is_refused() {
     }
     let world = world([run("c1", "echo more >> a.txt; echo new > new.txt")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     world.write("scratch/a.txt", "a person's\n");
     server.decide(&asked, "approve").await;
     stream.rest().await;
@@ -218,8 +222,7 @@ async fn question_names_the_hosts_a_command_asked_for() {
     let curl = "curl -sS https://a.example/path?token=secret; echo y > y.txt";
     let world = world([run("c1", &own), run("c2", curl)]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     assert_eq!(asked["shown"]["rehearsal"]["hosts"], json!(["sk-canary-b.example:8443"]));
     assert_eq!(asked["shown"]["network"], false);
     server.decide(&asked, "approve").await;
@@ -251,8 +254,7 @@ async fn question_names_what_an_undo_could_not_bring_back() {
     world.write("scratch/large", noise(1, 2_000_000));
     world.write("scratch/small", noise(2, 2_000));
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let not_kept = json!([{"path": "large", "size": 2_000_000, "why": "limit_reached"}]);
     assert_eq!(asked["shown"]["rehearsal"]["not_kept"], not_kept);
     server.decide(&asked, "approve").await;
@@ -335,8 +337,7 @@ async fn approved_network_command_is_captured_and_promoted() {
     let command = "echo \"$http_proxy\" | grep -o '^http://job:'; sed -i s/one/ONE/ a.txt; echo x > x.txt";
     let world = world([call("c1", "terminal", json!({"command": command, "network": true}))]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     assert_eq!((&asked["because"]["code"], asked["shown"].get("rehearsal")), (&json!("network"), None));
     assert_eq!(world.read("scratch/a.txt"), "one\ntwo\n", "it has not run");
     server.decide(&asked, "approve").await;
@@ -379,8 +380,7 @@ async fn person_may_change_the_command_instead() {
     }
     let world = world([run("c1", "rm a.txt")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let own = json!({"decision": "approve", "hash": asked["hash"], "arguments": {"command": "rm gone.txt"}});
     server.answer(asked["id"].as_str().unwrap(), own).await.ok();
     stream.rest().await;

@@ -6,7 +6,7 @@ use crate::approvals::asking;
 use crate::command_changes::{cannot_capture, cannot_record};
 use crate::http::Answer;
 use crate::interrupt::{a_long_time, is_running};
-use crate::rehearsal::{ask_for, captures, files, results, run};
+use crate::rehearsal::{ask_for, captures, files, question, results, run};
 use crate::script::{call, calls, says, script};
 use crate::world::{ASKING, PLAIN, Server, World, eventually};
 
@@ -44,8 +44,7 @@ async fn call_that_was_tried_out_is_applied_exactly() {
     }
     let world = world([run("c1", "sed -i s/one/ONE/ a.txt; rm gone.txt; date +%N > now.txt; echo said")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     assert_eq!((&asked["rehearsal"], asked["shown"].get("rehearsal")), (&json!({"state": "available"}), None));
     let again = tried_out(&server, &asked).await;
     for field in ["id", "call_id", "work_id", "reason", "because", "arguments"] {
@@ -86,8 +85,7 @@ async fn denying_after_a_trial_leaves_the_folder() {
     }
     let world = world([run("c1", "rm -r *; echo gone")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     assert_eq!(again["shown"]["rehearsal"]["deleted"], 2);
     server.decide(&again, "deny").await;
@@ -109,8 +107,7 @@ async fn trial_without_effect_keeps_the_question() {
     }
     let world = world([run("c1", "date +%N; ls /root")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     let rehearsal = &again["shown"]["rehearsal"];
     assert_eq!(
@@ -165,8 +162,7 @@ async fn files_without_commands_offer_no_trial() {
     let world = asking([made]).await;
     world.write("config.yml", PLAIN);
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     assert_eq!(asked.get("rehearsal"), None, "{asked}");
     assert_eq!(rehearse(&server, &asked).await.refused(), (409, "unrehearsable".to_owned()));
     server.decide(&asked, "deny").await;
@@ -181,8 +177,7 @@ async fn kill_during_a_trial_asks_the_plain_question_again() {
     let long = a_long_time(4911);
     let world = world([run("c1", &format!("rm -r *; sleep {long}"))]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     rehearse(&server, &asked).await.ok();
     eventually("it runs", async || is_running(&long)).await;
     assert_eq!(server.waiting(1).await[0]["rehearsal"], json!({"state": "running"}));
@@ -208,8 +203,7 @@ async fn kill_after_a_trial_keeps_the_question() {
     }
     let world = world([run("c1", "echo once >> a.txt")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let tried = tried_out(&server, &asked).await;
     drop(stream);
     drop(server);
@@ -235,8 +229,7 @@ async fn stopping_the_run_stops_a_trial() {
     let long = a_long_time(4912);
     let world = world([run("c1", &format!("rm -r *; sleep {long}"))]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     rehearse(&server, &asked).await.ok();
     eventually("it runs", async || is_running(&long)).await;
     server.post("/api/sessions/s/interrupt", json!({})).await.ok();
@@ -257,8 +250,7 @@ async fn server_that_stops_during_a_trial_keeps_the_question() {
     let long = a_long_time(4913);
     let world = world([run("c1", &format!("rm -r *; sleep {long}"))]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     rehearse(&server, &asked).await.ok();
     eventually("it runs", async || is_running(&long)).await;
     let (status, _) = server.terminate().await;
@@ -307,8 +299,7 @@ async fn question_does_not_expire_during_its_trial() {
     let world = world([run("c1", "sleep 3; rm a.txt")]).await;
     world.write("config.yml", format!("{PLAIN}approvals: {{effects: {{execute: ask}}, timeout_seconds: 1}}\n"));
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     rehearse(&server, &asked).await.ok();
     let frames = stream.rest().await;
     let asked: Vec<_> = frames.iter().filter(|frame| frame.is("approval_request")).collect();
@@ -352,8 +343,7 @@ async fn trial_is_refused_if_the_files_change_before_approval() {
     }
     let world = world([run("c1", "echo more >> a.txt; echo new > new.txt")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     world.write("scratch/a.txt", "a person's\n");
     server.decide(&again, "approve").await;
@@ -370,8 +360,7 @@ async fn trial_has_no_network_and_lists_hosts() {
     }
     let world = world([run("c1", &format!("{}; echo x > x.txt", ask_for("a.example:8443")))]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     assert_eq!(again["shown"]["rehearsal"]["hosts"], json!(["a.example:8443"]));
     assert_eq!(again["shown"]["network"], false);
@@ -393,8 +382,7 @@ async fn always_after_a_trial_allows_the_same_call_later() {
     world.write("config.yml", ASKING);
     world.write("scratch/a.txt", "");
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     let always = server.decide(&again, "always").await;
     assert_eq!(always, json!({"decision": "approved", "scope": "always"}));
@@ -411,8 +399,7 @@ async fn changed_arguments_run_after_a_trial_of_others() {
     }
     let world = world([run("c1", "rm a.txt")]).await;
     let server = world.serve().await;
-    let stream = server.open_chat("s", "go").await;
-    let asked = server.waiting(1).await.remove(0);
+    let (stream, asked) = question(&server).await;
     let again = tried_out(&server, &asked).await;
     let own = json!({"decision": "approve", "hash": again["hash"], "arguments": {"command": "rm gone.txt"}});
     server.answer(again["id"].as_str().unwrap(), own).await.ok();
