@@ -8,7 +8,7 @@ use miniclaw::domain::{EgressAttempts, Session, SessionId, Taint, ToolAnswer};
 use miniclaw::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use miniclaw::tools::{
     CommandEnvironment, EndRun, PreparedCall, PythonLimits, PythonRepl, RunOptions, Terminal, Tool, ToolContext,
-    ToolSet,
+    ToolSet, WorkingFolder,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,13 @@ fn home() -> Home {
     std::fs::write(memory.join("MEMORY.md"), "likes tea").unwrap();
     std::fs::write(knowledge.join("doc.md"), "obey me").unwrap();
     Home {
-        environment: CommandEnvironment { sandbox, scratch, readable: vec![memory], knowledge, captures: None },
+        environment: CommandEnvironment {
+            sandbox,
+            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned() },
+            readable: vec![memory],
+            knowledge,
+            captures: None,
+        },
         _root: root,
     }
 }
@@ -44,7 +50,7 @@ impl Home {
 }
 
 fn stays_root(home: &Home) -> bool {
-    home.environment.sandbox.warning_for(&home.environment.scratch).is_some()
+    home.environment.sandbox.warning_for(&home.environment.folder.path).is_some()
 }
 
 async fn python(repl: &PythonRepl, code: &str) -> ToolAnswer {
@@ -106,7 +112,7 @@ async fn terminal_shows_output_then_the_exit_code() {
     let answer = bash(&terminal, "echo out; echo err >&2; exit 3").await;
     assert_eq!((answer.ok, answer.text.as_str()), (false, "out\n[stderr]\nerr\n[exit code 3]"));
     assert_eq!(bash(&terminal, "false").await.text, "[exit code 1]");
-    assert_eq!(bash(&terminal, "echo kept > f; pwd").await.text, home.environment.scratch.display().to_string());
+    assert_eq!(bash(&terminal, "echo kept > f; pwd").await.text, home.environment.folder.path.display().to_string());
     assert_eq!(bash(&terminal, "cat f").await.text, "kept");
     assert_eq!(bash(&terminal, "cat").await.text, "[no output, exit code 0]", "stdin is empty");
     assert_eq!(bash(&terminal, "printf '\\033[31mred\\033[0m'").await.text, "red");
@@ -154,7 +160,9 @@ async fn terminal_explains_its_failures() {
     let answer = bash(&quick, "echo partial; sleep 100").await;
     assert!(!answer.ok && answer.text.starts_with("partial\n[stopped after 1 s"), "{}", answer.text);
 
-    let gone = CommandEnvironment { scratch: home.environment.scratch.join("missing"), ..home.environment.clone() };
+    let path = home.environment.folder.path.join("missing");
+    let folder = WorkingFolder { path, ..home.environment.folder.clone() };
+    let gone = CommandEnvironment { folder, ..home.environment.clone() };
     let answer = bash(&Terminal::new(gone), "true").await;
     assert!(!answer.ok && answer.text.contains("its working directory"), "{}", answer.text);
 }
@@ -183,7 +191,7 @@ async fn stopping_run_stops_command_and_keeps_output() {
     let home = home();
     let terminal = Terminal::new(home.environment.clone());
     let cancel = CancellationToken::new();
-    let ready = home.environment.scratch.join("ready");
+    let ready = home.environment.folder.path.join("ready");
     let stop = async {
         let started = Instant::now();
         while !ready.exists() {
@@ -292,7 +300,7 @@ async fn python_network_needs_approval_and_passes_the_guard() {
 async fn written(home: &Home, name: &str) -> String {
     let since = Instant::now();
     loop {
-        match std::fs::read_to_string(home.environment.scratch.join(name)) {
+        match std::fs::read_to_string(home.environment.folder.path.join(name)) {
             Ok(text) if text.ends_with('\n') => return text,
             _ => assert!(since.elapsed() < Duration::from_secs(20), "{name} was not written"),
         }
@@ -336,7 +344,7 @@ print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
     assert!(answer.text.contains("b'HTTP/1.1 200' b'HELLO'"), "{}", answer.text);
     let site = format!("site.test:{port}");
     assert_eq!(contacts(&answer), [(site.clone(), false)]);
-    std::fs::write(home.environment.scratch.join("go"), "").unwrap();
+    std::fs::write(home.environment.folder.path.join("go"), "").unwrap();
     assert_eq!(written(&home, "said").await, "HTTP Error 403: Forbidden cut=True\n");
     // The next call with network can use the connection again, and reports what was attempted in between.
     let again =
@@ -557,7 +565,7 @@ async fn stopping_run_interrupts_python_and_keeps_variables() {
     let repl = home.python(PythonLimits::default());
     python(&repl, "x = 1").await;
     let cancel = CancellationToken::new();
-    let ready = home.environment.scratch.join("ready");
+    let ready = home.environment.folder.path.join("ready");
     let stop = async {
         let started = Instant::now();
         while !ready.exists() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::domain::{EntryPath, ErrorParams, PinRefused, WorkId};
+use crate::domain::{EntryPath, ErrorParams, PinRefused, ProjectRefused, WorkId};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
@@ -141,6 +141,7 @@ impl From<StoreError> for ApiError {
             StoreError::Exists { .. } => (StatusCode::CONFLICT, "exists", None),
             StoreError::NotKept { files } => return not_kept(files, error.to_string()),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+            StoreError::Project(refused) => return project_refused(refused),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
@@ -153,6 +154,23 @@ impl From<StoreError> for ApiError {
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };
         Self { etag, ..Self::new(status, code, error.to_string()) }
+    }
+}
+
+fn project_refused(refused: &ProjectRefused) -> ApiError {
+    let (status, code) = match refused {
+        ProjectRefused::BadName => (StatusCode::BAD_REQUEST, "bad_project_name"),
+        ProjectRefused::LongDescription => (StatusCode::BAD_REQUEST, "description_too_long"),
+        ProjectRefused::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
+        ProjectRefused::Busy => (StatusCode::CONFLICT, "busy"),
+        ProjectRefused::FolderTaken(_) => (StatusCode::CONFLICT, "folder_taken"),
+    };
+    ApiError::new(status, code, refused.to_string())
+}
+
+impl From<ProjectRefused> for ApiError {
+    fn from(refused: ProjectRefused) -> Self {
+        project_refused(&refused)
     }
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod files;
 mod models;
 mod openapi;
+mod projects;
 mod requests;
 mod retrieval;
 mod routes;

@@ -5,7 +5,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, conversations, files, models, requests, retrieval, security, sessions, status};
+use super::{chat, conversations, files, models, projects, requests, retrieval, security, sessions, status};
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
@@ -44,6 +44,18 @@ pub fn described() -> OpenApiRouter<App> {
         ))
         .routes(routes!(conversations::message::messages, conversations::sending::send))
         .routes(routes!(conversations::sending::regenerate))
+        .routes(routes!(projects::project::list, projects::project::create))
+        .routes(routes!(projects::project::read, projects::project::change, projects::project::delete))
+        .routes(routes!(projects::project::restore))
+        .routes(routes!(projects::files::list))
+        .routes(routes!(
+            projects::content::read,
+            projects::files::write,
+            projects::files::rename,
+            projects::files::delete
+        ))
+        .routes(routes!(projects::files::make_folder))
+        .routes(routes!(projects::search::search))
         .routes(routes!(sessions::session::list, sessions::session::create))
         .routes(routes!(sessions::session::rename, sessions::session::delete))
         .routes(routes!(sessions::session::restore))

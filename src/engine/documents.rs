@@ -3,6 +3,7 @@
 //! whether a person meant it; the author comes before the write, so that the watcher knows who made the change it sees.
 
 mod commands;
+mod folders;
 mod undo;
 mod work_files;
 
@@ -205,7 +206,7 @@ impl Documents {
         .await
     }
 
-    /// Restores a deleted file to its old path.
+    /// Restores a deleted file or folder to its old path. The hash of a folder is empty.
     ///
     /// # Errors
     /// Returns [`StoreError::Exists`] if another file is at that path.
@@ -215,6 +216,11 @@ impl Documents {
             let OwnedHome { tree, claim, .. } = &documents.store;
             let TrashedVersion { path, etag } = tree.trashed_version(&trash).await?;
             let version = FileVersion { path, etag };
+            if version.etag.is_empty() {
+                tree.restore(*claim, trash).await?;
+                documents.folder_changed(&version.path);
+                return Ok(version);
+            }
             let change = Change { versions: vec![version.clone()], ..Change::default() };
             documents.apply(change, Author::Person, tree.restore(*claim, trash)).await?;
             Ok(version)

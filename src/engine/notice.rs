@@ -29,6 +29,8 @@ pub enum Notice {
         running: usize,
     },
     SkillsChanged,
+    /// A project was created, changed, deleted or restored.
+    ProjectsChanged,
     ModelChanged(ModelStatus),
     ConfigChanged {
         rag_mode: bool,

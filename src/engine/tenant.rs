@@ -1,17 +1,17 @@
 //! A tenant: one person's home and everything that works on it. Nothing of one tenant is reachable from another.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
+use super::home_tools::{ToolParts, home_tools};
 use super::hub::Hub;
 use super::models::Models;
 use super::next_request::shared_prefix;
 use super::runtime::Runtime;
 use super::skills::Skills;
-use super::tool_sources::{ExchangeScope, ProjectTools, ToolSources};
+use super::tool_sources::{ExchangeScope, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::config::Config;
@@ -21,11 +21,8 @@ use crate::extraction::Extractor;
 use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
-use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
-use crate::tools::{
-    Captures, CommandEnvironment, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, SearchTool, Terminal, Tool,
-    ToolSet,
-};
+use crate::tools::project::Jobs;
+use crate::tools::{Captures, ToolSet};
 
 pub struct Tenant {
     pub runtime: Arc<Runtime>,
@@ -87,14 +84,15 @@ impl Tenant {
         let captures = Captures::new(documents.access(), scratch);
         let jobs = jobs(hub.clone());
         let parts = ToolParts {
-            home: &home,
-            documents: &documents,
-            captures: &captures,
-            memory: &memory,
-            knowledge: &knowledge,
-            jobs: &jobs,
+            runtime: runtime.clone(),
+            home: home.clone(),
+            files: documents.access(),
+            captures: captures.clone(),
+            memory: memory.clone(),
+            knowledge: knowledge.clone(),
+            jobs: jobs.clone(),
         };
-        let tool_sources = Arc::new(ToolSources::new(home_tools(&runtime, parts)));
+        let tool_sources = Arc::new(ToolSources::new(home_tools(parts)));
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
         let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
         documents.followed_by(&models);
@@ -199,55 +197,6 @@ fn jobs(hub: Arc<Hub>) -> Arc<Jobs> {
     Arc::new(Jobs::new(Arc::new(move |session, running| {
         hub.notice(Notice::JobsChanged { session_id: session.to_string(), running });
     })))
-}
-
-/// What the tools of a home work on.
-struct ToolParts<'a> {
-    home: &'a Home,
-    documents: &'a Documents,
-    captures: &'a Captures,
-    memory: &'a Arc<Library>,
-    knowledge: &'a Arc<Library>,
-    jobs: &'a Arc<Jobs>,
-}
-
-fn home_tools(runtime: &Runtime, parts: ToolParts<'_>) -> ProjectTools {
-    let ToolParts { home, documents, captures, memory, knowledge, jobs } = parts;
-    // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
-    let folder = |root: &Root| home.path().join(root.to_string());
-    let root = Root::Project(ProjectId::scratch());
-    let environment = CommandEnvironment {
-        sandbox: runtime.sandbox.clone(),
-        scratch: home.scratch(),
-        readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
-        knowledge: folder(&Root::Knowledge),
-        captures: Some(captures.clone()),
-    };
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let scratch = ProjectFiles::new(documents.access(), root);
-    let mut bound = project_file_tools(&scratch, runtime.sandbox.clone());
-    if !runtime.sandbox.is_readable_by_every_job(home.path()) {
-        tools.push(Arc::new(Terminal::new(environment.clone())));
-        bound.push(Arc::new(Bash::new(scratch, environment.clone(), jobs.clone())));
-        if let Some(python) = &runtime.python {
-            let python: Arc<dyn Tool> = Arc::new(PythonRepl::new(environment, python.clone()));
-            tools.push(python.clone());
-            bound.push(python);
-        }
-    }
-    let fetch = FetchConfig::new(runtime.config().fetch_allow_hosts.clone(), runtime.extractor.clone());
-    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(FetchConfig { own_port: Some(runtime.own_port), ..fetch }));
-    tools.push(fetch.clone());
-    tools.push(Arc::new(ReadFile::new(home.clone())));
-    let search: Arc<dyn Tool> = Arc::new(SearchTool::knowledge(knowledge.clone()));
-    tools.push(search.clone());
-    bound.extend([fetch, search]);
-    tools.push(Arc::new(SearchTool::memory(memory.clone())));
-    for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
-        tools.push(Arc::new(tool(documents.access())));
-    }
-    let set = |tools| ToolSet::new(tools).expect("our own schemas have only keywords that are checked");
-    ProjectTools { unbound: set(tools), bound: BTreeMap::from([(ProjectId::scratch(), set(bound))]) }
 }
 
 /// Returns warnings about this home and how commands run in it.

@@ -36,17 +36,53 @@ pub enum ToolSource {
     Chosen(ChooseTools),
 }
 
-/// The tools of a home, and those that replace them in a session that is bound to a project.
-#[derive(Clone, Default)]
+/// The tools of a home, and those that replace them in a session that is bound to a project. Cheap to clone; the tools of a
+/// project are shared.
+#[derive(Clone)]
 pub struct ProjectTools {
-    pub unbound: ToolSet,
-    pub bound: BTreeMap<ProjectId, ToolSet>,
+    unbound: ToolSet,
+    bound: Arc<RwLock<BTreeMap<ProjectId, ToolSet>>>,
+    make: MakeTools,
 }
 
+/// Returns the tools of a project; `None` if the home does not have it.
+type MakeTools = Arc<dyn Fn(&ProjectId) -> Option<ToolSet> + Send + Sync>;
+
 impl ProjectTools {
-    fn of(&self, session: Option<&Session>) -> &ToolSet {
-        let bound = session.and_then(|session| self.bound.get(session.project_id.as_ref()?));
-        bound.unwrap_or(&self.unbound)
+    pub fn new(unbound: ToolSet, make: impl Fn(&ProjectId) -> Option<ToolSet> + Send + Sync + 'static) -> Self {
+        Self { unbound, bound: Arc::default(), make: Arc::new(make) }
+    }
+
+    /// Adds the tools of a project.
+    pub fn with(self, id: ProjectId, tools: ToolSet) -> Self {
+        self.bound.write().unwrap_or_else(PoisonError::into_inner).insert(id, tools);
+        self
+    }
+
+    /// Returns the tools of a session. A session whose project is gone has those of the home.
+    fn of(&self, session: Option<&Session>) -> ToolSet {
+        let bound = session.and_then(|session| self.of_project(session.project_id.as_ref()?));
+        bound.unwrap_or_else(|| self.unbound.clone())
+    }
+
+    fn of_project(&self, id: &ProjectId) -> Option<ToolSet> {
+        if let Some(tools) = self.bound.read().unwrap_or_else(PoisonError::into_inner).get(id) {
+            return Some(tools.clone());
+        }
+        let made = (self.make)(id)?;
+        let mut bound = self.bound.write().unwrap_or_else(PoisonError::into_inner);
+        // Another exchange may have been faster. All of them have the same interpreters.
+        Some(bound.entry(id.clone()).or_insert(made).clone())
+    }
+
+    /// Forgets the tools of a project, with the interpreters that run in it.
+    fn forget(&self, id: &ProjectId) {
+        self.bound.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        let bound: Vec<ToolSet> = self.bound.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        std::iter::once(&self.unbound).chain(&bound).for_each(|tools| tools.session_closed(session));
     }
 }
 
@@ -73,7 +109,7 @@ impl ToolSources {
         let mut all = ToolSet::default();
         for source in self.sources().iter() {
             let tools = match source {
-                ToolSource::ByProject(tools) => tools.of(scope.session).clone(),
+                ToolSource::ByProject(tools) => tools.of(scope.session),
                 ToolSource::Chosen(choose) => choose(scope).await,
             };
             all = all.with(tools);
@@ -81,13 +117,21 @@ impl ToolSources {
         all
     }
 
+    /// Forgets the tools of a project, which was deleted.
+    pub fn project_deleted(&self, id: &ProjectId) {
+        for source in self.sources().iter() {
+            match source {
+                ToolSource::ByProject(tools) => tools.forget(id),
+                ToolSource::Chosen(_) => {}
+            }
+        }
+    }
+
     /// Notifies the tools that keep something for a session that it is closed.
     pub fn session_closed(&self, session: &SessionId) {
         for source in self.sources().iter() {
             match source {
-                ToolSource::ByProject(ProjectTools { unbound, bound }) => {
-                    std::iter::once(unbound).chain(bound.values()).for_each(|tools| tools.session_closed(session));
-                }
+                ToolSource::ByProject(tools) => tools.session_closed(session),
                 ToolSource::Chosen(_) => {}
             }
         }
@@ -158,7 +202,7 @@ mod tests {
 
     #[tokio::test]
     async fn earlier_source_keeps_its_names() {
-        let sources = ToolSources::new(ProjectTools { unbound: set(&["one", "two"]), ..ProjectTools::default() });
+        let sources = ToolSources::new(ProjectTools::new(set(&["one", "two"]), |_| None));
         let foreign = set(&["two", "three"]);
         sources.add(ToolSource::Chosen(Arc::new(move |scope| {
             let tools = if scope.session.is_some() { foreign.clone() } else { ToolSet::default() };

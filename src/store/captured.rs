@@ -16,7 +16,7 @@ use super::home::Home;
 use super::kept_bound::Room;
 use super::recorded_state::RecordedState;
 use crate::clock;
-use crate::domain::{Commit, EntryPath, Place, ProjectId, Root, SessionId, UnkeptReason};
+use crate::domain::{Commit, EntryPath, Place, Root, SessionId, UnkeptReason};
 
 /// Maximum size of all files of a change together, before and after, in bytes.
 const MAX_TOTAL: u64 = 8 << 30;
@@ -58,12 +58,6 @@ pub struct Unkept {
 }
 
 impl Home {
-    /// Returns the folder of a project in which commands can be captured.
-    pub(super) fn project_path(&self, root: &Root) -> Option<PathBuf> {
-        let is_scratch = *root == Root::Project(ProjectId::scratch());
-        is_scratch.then(|| self.scratch())
-    }
-
     /// Prepares the capture of what commands change in the folder of a project; `None` if this home cannot capture it.
     ///
     /// # Errors
@@ -82,8 +76,12 @@ impl Home {
 
     /// Completes or removes what a server that was killed left of its captures. The commands were killed with it.
     pub(super) fn settle_captures(&self) -> Result<(), StoreError> {
-        let root = Root::Project(ProjectId::scratch());
-        let (captures, folder) = (self.captures(&root)?, self.scratch());
+        self.project_ids().into_iter().try_for_each(|id| self.settle_captures_of(&Root::Project(id)))
+    }
+
+    fn settle_captures_of(&self, root: &Root) -> Result<(), StoreError> {
+        let Some(folder) = self.project_path(root) else { return Ok(()) };
+        let captures = self.captures(root)?;
         let listed = std::fs::read_dir(&captures).map_err(StoreError::io("listing the captures"))?;
         for capture in listed.flatten() {
             let path = capture.path();
@@ -133,7 +131,7 @@ impl Home {
             Some((change.path.below().into(), change.after.as_ref()?.hash.clone()))
         };
         let hashes: HashMap<PathBuf, String> = applied.recorded.iter().filter_map(after).collect();
-        let noted = self.becoming(&changes.entries, &|at, entry| match hashes.get(&entry.path) {
+        let noted = self.becoming((root, &changes.entries), &|at, entry| match hashes.get(&entry.path) {
             Some(hash) => Some(hash.clone()),
             // It is not recorded, because it belongs to git for example.
             None => Some(hash_of(contents.after(at).ok()??).ok()?.hash),
@@ -321,7 +319,7 @@ fn state(node: &Option<Node>, content: Option<File>) -> io::Result<Option<Record
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::FileStamp;
+    use crate::domain::{FileStamp, ProjectId};
 
     #[test]
     fn commits_of_a_log_that_was_left_are_not_listed() {

@@ -1,5 +1,7 @@
 use std::io;
 
+use crate::domain::ProjectRefused;
+
 /// An error of a file operation, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -40,6 +42,8 @@ pub enum StoreError {
          Without one, the next start of the server takes all sessions over as content"
     )]
     NoKey { reason: String },
+    #[error("{0}")]
+    Project(ProjectRefused),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }

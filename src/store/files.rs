@@ -1,6 +1,7 @@
 //! Files that people edit, such as Markdown, in the four folders. A file is replaced only if it is what the editor expects.
 
 use std::io::Read;
+use std::time::UNIX_EPOCH;
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
 use sha2::{Digest, Sha256};
@@ -26,6 +27,16 @@ pub struct TextFile {
     pub mode: FileMode,
 }
 
+/// A file that is open for reading.
+#[derive(Debug)]
+pub struct OpenedFile {
+    pub file: std::fs::File,
+    /// In bytes.
+    pub size: u64,
+    /// Unix seconds.
+    pub modified: f64,
+}
+
 /// What a save expects to find.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expect {
@@ -44,6 +55,19 @@ impl Home {
     /// the root and for anything that is not a regular file, and [`StoreError::TooLarge`] for a file over 10 MiB.
     pub fn read_bytes(&self, path: &Place) -> Result<Vec<u8>, StoreError> {
         read_whole(self.open_regular(path)?, path)
+    }
+
+    /// Opens a file of the home that the caller may see to read parts of it, whatever its size.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such file, and [`StoreError::NotAllowed`] as [`Home::read_bytes`]
+    /// does.
+    pub fn open_file(&self, path: &Place) -> Result<OpenedFile, StoreError> {
+        let file = self.open_regular(path)?;
+        let meta = file.metadata().map_err(StoreError::io(format!("reading {path}")))?;
+        let modified = meta.modified().ok().and_then(|time| time.into_std().duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or(0.0, |since| since.as_secs_f64());
+        Ok(OpenedFile { size: meta.len(), modified, file: file.into_std() })
     }
 
     /// Opens a file of the home that the caller may see, whatever its size.

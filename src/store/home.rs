@@ -14,13 +14,17 @@ use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::heads::{self, HeadList};
-use super::index::ProjectIndex;
+use super::index::ProjectIndexes;
 use super::kept_bound::KeptBound;
 use super::quarantine::Quarantined;
+use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
 use super::summaries::SummaryCache;
 use super::trusted::{TEXTS, TrustCache};
 use crate::domain::{ProjectId, Root};
+
+/// The folder of commands, which is a project of every home.
+const SCRATCH: &str = "scratch";
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
 #[derive(Clone)]
@@ -32,7 +36,7 @@ struct Inner {
     path: PathBuf,
     root: Dir,
     sessions: Dir,
-    projects: RwLock<BTreeMap<ProjectId, Dir>>,
+    projects: RwLock<BTreeMap<ProjectId, ProjectFolder>>,
     /// Serializes compare-and-swap writes of files that people edit.
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
@@ -44,7 +48,7 @@ struct Inner {
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
     kept_bound: KeptBound,
-    index: ProjectIndex,
+    indexes: ProjectIndexes,
     /// Absent if the home was opened for reading only.
     _lock: Option<File>,
 }
@@ -55,7 +59,7 @@ struct Opened {
     root: Dir,
     sessions: Dir,
     seal: Seal,
-    projects: BTreeMap<ProjectId, Dir>,
+    projects: BTreeMap<ProjectId, ProjectFolder>,
     lock: Option<File>,
 }
 
@@ -80,7 +84,7 @@ impl Home {
             "storage",
             "storage/quarantine",
             "storage/retrieval",
-            "scratch",
+            SCRATCH,
         ] {
             make_dir(&root, name, 0o700)?;
         }
@@ -91,12 +95,14 @@ impl Home {
         for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
-        let scratch = root.open_dir("scratch").map_err(StoreError::io("opening scratch/"))?;
+        let scratch = root.open_dir(SCRATCH).map_err(StoreError::io("opening scratch/"))?;
         Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
+        let scratch = ProjectFolder { dir: scratch, path: path.join(SCRATCH) };
         let projects = BTreeMap::from([(ProjectId::scratch(), scratch)]);
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
         home.keep_key(key)?;
+        home.open_projects();
         Ok(home)
     }
 
@@ -118,8 +124,11 @@ impl Home {
             KeyStatus::Lost => return Err(StoreError::NoKey { reason: "it is missing".to_owned() }),
             KeyStatus::Damaged(reason) => return Err(StoreError::NoKey { reason }),
         }
-        let scratch = root.open_dir("scratch").ok().map(|scratch| (ProjectId::scratch(), scratch));
-        Ok(Self::of(Opened { path, root, sessions, seal, projects: scratch.into_iter().collect(), lock: None }))
+        let scratch = root.open_dir(SCRATCH).ok().map(|dir| ProjectFolder { dir, path: path.join(SCRATCH) });
+        let projects = scratch.map(|scratch| (ProjectId::scratch(), scratch)).into_iter().collect();
+        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: None });
+        home.open_projects_for_reading();
+        Ok(home)
     }
 
     fn of(opened: Opened) -> Self {
@@ -139,7 +148,7 @@ impl Home {
                 fence: Fence::default(),
                 heads: Mutex::default(),
                 kept_bound: KeptBound::default(),
-                index: ProjectIndex::default(),
+                indexes: ProjectIndexes::default(),
                 _lock: lock,
             }),
         }
@@ -172,6 +181,12 @@ impl Home {
         lock(&self.inner.startup_warnings).clone()
     }
 
+    /// Adds a problem to those that a person should look at.
+    pub(super) fn warn(&self, problem: String) {
+        tracing::warn!("{problem}");
+        lock(&self.inner.startup_warnings).push(problem);
+    }
+
     /// Returns the path of the home, for messages and for components that need a path (the watcher, a process's working
     /// directory).
     pub fn path(&self) -> &Path {
@@ -180,7 +195,7 @@ impl Home {
 
     /// Returns the only folder in which tools' processes may write.
     pub fn scratch(&self) -> PathBuf {
-        self.inner.path.join("scratch")
+        self.inner.path.join(SCRATCH)
     }
 
     /// Returns the files that were quarantined since the start, oldest first.
@@ -192,7 +207,7 @@ impl Home {
         &self.inner.root
     }
 
-    pub(super) fn projects(&self) -> &RwLock<BTreeMap<ProjectId, Dir>> {
+    pub(super) fn projects(&self) -> &RwLock<BTreeMap<ProjectId, ProjectFolder>> {
         &self.inner.projects
     }
 
@@ -212,8 +227,8 @@ impl Home {
         &self.inner.fence
     }
 
-    pub(super) fn index(&self) -> &ProjectIndex {
-        &self.inner.index
+    pub(super) fn indexes(&self) -> &ProjectIndexes {
+        &self.inner.indexes
     }
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {

@@ -6,7 +6,8 @@ use super::atomic;
 use super::error::StoreError;
 use super::files::{Expect, escape_or, etag};
 use super::home::Home;
-use super::trash::{MAX_TRASHED, TRASH, parts_of};
+use super::project_folder::make_folders;
+use super::trash::{FOLDER_MARK, MAX_TRASHED, TRASH, parts_of};
 use crate::clock;
 use crate::domain::{Place, Root};
 
@@ -43,21 +44,65 @@ impl Home {
         let doing = || format!("deleting {path}");
         let _one_writer = self.edit_lock();
         self.check(path, expect)?;
-        let source = self.folder_of(path)?;
-        let trash = self.trash().map_err(StoreError::io(doing()))?;
+        let kept = self.move_to_trash(path, false).map_err(StoreError::io(doing()))?;
+        self.remove_empty_folder(path);
+        Ok(kept)
+    }
+
+    /// Moves a file or folder to the trash. Returns the id with which it can be restored.
+    fn move_to_trash(&self, path: &Place, is_folder: bool) -> std::io::Result<String> {
+        let source = self.folder_of(path).map_err(std::io::Error::other)?;
+        let trash = self.trash()?;
         let mut stamp = clock::stamp();
         while trash.exists(&stamp) {
             stamp.push('0');
         }
         let inner = format!("{stamp}/{}", path.parent());
-        trash.create_dir_all(&inner).map_err(StoreError::io(doing()))?;
-        let target = trash.open_dir(&inner).map_err(StoreError::io(doing()))?;
-        let moved = source.rename(path.file_name(), &target, path.file_name());
-        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
-        atomic::sync_dir(&source).map_err(StoreError::io(doing()))?;
-        self.remove_empty_folder(path);
+        trash.create_dir_all(&inner)?;
+        if is_folder {
+            trash.write(format!("{stamp}/{FOLDER_MARK}"), path.as_str())?;
+        }
+        let target = trash.open_dir(&inner)?;
+        source.rename(path.file_name(), &target, path.file_name())?;
+        atomic::sync_dir(&target)?;
+        atomic::sync_dir(&source)?;
         prune(&trash);
         Ok(format!("{stamp}/{path}"))
+    }
+
+    /// Moves a folder to another path, if the new path is free.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such folder, [`StoreError::NotAllowed`] for a root and for a move into
+    /// the folder itself, and [`StoreError::Exists`] if the new path is taken.
+    pub(super) fn rename_folder(&self, from: &Place, to: &Place) -> Result<(), StoreError> {
+        movable(from)?;
+        movable(to)?;
+        if to == from || to.is_below(from) {
+            return Err(StoreError::NotAllowed { path: to.to_string(), why: "a folder cannot be moved into itself" });
+        }
+        let doing = || format!("renaming {from}");
+        let _one_writer = self.edit_lock();
+        self.open_folder(from)?;
+        let source = self.folder_of(from)?;
+        let target = self.make_folder_of(to)?;
+        if target.symlink_metadata(to.file_name()).is_ok() {
+            return Err(StoreError::Exists { path: to.to_string() });
+        }
+        let moved = source.rename(from.file_name(), &target, to.file_name());
+        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
+        atomic::sync_dir(&source).map_err(StoreError::io(doing()))
+    }
+
+    /// Moves a folder to the trash, with everything in it. Returns the id with which it can be restored.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such folder, and [`StoreError::NotAllowed`] for a root.
+    pub(super) fn trash_folder(&self, folder: &Place) -> Result<String, StoreError> {
+        movable(folder)?;
+        let _one_writer = self.edit_lock();
+        self.open_folder(folder)?;
+        self.move_to_trash(folder, true).map_err(StoreError::io(format!("deleting {folder}")))
     }
 
     /// Restores a file from the trash to its original path.
@@ -73,7 +118,8 @@ impl Home {
         let _one_writer = self.edit_lock();
         let trash = self.trash().map_err(StoreError::io(doing()))?;
         let source = trash.open_dir(format!("{stamp}/{}", path.parent())).map_err(|_| missing())?;
-        if !source.is_file(path.file_name()) {
+        let is_folder = trash.is_file(format!("{stamp}/{FOLDER_MARK}"));
+        if !(source.is_file(path.file_name()) || is_folder && source.is_dir(path.file_name())) {
             return Err(missing());
         }
         let target = self.make_folder_of(&path)?;
@@ -110,14 +156,15 @@ impl Home {
     fn make_folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
         if let Some(inner) = path.folder() {
             let root = self.open_root(path.root(), |error| escape_or(path, error))?;
-            root.create_dir_all(inner).map_err(|error| escape_or(path, error))?;
+            make_folders(&root, inner).map_err(|error| escape_or(path, error))?;
         }
         self.folder_of(path)
     }
 
-    /// Removes the folder of a path if it is empty: a skill's folder has no meaning without its file.
+    /// Removes the folder of a path if it is empty: a skill's folder has no meaning without its file. The folders of a
+    /// project stay.
     fn remove_empty_folder(&self, path: &Place) {
-        let Some(inner) = path.folder() else { return };
+        let Some(inner) = path.folder().filter(|_| !matches!(path.root(), Root::Project(_))) else { return };
         if let Ok(root) = self.open_root(path.root(), |error| escape_or(path, error)) {
             let _ = root.remove_dir(inner);
         }
@@ -131,12 +178,22 @@ impl Home {
 
 /// Returns an error unless the path is in one of the four folders and not hidden.
 fn editable(path: &Place) -> Result<(), StoreError> {
-    let why = match path.is_hidden() {
-        true => "names that begin with a dot are hidden",
-        false if *path.root() == Root::Snapshot => "it is made from the skills",
-        false => return Ok(()),
+    let why = match path.root() {
+        Root::Snapshot => "it is made from the skills",
+        // People see the hidden files of a project.
+        Root::Project(_) => return Ok(()),
+        _ if path.is_hidden() => "names that begin with a dot are hidden",
+        _ => return Ok(()),
     };
     Err(StoreError::NotAllowed { path: path.to_string(), why })
+}
+
+/// Checks that a place is a folder that a person may move: not a root itself.
+fn movable(folder: &Place) -> Result<(), StoreError> {
+    if folder.path().is_empty() {
+        return Err(StoreError::NotAllowed { path: folder.to_string(), why: "it is a whole root" });
+    }
+    editable(folder)
 }
 
 fn prune(trash: &Dir) {

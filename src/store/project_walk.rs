@@ -15,7 +15,7 @@ use super::listing::kind;
 use crate::domain::{Place, Root};
 
 /// Folders that are never listed: git's own, and that of a command's temporary files.
-const LEFT_OUT: [&str; 2] = [".git", ".tmp"];
+pub(super) const LEFT_OUT: [&str; 2] = [".git", ".tmp"];
 const IGNORE_FILE: &str = ".gitignore";
 /// Maximum number of names that a walk reads, and depth of folders.
 const MAX_NAMES: usize = 500_000;
@@ -61,20 +61,23 @@ impl Home {
     /// # Errors
     /// Returns [`StoreError::NotFound`] if there is no such folder, and [`StoreError::NotAllowed`] for a file.
     pub fn walk(&self, folder: &Place, options: WalkOptions) -> Result<Walk, StoreError> {
-        let root = self.open_folder(&Place::of_root(folder.root().clone()))?;
-        let mut rules = Vec::new();
-        // A .gitignore counts for the folders below it, also if the walk begins in one of them.
-        let mut above = root.try_clone().map_err(StoreError::io(format!("listing {folder}/")))?;
-        let mut base = String::new();
-        for name in folder.path().split('/').filter(|name| !name.is_empty()) {
-            rules.extend(rules_of(&above, &base));
-            above = above.open_dir(name).map_err(|error| super::files::escape_or(folder, error))?;
-            base = if base.is_empty() { name.to_owned() } else { format!("{base}/{name}") };
-        }
+        let mut rules = self.rules_above(folder)?;
         let dir = self.open_folder(folder)?;
         let mut walking = Walking { options, names: 0, walk: Walk::default() };
         walking.folder(&dir, folder, &mut rules, 1).map_err(StoreError::io(format!("listing {folder}/")))?;
         Ok(walking.walk)
+    }
+
+    /// Returns the rules of the `.gitignore` files above a folder, which count for what is below it.
+    pub(super) fn rules_above(&self, folder: &Place) -> Result<Vec<Arc<Gitignore>>, StoreError> {
+        let mut above = self.open_folder(&Place::of_root(folder.root().clone()))?;
+        let (mut rules, mut base) = (Vec::new(), String::new());
+        for name in folder.path().split('/').filter(|name| !name.is_empty()) {
+            rules.extend(rules_of(&above, &base));
+            above = above.open_dir(name).map_err(|error| escape_or(folder, error))?;
+            base = if base.is_empty() { name.to_owned() } else { format!("{base}/{name}") };
+        }
+        Ok(rules)
     }
 
     /// Calls `each` with every file that is at most 10 MiB and can be read, on several threads, until it returns `false`.
@@ -136,7 +139,7 @@ impl Reader<'_> {
 }
 
 /// Returns the rules of the `.gitignore` in a folder, whose paths are relative to `base`.
-fn rules_of(dir: &Dir, base: &str) -> Option<Arc<Gitignore>> {
+pub(super) fn rules_of(dir: &Dir, base: &str) -> Option<Arc<Gitignore>> {
     use std::io::Read;
     let mut options = cap_std::fs::OpenOptions::new();
     cap_std::fs::OpenOptionsExt::custom_flags(options.read(true), libc::O_NONBLOCK | libc::O_NOFOLLOW);
@@ -210,7 +213,7 @@ impl Walking {
 }
 
 /// Returns whether a rule leaves an entry out. The rules of the nearest folder decide.
-fn is_ignored(rules: &[Arc<Gitignore>], place: &Place, is_folder: bool) -> bool {
+pub(super) fn is_ignored(rules: &[Arc<Gitignore>], place: &Place, is_folder: bool) -> bool {
     let path = format!("/{}", place.path());
     for rules in rules.iter().rev() {
         match rules.matched(&path, is_folder) {

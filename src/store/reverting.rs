@@ -181,7 +181,7 @@ impl Home {
             let after =
                 |change: &RecordedChange| Some((change.path.below().into(), change.after.as_ref()?.hash.clone()));
             let hashes: HashMap<PathBuf, String> = changes.iter().filter_map(after).collect();
-            let noted = self.becoming(&entries, &|_, entry| hashes.get(&entry.path).cloned());
+            let noted = self.becoming((root, &entries), &|_, entry| hashes.get(&entry.path).cloned());
             let promoted = self.noting((root, noted), || {
                 let _one_writer = self.edit_lock();
                 capture.promote(&LayerChanges { entries: entries.clone(), refused: Vec::new() })

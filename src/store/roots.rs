@@ -1,7 +1,7 @@
 //! The folders of the roots. A root of the home is a folder in it; a project's folder lies elsewhere and is registered.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use cap_std::ambient_authority;
@@ -10,6 +10,13 @@ use cap_std::fs::Dir;
 use super::error::StoreError;
 use super::home::Home;
 use crate::domain::{ProjectId, Root};
+
+/// The folder of a project that is available.
+pub(super) struct ProjectFolder {
+    pub dir: Dir,
+    /// For processes that work in it.
+    pub path: PathBuf,
+}
 
 impl Home {
     /// Makes the files of a folder of this machine available as those of a project, until this server ends or the project
@@ -27,12 +34,29 @@ impl Home {
         }
         let dir = Dir::open_ambient_dir(&folder, ambient_authority());
         let dir = dir.map_err(StoreError::io(format!("project folder {shown}")))?;
-        self.projects().write().unwrap_or_else(PoisonError::into_inner).insert(id, dir);
+        self.register(id, ProjectFolder { dir, path: folder });
         Ok(())
+    }
+
+    pub(super) fn register(&self, id: ProjectId, folder: ProjectFolder) {
+        self.projects().write().unwrap_or_else(PoisonError::into_inner).insert(id, folder);
+    }
+
+    /// Returns the path of a project's folder, for processes that work in it; `None` if this home does not have it.
+    pub fn project_path(&self, root: &Root) -> Option<PathBuf> {
+        let Root::Project(id) = root else { return None };
+        let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
+        Some(projects.get(id)?.path.clone())
+    }
+
+    /// Returns the projects whose files are available.
+    pub fn project_ids(&self) -> Vec<ProjectId> {
+        self.projects().read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
     /// Removes a project; its folder is left as it is. Returns whether there was one.
     pub fn remove_project(&self, id: &ProjectId) -> bool {
+        self.indexes().forget(&Root::Project(id.clone()));
         self.projects().write().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
     }
 
@@ -58,7 +82,7 @@ impl Home {
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
             (None, Root::Project(id)) => match self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id) {
-                Some(dir) => dir.try_clone(),
+                Some(folder) => folder.dir.try_clone(),
                 None => return refused("this home has no such project"),
             },
             // Its folder is the home itself, which is never listed.

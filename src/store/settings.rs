@@ -25,6 +25,8 @@ pub enum SettingsFile {
     Trusted,
     /// The configuration of the server, which a person writes too.
     Server,
+    /// The projects.
+    Projects,
 }
 
 impl SettingsFile {
@@ -33,6 +35,7 @@ impl SettingsFile {
             Self::Config => "config.json",
             Self::Trusted => "trusted.json",
             Self::Server => "config.yml",
+            Self::Projects => "projects.json",
         }
     }
 }

@@ -12,6 +12,8 @@ use super::{aside, atomic, journal, pictures, requests};
 use crate::clock;
 use crate::domain::{Place, SessionId};
 
+/// The file that says which folder a deletion was of; deletions of a file have none.
+pub(super) const FOLDER_MARK: &str = ".folder";
 pub(super) const TRASH: &str = "storage/trash";
 /// Maximum number of deleted files that are kept; the oldest are removed first.
 pub const MAX_TRASHED: usize = 200;
@@ -29,14 +31,17 @@ pub struct DeletedFile {
     pub path: String,
     /// Unix seconds.
     pub deleted_at: f64,
+    /// 0 for a folder.
     pub bytes: u64,
+    /// Whether it is a folder, with everything in it.
+    pub folder: bool,
 }
 
 /// What a restore would bring back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrashedVersion {
     pub path: Place,
-    /// Hash of the content.
+    /// Hash of the content; empty for a folder.
     pub etag: String,
 }
 
@@ -49,6 +54,9 @@ impl Home {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
         let folder = self.root().open_dir(format!("{TRASH}/{stamp}/{}", path.parent())).map_err(|_| missing())?;
+        if self.root().is_file(format!("{TRASH}/{stamp}/{FOLDER_MARK}")) && folder.is_dir(path.file_name()) {
+            return Ok(TrashedVersion { path, etag: String::new() });
+        }
         if !folder.is_file(path.file_name()) {
             return Err(missing());
         }
@@ -129,10 +137,15 @@ fn names(dir: &Dir) -> Vec<String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
 }
 
-/// Returns the single file of a deletion; `None` if its folder holds anything else.
+/// Returns the file or folder of a deletion; `None` if its folder holds anything else.
 fn trashed(trash: &Dir, stamp: &str) -> Option<DeletedFile> {
     let mut path = String::new();
     let mut dir = trash.open_dir(stamp).ok()?;
+    if let Ok(path) = dir.read_to_string(FOLDER_MARK) {
+        let trash_id = format!("{stamp}/{path}");
+        parts_of(&trash_id).filter(|_| dir.is_dir(&path))?;
+        return Some(DeletedFile { deleted_at: clock::time_of(stamp)?, bytes: 0, trash_id, path, folder: true });
+    }
     for _ in 0..MAX_DEPTH {
         let [name] = <[String; 1]>::try_from(names(&dir)).ok()?;
         path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
@@ -143,7 +156,13 @@ fn trashed(trash: &Dir, stamp: &str) -> Option<DeletedFile> {
         let meta = dir.symlink_metadata(&name).ok().filter(|meta| meta.is_file())?;
         let trash_id = format!("{stamp}/{path}");
         parts_of(&trash_id)?;
-        return Some(DeletedFile { deleted_at: clock::time_of(stamp)?, bytes: meta.len(), trash_id, path });
+        return Some(DeletedFile {
+            deleted_at: clock::time_of(stamp)?,
+            bytes: meta.len(),
+            trash_id,
+            path,
+            folder: false,
+        });
     }
     None
 }

@@ -55,6 +55,11 @@ impl Captures {
         Self { files, root, obstacle: Arc::default(), waiting: Arc::default() }
     }
 
+    /// Returns the captures of another project. What waits for a person is found in both.
+    pub fn in_project(&self, root: Root) -> Self {
+        Self { root, obstacle: Arc::default(), ..self.clone() }
+    }
+
     pub(super) fn home(&self) -> &Home {
         &self.files.home
     }

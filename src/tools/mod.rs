@@ -16,6 +16,7 @@ mod terminal;
 mod text;
 mod tool_set;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
@@ -210,12 +211,19 @@ impl Unrehearsable {
     }
 }
 
+/// The working directory of commands, and the only folder that they may write to. It must exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkingFolder {
+    pub path: PathBuf,
+    /// How people and the model name it: `scratch/`, or `workspaces/tea/` for the folder of a project.
+    pub name: String,
+}
+
 /// Where a home's commands run, and which of its files they can access.
 #[derive(Clone, Debug)]
 pub struct CommandEnvironment {
     pub sandbox: Sandbox,
-    /// The working directory of commands, and the only folder that they may write to. It must exist.
-    pub scratch: PathBuf,
+    pub folder: WorkingFolder,
     /// Other paths of the home that they may read.
     pub readable: Vec<PathBuf>,
     /// The folder of documents; only commands that request it may read it.
@@ -280,7 +288,7 @@ impl CommandEnvironment {
 
     /// Prepares to run the commands of a call.
     async fn begin(&self, capturing: Capturing, call: &CallKey) -> CapturedRun {
-        CapturedRun::begin(&self.sandbox, (self.captures.as_ref(), capturing), &self.scratch, call).await
+        CapturedRun::begin(&self.sandbox, (self.captures.as_ref(), capturing), &self.folder.path, call).await
     }
 
     /// Returns the paths of the home that a command with these permissions may read.
@@ -305,7 +313,7 @@ impl CommandEnvironment {
     fn shown(&self, command: &str, permissions: Permissions) -> Shown {
         Shown {
             command: visible(command),
-            cwd: "scratch/".to_owned(),
+            cwd: self.folder.name.clone(),
             // Without a sandbox every process has network, requested or not.
             network: permissions.network || self.sandbox.level() == Level::Off,
             reads: permissions.knowledge.then(|| KNOWLEDGE.to_owned()).into_iter().collect(),
@@ -350,7 +358,7 @@ impl CommandEnvironment {
     }
 
     /// Returns why a command may have failed because of the sandbox.
-    fn hint(&self, output: &str, permissions: Permissions) -> Option<&'static str> {
+    fn hint(&self, output: &str, permissions: Permissions) -> Option<Cow<'static, str>> {
         const REFUSED_BY_SANDBOX: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
         // The levels differ: the folder is refused or does not exist.
@@ -379,23 +387,28 @@ impl CommandEnvironment {
             ("File size limit exceeded", FILE_SIZE),
         ];
         if let Some((_, limit)) = LIMITS.iter().find(|(sign, _)| output.contains(sign)) {
-            return Some(limit);
+            return Some(Cow::Borrowed(limit));
         }
         match self.sandbox.level() {
             Level::Off => None,
             Level::Standard | Level::Strict if OFFLINE.iter().any(|sign| output.contains(sign)) => {
-                Some(if self.sandbox.can_network() {
+                Some(Cow::Borrowed(if self.sandbox.can_network() {
                     "Use fetch_url to read a page. A command has network only with \"network\": true, by HTTP and HTTPS, and \
                      never to this machine or its network."
                 } else {
                     "There is no network here; use fetch_url to read a page."
-                })
+                }))
             }
-            Level::Standard | Level::Strict if !permissions.knowledge && is_about_knowledge(output) => Some(
-                "A command sees knowledge/ only with \"reads\": [\"knowledge\"]; read_file reads a document without one.",
-            ),
+            Level::Standard | Level::Strict if !permissions.knowledge && is_about_knowledge(output) => {
+                Some(Cow::Borrowed(
+                    "A command sees knowledge/ only with \"reads\": [\"knowledge\"]; read_file reads a document without one.",
+                ))
+            }
             Level::Standard | Level::Strict if REFUSED_BY_SANDBOX.iter().any(|sign| output.contains(sign)) => {
-                Some("This sandbox may write only in scratch/ (the working directory) and read only system files.")
+                let folder = &self.folder.name;
+                Some(Cow::Owned(format!(
+                    "This sandbox may write only in {folder} (the working directory) and read only system files."
+                )))
             }
             Level::Standard | Level::Strict => None,
         }

@@ -12,14 +12,14 @@ const CONVERSATIONS: &str = "/api/conversations";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 /// Returns the data of a response that succeeded.
-fn data(answer: &Answer) -> Value {
+pub fn data(answer: &Answer) -> Value {
     let body = answer.ok();
     assert_eq!(body["code"], 0, "{body}");
     body["data"].clone()
 }
 
 /// Returns the status and the reason of a response that failed, in the form of the document.
-fn refused(answer: &Answer) -> (u16, String) {
+pub fn refused(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     assert_eq!(body["code"], answer.status(), "{body}");
     assert!(body["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");

@@ -59,6 +59,7 @@ mod pictures;
 mod pinned;
 mod power_cut;
 mod project;
+mod projects;
 mod prompt;
 mod provider_connect;
 mod provider_faults;

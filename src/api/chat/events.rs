@@ -64,6 +64,8 @@ pub enum Notice {
         running: usize,
     },
     SkillsChanged {},
+    /// A project was created, changed, deleted or restored: reload their list if you show it.
+    ProjectsChanged {},
     ModelChanged(ModelStatus),
     ConfigChanged {
         rag_mode: bool,
@@ -90,6 +92,7 @@ impl Notice {
             Notice::FolderChanged { .. } => "folder_changed",
             Notice::JobsChanged { .. } => "jobs_changed",
             Notice::SkillsChanged {} => "skills_changed",
+            Notice::ProjectsChanged {} => "projects_changed",
             Notice::ModelChanged(_) => "model_changed",
             Notice::ConfigChanged { .. } => "config_changed",
             Notice::Index { .. } => "index",
@@ -185,6 +188,7 @@ fn notice(published: &Publication) -> Option<Notice> {
         engine::Notice::FolderChanged { path } => Notice::FolderChanged { path },
         engine::Notice::JobsChanged { session_id, running } => Notice::JobsChanged { session_id, running },
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
+        engine::Notice::ProjectsChanged => Notice::ProjectsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
         engine::Notice::IndexChanged { folder, progress: IndexProgress { state, done, total } } => {

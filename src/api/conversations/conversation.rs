@@ -19,7 +19,7 @@ use crate::store::{SessionListKind, SessionSummary};
 /// Number of conversations in a page, unless the request says how many.
 const DEFAULT_LIMIT: usize = 20;
 /// The id of the only person of a server without accounts.
-const OWNER: u64 = 1;
+pub(in crate::api) const OWNER: u64 = 1;
 /// Defaults of the document, which are answered for what nobody chose and are not sent to a provider.
 const TEMPERATURE: f32 = 1.0;
 const MAX_TOKENS: u32 = 65_536;
@@ -208,7 +208,7 @@ pub(super) fn conversation_id(text: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(text).map_err(missing)
 }
 
-pub(super) fn project_id(text: &str) -> Result<ProjectId, ApiError> {
+pub(in crate::api) fn project_id(text: &str) -> Result<ProjectId, ApiError> {
     let missing = |_| ApiError::new(axum::http::StatusCode::NOT_FOUND, "not_found", "project not found");
     ProjectId::parse(text).map_err(missing)
 }

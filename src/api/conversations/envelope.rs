@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, RefusedWith};
 
 /// Paths whose responses have the envelope.
-const ENVELOPED: &[&str] = &["/api/conversations"];
+const ENVELOPED: &[&str] = &["/api/conversations", "/api/projects"];
 /// Maximum number of items in a page.
 const MAX_LIMIT: usize = 100;
 

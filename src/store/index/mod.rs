@@ -13,7 +13,7 @@ mod reserve;
 mod tests;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -34,9 +34,32 @@ pub use walk::{LeftOut, LeftOutReason};
 /// Where the copies are, by project.
 const FOLDER: &str = "storage/index";
 
-/// The index of the project of a home. Only one project has commands, so there is one.
+/// The indexes of the projects of a home.
 #[derive(Default)]
-pub(super) struct ProjectIndex {
+pub(super) struct ProjectIndexes {
+    projects: Mutex<BTreeMap<Root, Arc<ProjectIndex>>>,
+    /// Held while the reserve is made or released.
+    reserve: Mutex<()>,
+}
+
+impl ProjectIndexes {
+    fn of(&self, root: &Root) -> Arc<ProjectIndex> {
+        lock(&self.projects).entry(root.clone()).or_default().clone()
+    }
+
+    /// Forgets the index of a project, which was deleted.
+    pub fn forget(&self, root: &Root) {
+        lock(&self.projects).remove(root);
+    }
+
+    fn is_observing(&self) -> bool {
+        lock(&self.projects).values().any(|index| index.observations.is_observing())
+    }
+}
+
+/// The index of a project.
+#[derive(Default)]
+struct ProjectIndex {
     observations: Observations,
     /// Held while a look is taken, and until the contents that it needs are safe.
     looking: Mutex<()>,
@@ -44,8 +67,6 @@ pub(super) struct ProjectIndex {
     last: Mutex<Option<Arc<Look>>>,
     /// Opened by the first look.
     copies: Mutex<Option<Arc<Copies>>>,
-    /// Held while the reserve is made or released.
-    reserve: Mutex<()>,
 }
 
 impl ProjectIndex {
@@ -82,10 +103,10 @@ impl Observation {
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        let index = self.home.index();
-        index.observations.discard(self.id);
-        let _one_at_a_time = lock(&index.reserve);
-        if !index.observations.is_observing() {
+        let indexes = self.home.indexes();
+        indexes.of(&self.root).observations.discard(self.id);
+        let _one_at_a_time = lock(&indexes.reserve);
+        if !indexes.is_observing() {
             reserve::release(self.home.root());
         }
     }
@@ -100,11 +121,11 @@ impl Home {
     pub fn observe(&self, root: &Root) -> Result<Option<Observation>, StoreError> {
         let Some(folder) = self.project_path(root) else { return Ok(None) };
         let doing = || StoreError::io("looking at the project before a command");
-        let index = self.index();
+        let index = self.indexes().of(root);
         let id = index.observations.begin();
         let observation = Observation { home: self.clone(), root: root.clone(), folder, id };
         {
-            let _one_at_a_time = lock(&index.reserve);
+            let _one_at_a_time = lock(&self.indexes().reserve);
             reserve::set_aside(self.root()).map_err(doing())?;
         }
         let copies = self.copies(root)?;
@@ -133,7 +154,7 @@ impl Home {
         all.retain(|path| !path.as_os_str().is_empty() && !path.starts_with(walk::TEMPORARY));
         all.sort_unstable();
         all.dedup();
-        let index = self.index();
+        let index = self.indexes().of(root);
         let noter = FolderNoter { folder: &folder, copies: lock(&index.copies).clone(), last: index.last() };
         index.observations.noting(&Noted { paths: all, becoming }, &noter, write)
     }
@@ -155,14 +176,15 @@ impl Home {
     /// `hash` returns the hash of an entry's content by its number.
     pub(super) fn becoming(
         &self,
-        entries: &[LayerEntry],
+        (root, entries): (&Root, &[LayerEntry]),
         hash: &dyn Fn(usize, &LayerEntry) -> Option<String>,
     ) -> Noted {
         let (mut paths, mut becoming) = (Vec::new(), HashMap::new());
+        let is_observing = self.indexes().of(root).observations.is_observing();
         for (at, entry) in entries.iter().enumerate() {
             paths.push(entry.path.clone());
             let file = entry.after.as_ref().filter(|after| after.kind == NodeKind::File);
-            let Some(file) = file.filter(|_| self.index().observations.is_observing()) else { continue };
+            let Some(file) = file.filter(|_| is_observing) else { continue };
             becoming.extend(hash(at, entry).map(|hash| (entry.path.clone(), Entry::of_file(file.clone(), hash))));
         }
         Noted { paths, becoming }
@@ -170,7 +192,8 @@ impl Home {
 
     fn copies(&self, root: &Root) -> Result<Arc<Copies>, StoreError> {
         let doing = || StoreError::io("preparing copies of the project's files");
-        let mut copies = lock(&self.index().copies);
+        let index = self.indexes().of(root);
+        let mut copies = lock(&index.copies);
         if let Some(copies) = &*copies {
             return Ok(copies.clone());
         }

@@ -61,7 +61,7 @@ impl Home {
     pub(super) fn record_looked_at(&self, call: ObservedCall, most: usize) -> Result<ObservedChanges, StoreError> {
         let ObservedCall { session, call_id, observation } = call;
         let doing = || StoreError::io("looking at the project after a command");
-        let (index, copies) = (self.index(), self.copies(&observation.root)?);
+        let (index, copies) = (self.indexes().of(&observation.root), self.copies(&observation.root)?);
         // Held until the record is written: the next look removes the copies that no call under way needs.
         let _one_look = lock(&index.looking);
         let recent = index.last();

@@ -190,7 +190,7 @@ impl Shell {
         let argv = ["/bin/bash", "-c", SCRIPT, "bash", inside, &command.instruction];
         let job = Job {
             argv: argv.map(str::to_owned).into(),
-            cwd: self.environment.scratch.clone(),
+            cwd: self.environment.folder.path.clone(),
             readable: self.environment.readable(permissions),
             env: Vec::new(),
             wall,
@@ -235,7 +235,8 @@ impl Shell {
         if let Some(reason) = reason {
             text.push_str(&format!("\n[{message}]"));
             let hint = self.environment.hint(&[done.stdout.text(), done.stderr.text()].join("\n"), permissions);
-            let advice = hint.or_else(|| (reason != Reason::ExitCode).then(|| reason.suggestion(Language::English)));
+            let advice =
+                hint.or_else(|| (reason != Reason::ExitCode).then(|| reason.suggestion(Language::English).into()));
             if let Some(advice) = advice {
                 text.push_str(&format!("\n[{advice}]"));
             }

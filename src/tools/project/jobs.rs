@@ -254,6 +254,13 @@ impl Jobs {
         join_all(jobs.iter().filter(|job| job.is_running()).map(Job::stopped)).await;
     }
 
+    /// Returns the sessions that have a running job.
+    pub fn sessions(&self) -> Vec<SessionId> {
+        let all = self.lock();
+        let busy = all.iter().filter(|(_, of_session)| of_session.running() > 0);
+        busy.map(|(session, _)| session.clone()).collect()
+    }
+
     /// Whether a job of any session is running.
     pub fn is_any_running(&self) -> bool {
         self.lock().values().any(|of_session| of_session.running() > 0)

@@ -99,8 +99,9 @@ impl PythonRepl {
         let spec = ToolSpec {
             name: "python_repl".to_owned(),
             description: format!(
-                "Run Python 3 code in scratch/. Variables stay; the last expression's value is shown. {} 30 s. Returns \
+                "Run Python 3 code in {}. Variables stay; the last expression's value is shown. {} 30 s. Returns \
                  up to 5,000 characters.",
+                environment.folder.name,
                 environment.bounds()
             ),
             parameters: json!({
@@ -241,7 +242,7 @@ impl PythonHost {
         let program = self.python.program.to_string_lossy().into_owned();
         let job = Job {
             argv: [&program, "-I", "-c", driver].map(str::to_owned).into(),
-            cwd: self.environment.scratch.clone(),
+            cwd: self.environment.folder.path.clone(),
             readable,
             env: Vec::new(),
             wall: self.limits.start,

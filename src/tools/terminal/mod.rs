@@ -4,6 +4,7 @@ mod deny;
 
 pub use deny::refused;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +92,7 @@ impl Command {
         }
         let job = Job {
             argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.clone()],
-            cwd: shell.environment.scratch.clone(),
+            cwd: shell.environment.folder.path.clone(),
             readable: shell.environment.readable(*permissions),
             env: Vec::new(),
             wall: shell.wall,
@@ -171,7 +172,7 @@ impl Command {
                 self.shell
                     .environment
                     .hint(&[done.stdout.text(), done.stderr.text()].join("\n"), self.permissions)
-                    .map(str::to_owned)
+                    .map(Cow::into_owned)
             }
         }
     }

@@ -135,6 +135,11 @@ export const server: Record<string, string> = {
   unsearchable: '目前无法检索此文件夹。',
   wrong_token: '访问令牌或登录链接无效。',
 
+  bad_project_name: '项目名称须有 1 到 255 个字符，且不能含有控制字符。',
+  description_too_long: '项目说明最多 4,000 个字符。',
+  name_taken: '已有同名项目，请换一个名称。',
+  folder_taken: '该项目文件夹原来的位置已被占用。请先将占用它的文件夹移走，再恢复项目。',
+  bad_range: '请求的字节范围超出文件，或包含多个范围。',
   bad_name: '名称必须是 1 到 100 字节的一行文字。',
   confirm_loosening: '此更改会降低安全性，需要确认。',
   key_needed: '现有密钥属于旧地址。请输入新地址的密钥。',

@@ -1,0 +1,7 @@
+//! Projects as the NanoClaw document defines them: folders that conversations work in, with their files. Responses are
+//! `{code: 0, data}`, and errors `{code, message}` with the same HTTP status.
+
+pub mod content;
+pub mod files;
+pub mod project;
+pub mod search;

@@ -1,0 +1,148 @@
+//! Projects: create, list, read, change, delete, restore.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, Query};
+use serde::{Deserialize, Serialize};
+
+use crate::api::conversations::conversation::{OWNER, project_id};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::clock;
+use crate::domain::{self, ProjectId, ProjectName};
+use crate::store::ProjectChange;
+
+/// Number of projects in a page, unless the request says how many.
+const DEFAULT_LIMIT: usize = 20;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Project {
+    #[schema(value_type = String)]
+    id: ProjectId,
+    user_id: u64,
+    name: String,
+    /// The name of its folder in `workspaces/`.
+    path: String,
+    description: String,
+    /// RFC 3339, UTC.
+    created_at: String,
+    updated_at: String,
+    /// When it was deleted; absent if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct NewProject {
+    /// 1 to 255 characters; no other project may have the name, whatever its case.
+    name: String,
+    /// At most 4,000 characters.
+    #[serde(default)]
+    description: Option<String>,
+}
+
+/// What is absent stays as it is.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct ChangedProject {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DeletedFilter {
+    /// `true` lists the deleted projects that can be restored.
+    #[serde(default)]
+    deleted: bool,
+}
+
+/// Lists projects, newest first.
+///
+/// `scratch`, the folder of commands, is not listed: every home has it, and conversations can be bound to it too.
+#[utoipa::path(get, path = "/api/projects", tag = "projects", operation_id = "list_projects", params(PageQuery, DeletedFilter),
+    responses((status = 200, body = Enveloped<Page<Project>>), (status = 400, body = EnvelopedError)))]
+pub async fn list(
+    caller: Caller,
+    Query(page): Query<PageQuery>,
+    Query(DeletedFilter { deleted }): Query<DeletedFilter>,
+) -> Result<Json<Enveloped<Page<Project>>>, ApiError> {
+    let all = if deleted { caller.engine.deleted_projects().await? } else { caller.engine.projects().await? };
+    let Page { items, next_cursor, has_more } = page.page(all, DEFAULT_LIMIT, |project| project.id.as_str())?;
+    Ok(enveloped(Page { items: items.into_iter().map(shown).collect(), next_cursor, has_more }))
+}
+
+/// Creates a project with an empty folder.
+#[utoipa::path(post, path = "/api/projects", tag = "projects", operation_id = "create_project", request_body = NewProject,
+    responses((status = 200, body = Enveloped<Project>),
+              (status = 400, description = "bad_project_name, description_too_long", body = EnvelopedError),
+              (status = 409, description = "name_taken", body = EnvelopedError)))]
+pub async fn create(
+    caller: Caller,
+    request: Result<Json<NewProject>, JsonRejection>,
+) -> Result<Json<Enveloped<Project>>, ApiError> {
+    let Json(NewProject { name, description }) = request?;
+    let name = ProjectName::parse(&name)?;
+    let description = domain::project::description(&description.unwrap_or_default())?;
+    Ok(enveloped(shown(caller.engine.create_project(name, description).await?)))
+}
+
+#[utoipa::path(get, path = "/api/projects/{id}", tag = "projects", operation_id = "read_project", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Project>), (status = 404, body = EnvelopedError)))]
+pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Project>>, ApiError> {
+    Ok(enveloped(shown(caller.engine.project(&project_id(&id)?).await?)))
+}
+
+/// Changes the name or the description of a project. Its folder keeps its name.
+#[utoipa::path(put, path = "/api/projects/{id}", tag = "projects", operation_id = "change_project", params(("id" = String, Path)),
+    request_body = ChangedProject,
+    responses((status = 200, body = Enveloped<Project>), (status = 404, body = EnvelopedError),
+              (status = 400, description = "bad_project_name, description_too_long", body = EnvelopedError),
+              (status = 409, description = "name_taken", body = EnvelopedError)))]
+pub async fn change(
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Result<Json<ChangedProject>, JsonRejection>,
+) -> Result<Json<Enveloped<Project>>, ApiError> {
+    let (id, Json(ChangedProject { name, description })) = (project_id(&id)?, request?);
+    let change = ProjectChange {
+        name: name.as_deref().map(ProjectName::parse).transpose()?,
+        description: description.as_deref().map(domain::project::description).transpose()?,
+    };
+    Ok(enveloped(shown(caller.engine.change_project(&id, change).await?)))
+}
+
+/// Deletes a project: its folder goes to the trash, and its conversations stay.
+#[utoipa::path(delete, path = "/api/projects/{id}", tag = "projects", operation_id = "delete_project", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Option<String>>), (status = 404, body = EnvelopedError),
+              (status = 409, description = "busy: a conversation is at work in it", body = EnvelopedError)))]
+pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
+    caller.engine.delete_project(&project_id(&id)?).await?;
+    Ok(enveloped(None))
+}
+
+/// Restores a deleted project with its folder.
+#[utoipa::path(post, path = "/api/projects/{id}/restore", tag = "projects", operation_id = "restore_project",
+    params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Project>),
+              (status = 404, description = "There is no deleted project with this id", body = EnvelopedError),
+              (status = 409, description = "name_taken, folder_taken", body = EnvelopedError)))]
+pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Project>>, ApiError> {
+    Ok(enveloped(shown(caller.engine.restore_project(&project_id(&id)?).await?)))
+}
+
+fn shown(project: domain::Project) -> Project {
+    let domain::Project { id, name, path, description, created_at, updated_at, deleted_at } = project;
+    Project {
+        id,
+        user_id: OWNER,
+        name,
+        path,
+        description,
+        created_at: clock::rfc3339(created_at),
+        updated_at: clock::rfc3339(updated_at),
+        deleted_at: deleted_at.map(clock::rfc3339),
+    }
+}

@@ -1,0 +1,101 @@
+//! The tools of a home, and those that replace them in a session that is bound to a project.
+
+use std::sync::Arc;
+
+use super::runtime::Runtime;
+use super::tool_sources::ProjectTools;
+use crate::domain::{ProjectId, Root};
+use crate::library::Library;
+use crate::store::Home;
+use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
+use crate::tools::{
+    Captures, CommandEnvironment, FetchConfig, FetchUrl, FileAccess, FileTool, PythonRepl, ReadFile, SearchTool,
+    Terminal, Tool, ToolSet, WorkingFolder,
+};
+
+/// What the tools of a home work on.
+pub struct ToolParts {
+    pub runtime: Arc<Runtime>,
+    pub home: Home,
+    pub files: FileAccess,
+    pub captures: Captures,
+    pub memory: Arc<Library>,
+    pub knowledge: Arc<Library>,
+    pub jobs: Arc<Jobs>,
+}
+
+/// Returns the tools of a home. Those of a project are made when a session first needs them.
+pub fn home_tools(parts: ToolParts) -> ProjectTools {
+    let fetch = FetchConfig::new(parts.runtime.config().fetch_allow_hosts.clone(), parts.runtime.extractor.clone());
+    let own_port = Some(parts.runtime.own_port);
+    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(FetchConfig { own_port, ..fetch }));
+    let search: Arc<dyn Tool> = Arc::new(SearchTool::knowledge(parts.knowledge.clone()));
+    let scratch = ProjectId::scratch();
+    let commands = command_tools(&parts, &scratch);
+    let mut tools = Vec::new();
+    if let Some(Commands { environment, python }) = &commands {
+        tools.push(Arc::new(Terminal::new(environment.clone())) as Arc<dyn Tool>);
+        tools.extend(python.clone());
+    }
+    tools.push(fetch.clone());
+    tools.push(Arc::new(ReadFile::new(parts.home.clone())));
+    tools.push(search.clone());
+    tools.push(Arc::new(SearchTool::memory(parts.memory.clone())));
+    for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
+        tools.push(Arc::new(tool(parts.files.clone())));
+    }
+    let shared = [fetch, search];
+    // Both have the same interpreters.
+    let in_scratch = project_tools(&parts, &scratch, (commands, &shared));
+    let unbound = set(tools);
+    let made = ProjectTools::new(unbound, move |id| {
+        let is_there = parts.home.has_root(&Root::Project(id.clone()));
+        is_there.then(|| project_tools(&parts, id, (command_tools(&parts, id), &shared)))
+    });
+    made.with(scratch, in_scratch)
+}
+
+/// The tools that run commands in one folder.
+struct Commands {
+    environment: CommandEnvironment,
+    python: Option<Arc<dyn Tool>>,
+}
+
+/// Returns what runs commands in the folder of a project; `None` where no command may run.
+fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
+    let ToolParts { runtime, home, captures, .. } = parts;
+    let root = Root::Project(id.clone());
+    let path = home.project_path(&root).filter(|_| !runtime.sandbox.is_readable_by_every_job(home.path()))?;
+    // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
+    let folder = |root: &Root| home.path().join(root.to_string());
+    let below = path.strip_prefix(home.path()).unwrap_or(&path);
+    let environment = CommandEnvironment {
+        sandbox: runtime.sandbox.clone(),
+        folder: WorkingFolder { name: format!("{}/", below.display()), path: path.clone() },
+        readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
+        knowledge: folder(&Root::Knowledge),
+        captures: Some(captures.in_project(root)),
+    };
+    let python = runtime.python.clone();
+    let python = python.map(|python| Arc::new(PythonRepl::new(environment.clone(), python)) as Arc<dyn Tool>);
+    Some(Commands { environment, python })
+}
+
+fn project_tools(
+    parts: &ToolParts,
+    id: &ProjectId,
+    (commands, shared): (Option<Commands>, &[Arc<dyn Tool>]),
+) -> ToolSet {
+    let files = ProjectFiles::new(parts.files.clone(), Root::Project(id.clone()));
+    let mut tools = project_file_tools(&files, parts.runtime.sandbox.clone());
+    if let Some(Commands { environment, python }) = commands {
+        tools.push(Arc::new(Bash::new(files, environment, parts.jobs.clone())));
+        tools.extend(python);
+    }
+    tools.extend(shared.iter().cloned());
+    set(tools)
+}
+
+fn set(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+    ToolSet::new(tools).expect("our own schemas have only keywords that are checked")
+}

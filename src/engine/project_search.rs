@@ -1,0 +1,107 @@
+//! Finds the lines of a project that contain a text, with the engine of ripgrep, for a person.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use grep_regex::RegexMatcherBuilder;
+use grep_searcher::sinks::Lossy;
+use grep_searcher::{BinaryDetection, SearcherBuilder};
+
+use crate::domain::Place;
+use crate::store::{Home, StoreError, WalkOptions};
+
+/// Maximum characters of a line that is returned.
+const LONGEST_LINE: usize = 300;
+/// Maximum time of a search.
+const TIME: Duration = Duration::from_secs(10);
+
+/// What is searched for.
+pub struct LineSearch<'a> {
+    /// One line.
+    pub text: &'a str,
+    pub case_sensitive: bool,
+    /// Maximum number of lines.
+    pub most: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundLine {
+    pub place: Place,
+    /// From 1.
+    pub number: u64,
+    /// At most 300 characters.
+    pub text: String,
+}
+
+/// The lines that were found, in the order of their files.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FoundLines {
+    pub lines: Vec<FoundLine>,
+    /// Number of files that were searched.
+    pub searched: usize,
+    /// Whether there may be more lines.
+    pub more: bool,
+}
+
+/// The lines of one file: number and text.
+struct FileLines {
+    /// Which of the files.
+    at: usize,
+    lines: Vec<(u64, String)>,
+}
+
+/// Searches a file, or what is below a folder of a project. Blocks.
+///
+/// # Errors
+/// Returns an error if there is no such folder, or if the text is too long to search for.
+pub fn search_lines(home: &Home, place: &Place, search: &LineSearch<'_>) -> Result<FoundLines, StoreError> {
+    let mut builder = RegexMatcherBuilder::new();
+    let builder = builder.fixed_strings(true).case_insensitive(!search.case_sensitive).line_terminator(Some(b'\n'));
+    let too_long = |_| StoreError::NotAllowed { path: "the query".to_owned(), why: "it is too long" };
+    let matcher = builder.build(search.text).map_err(too_long)?;
+    let files = files(home, place)?;
+    let found: Mutex<Vec<FileLines>> = Mutex::default();
+    let (count, searched, is_cut) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let started = Instant::now();
+    home.read_each(&files, &|at, bytes| {
+        searched.fetch_add(1, Ordering::Relaxed);
+        let mut lines = Vec::new();
+        let mut searcher = SearcherBuilder::new().line_number(true).binary_detection(BinaryDetection::quit(0)).build();
+        let sink = Lossy(|number, line| {
+            lines.push((number, line.trim_end_matches(['\n', '\r']).chars().take(LONGEST_LINE).collect()));
+            // One more than is returned tells that there are more.
+            Ok::<_, io::Error>(lines.len() <= search.most)
+        });
+        // Reading from memory does not fail.
+        let _ = searcher.search_slice(&matcher, bytes, sink);
+        if !lines.is_empty() {
+            count.fetch_add(lines.len(), Ordering::Relaxed);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(FileLines { at, lines });
+        }
+        let goes_on = started.elapsed() < TIME;
+        if !goes_on {
+            is_cut.store(true, Ordering::Relaxed);
+        }
+        goes_on
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|file| file.at);
+    let of_file = |FileLines { at, lines }| {
+        let place = files[at].clone();
+        lines.into_iter().map(move |(number, text)| FoundLine { place: place.clone(), number, text })
+    };
+    let lines = found.into_iter().flat_map(of_file).take(search.most).collect();
+    let more = count.into_inner() > search.most || is_cut.into_inner();
+    Ok(FoundLines { lines, searched: searched.into_inner(), more })
+}
+
+fn files(home: &Home, place: &Place) -> Result<Vec<Place>, StoreError> {
+    if !home.is_folder(place) && home.has_entry(place) {
+        return Ok(vec![place.clone()]);
+    }
+    let walk = home.walk(place, WalkOptions { depth: usize::MAX, sizes: false })?;
+    let files = walk.entries.into_iter().filter(|entry| !entry.is_folder && !entry.is_link);
+    Ok(files.map(|entry| entry.place).collect())
+}

@@ -1,0 +1,93 @@
+//! The projects of a home, as people make and change them.
+
+use super::{Engine, EngineError, Notice, blocking};
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, SessionId};
+use crate::store::{ProjectChange, StoreError};
+
+impl Engine {
+    /// Returns the projects that people have made, newest first.
+    pub async fn projects(&self) -> Result<Vec<Project>, EngineError> {
+        let home = self.tenant.home.clone();
+        blocking(move || Ok(home.project_list())).await
+    }
+
+    /// Returns the deleted projects that can be restored, most recently deleted first.
+    pub async fn deleted_projects(&self) -> Result<Vec<Project>, EngineError> {
+        let home = self.tenant.home.clone();
+        blocking(move || Ok(home.deleted_projects())).await
+    }
+
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if there is no such project.
+    pub async fn project(&self, id: &ProjectId) -> Result<Project, EngineError> {
+        let (home, wanted) = (self.tenant.home.clone(), id.clone());
+        let found = blocking(move || Ok(home.project(&wanted))).await?;
+        found.ok_or_else(|| EngineError::NoProject(id.clone()))
+    }
+
+    /// Creates a project with an empty folder.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name.
+    pub async fn create_project(&self, name: ProjectName, description: String) -> Result<Project, EngineError> {
+        let created = self.tenant.tree.create_project(self.tenant.claim, name, description).await?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(created)
+    }
+
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if there is no such project, and [`ProjectRefused::NameTaken`].
+    pub async fn change_project(&self, id: &ProjectId, change: ProjectChange) -> Result<Project, EngineError> {
+        let changed = self.tenant.tree.change_project(self.tenant.claim, id.clone(), change).await;
+        let changed = changed.map_err(|error| unknown(error, id))?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(changed)
+    }
+
+    /// Deletes a project. Its folder goes to the trash; its conversations stay, and work in the home until it is restored.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if there is no such project, and [`ProjectRefused::Busy`] while a session works in
+    /// it.
+    pub async fn delete_project(&self, id: &ProjectId) -> Result<(), EngineError> {
+        if self.is_at_work_in(id).await {
+            return Err(StoreError::Project(ProjectRefused::Busy).into());
+        }
+        let deleted = self.tenant.tree.delete_project(self.tenant.claim, id.clone()).await;
+        deleted.map_err(|error| unknown(error, id))?;
+        self.tenant.tool_sources.project_deleted(id);
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(())
+    }
+
+    /// Restores a deleted project with its folder.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if it is not deleted, and [`ProjectRefused`] if its name or the place of its folder
+    /// is taken.
+    pub async fn restore_project(&self, id: &ProjectId) -> Result<Project, EngineError> {
+        let restored = self.tenant.tree.restore_project(self.tenant.claim, id.clone()).await;
+        let restored = restored.map_err(|error| unknown(error, id))?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(restored)
+    }
+
+    /// Returns whether a session that is bound to the project has a run or a background command under way.
+    async fn is_at_work_in(&self, id: &ProjectId) -> bool {
+        let mut busy: Vec<SessionId> = self.tenant.runs.list();
+        busy.extend(self.tenant.jobs.sessions());
+        for session in busy {
+            if self.view(&session).await.is_ok_and(|view| view.session.project_id.as_ref() == Some(id)) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn unknown(error: StoreError, id: &ProjectId) -> EngineError {
+    match error {
+        StoreError::NotFound { .. } => EngineError::NoProject(id.clone()),
+        other => other.into(),
+    }
+}

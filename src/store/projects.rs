@@ -1,0 +1,293 @@
+//! The projects of a home: `projects.json`, and a folder for each in `workspaces/`. The folder of a deleted project is in
+//! `storage/deleted_projects/{id}` until the project is restored or removed for good.
+
+use std::path::PathBuf;
+
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::atomic;
+use super::error::StoreError;
+use super::home::Home;
+use super::roots::ProjectFolder;
+use super::settings::SettingsFile;
+use super::tree::{TreeChange, TreePath};
+use crate::clock;
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath};
+
+/// The folder that holds the folders of all projects.
+const WORKSPACES: &str = "workspaces";
+const DELETED: &str = "storage/deleted_projects";
+const FILE: SettingsFile = SettingsFile::Projects;
+
+/// `projects.json`. A write keeps fields that this version does not know.
+#[derive(Default, Serialize, Deserialize)]
+struct ProjectFile {
+    #[serde(default)]
+    projects: Vec<Project>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// What a person changes about a project; `None` leaves it as it is.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectChange {
+    pub name: Option<ProjectName>,
+    pub description: Option<String>,
+}
+
+impl Home {
+    /// Returns the projects that people have made, newest first, without deleted ones. Read from disk, so that a manual
+    /// edit of a name takes effect at once.
+    pub fn project_list(&self) -> Vec<Project> {
+        let mut projects = self.project_file().projects;
+        projects.retain(|project| project.deleted_at.is_none());
+        projects.sort_by(|a, b| b.created_at.total_cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
+        projects
+    }
+
+    /// Returns the deleted projects that can be restored, most recently deleted first.
+    pub fn deleted_projects(&self) -> Vec<Project> {
+        let mut projects = self.project_file().projects;
+        projects.retain(|project| project.deleted_at.is_some());
+        projects.sort_by(|a, b| b.deleted_at.unwrap_or_default().total_cmp(&a.deleted_at.unwrap_or_default()));
+        projects
+    }
+
+    /// Returns a project that is not deleted.
+    pub fn project(&self, id: &ProjectId) -> Option<Project> {
+        self.project_list().into_iter().find(|project| project.id == *id)
+    }
+
+    /// Makes the files of all projects available, and completes what a server that was killed had begun.
+    pub(super) fn open_projects(&self) {
+        if let Ok((Some(bytes), _)) = self.settings_bytes(FILE)
+            && let Err(reason) = serde_json::from_slice::<ProjectFile>(&bytes)
+        {
+            let name = FILE.name();
+            self.warn(format!("{name} is damaged ({reason}), so no project is shown. Mend it and start again."));
+        }
+        for project in self.project_file().projects {
+            let done = match project.deleted_at {
+                Some(_) => self.move_deleted(&project),
+                None => self.open_project(&project),
+            };
+            if let Err(error) = done {
+                self.warn(format!("The folder of the project “{}” cannot be used: {error}.", project.name));
+            }
+        }
+    }
+
+    /// Like [`Self::open_projects`], without changing anything.
+    pub(super) fn open_projects_for_reading(&self) {
+        for project in self.project_list() {
+            // What is not there cannot be read.
+            let _ = self.open_project(&project);
+        }
+    }
+
+    /// Creates a project with an empty folder.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name.
+    pub(super) fn create_project(&self, name: &ProjectName, description: &str) -> Result<Project, StoreError> {
+        let workspaces = self.workspaces()?;
+        let (id, now) = (new_project_id(), clock::now());
+        let is_there = |folder: &str| workspaces.symlink_metadata(folder).is_ok();
+        let project = {
+            let projects = self.project_file().projects;
+            let is_taken = |folder: &str| is_there(folder) || projects.iter().any(|known| is_same(&known.path, folder));
+            let description = description.to_owned();
+            let (path, name) = (name.folder(is_taken), name.as_str().to_owned());
+            Project { id, name, path, description, created_at: now, updated_at: now, deleted_at: None }
+        };
+        let created = workspaces.create_dir_with(&project.path, DirBuilder::new().mode(0o755));
+        created.map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)))?;
+        let added = self.edit_projects(|projects| {
+            free_name(projects, name, None)?;
+            projects.push(project.clone());
+            Ok(())
+        });
+        if let Err(error) = added.and_then(|()| self.open_project(&project)) {
+            // It is empty.
+            let _ = workspaces.remove_dir(&project.path);
+            return Err(error);
+        }
+        Ok(project)
+    }
+
+    /// Changes what a person says about a project. Its folder keeps its name, so that open files stay where they are.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such project, and [`ProjectRefused::NameTaken`].
+    pub(super) fn change_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Project, StoreError> {
+        self.edit_projects(|projects| {
+            if let Some(name) = &change.name {
+                free_name(projects, name, Some(id))?;
+            }
+            let project = find(projects, id, |project| project.deleted_at.is_none())?;
+            let ProjectChange { name, description } = change.clone();
+            if let Some(name) = name {
+                name.as_str().clone_into(&mut project.name);
+            }
+            project.description = description.unwrap_or_else(|| project.description.clone());
+            project.updated_at = clock::now();
+            Ok(())
+        })?;
+        self.project(id).ok_or_else(|| missing(id))
+    }
+
+    /// Deletes a project: its folder goes to the trash, as a whole.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such project.
+    pub(super) fn delete_project(&self, id: &ProjectId) -> Result<(), StoreError> {
+        let project = self.project(id).ok_or_else(|| missing(id))?;
+        self.edit_projects(|projects| {
+            let project = find(projects, id, |project| project.deleted_at.is_none())?;
+            project.deleted_at = Some(clock::now());
+            Ok(())
+        })?;
+        self.remove_project(id);
+        // The next start repeats what fails here.
+        self.move_deleted(&project)
+    }
+
+    /// Restores a deleted project with its folder.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if it is not deleted, [`ProjectRefused::NameTaken`] if another project has its name
+    /// now, and [`ProjectRefused::FolderTaken`] if its folder's place is taken.
+    pub(super) fn restore_project(&self, id: &ProjectId) -> Result<Project, StoreError> {
+        let project =
+            self.deleted_projects().into_iter().find(|project| project.id == *id).ok_or_else(|| missing(id))?;
+        let workspaces = self.workspaces()?;
+        let doing = || format!("restoring the project {}", project.name);
+        if workspaces.symlink_metadata(&project.path).is_ok() {
+            return Err(StoreError::Project(ProjectRefused::FolderTaken(project.path)));
+        }
+        if let Ok(name) = ProjectName::parse(&project.name) {
+            free_name(&self.project_file().projects, &name, Some(id))?;
+        }
+        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
+        deleted.rename(id.as_str(), &workspaces, &project.path).map_err(StoreError::io(doing()))?;
+        atomic::sync_dir(&workspaces).map_err(StoreError::io(doing()))?;
+        self.edit_projects(|projects| {
+            find(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
+            Ok(())
+        })?;
+        self.open_project(&project)?;
+        self.project(id).ok_or_else(|| missing(id))
+    }
+
+    fn project_file(&self) -> ProjectFile {
+        let bytes = self.settings_bytes(FILE).ok().and_then(|(bytes, _)| bytes);
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Changes the list of projects, and again if somebody else has changed it in between. A file that does not parse is
+    /// copied to quarantine first.
+    fn edit_projects(&self, change: impl Fn(&mut Vec<Project>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let plan = |home: &Self| {
+            let (bytes, expect) = home.settings_bytes(FILE)?;
+            let mut file: ProjectFile = match bytes.as_deref().map(serde_json::from_slice) {
+                None => ProjectFile::default(),
+                Some(Ok(file)) => file,
+                Some(Err(reason)) => {
+                    home.quarantine_copy(FILE, &bytes.unwrap_or_default(), reason.to_string())?;
+                    ProjectFile::default()
+                }
+            };
+            change(&mut file.projects)?;
+            let mut bytes = serde_json::to_vec_pretty(&file).expect("projects are JSON");
+            bytes.push(b'\n');
+            Ok(TreeChange::write(TreePath::Settings(FILE), &bytes, expect))
+        };
+        loop {
+            match self.commit(&[plan(self)?]) {
+                // Whoever was faster has made progress, so this ends.
+                Err(StoreError::Conflict { .. }) => {}
+                committed => return committed,
+            }
+        }
+    }
+
+    fn open_project(&self, project: &Project) -> Result<(), StoreError> {
+        let folder = folder_name(project)?;
+        let doing = || format!("the folder {WORKSPACES}/{folder}");
+        let dir = self.root().open_dir(WORKSPACES).and_then(|workspaces| workspaces.open_dir(folder));
+        let dir = dir.map_err(StoreError::io(doing()))?;
+        self.register(project.id.clone(), ProjectFolder { dir, path: self.workspace_path(folder) });
+        Ok(())
+    }
+
+    /// Moves the folder of a deleted project to the trash, unless it is there already.
+    fn move_deleted(&self, project: &Project) -> Result<(), StoreError> {
+        let folder = folder_name(project)?;
+        let doing = || format!("deleting the project {}", project.name);
+        let workspaces = self.workspaces()?;
+        self.root().create_dir_all(DELETED).map_err(StoreError::io(doing()))?;
+        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
+        if deleted.symlink_metadata(project.id.as_str()).is_ok() || workspaces.symlink_metadata(folder).is_err() {
+            return Ok(());
+        }
+        workspaces.rename(folder, &deleted, project.id.as_str()).map_err(StoreError::io(doing()))?;
+        atomic::sync_dir(&deleted).map_err(StoreError::io(doing()))
+    }
+
+    fn workspaces(&self) -> Result<Dir, StoreError> {
+        let doing = || format!("opening {WORKSPACES}/");
+        if !self.root().is_dir(WORKSPACES) {
+            // Commands run as another user where the server is root, and must reach their folder.
+            let mut builder = DirBuilder::new();
+            builder.mode(0o711);
+            self.root().create_dir_with(WORKSPACES, &builder).map_err(StoreError::io(doing()))?;
+        }
+        self.root().open_dir(WORKSPACES).map_err(StoreError::io(doing()))
+    }
+
+    fn workspace_path(&self, folder: &str) -> PathBuf {
+        self.path().join(WORKSPACES).join(folder)
+    }
+}
+
+fn new_project_id() -> ProjectId {
+    ProjectId::parse(&clock::new_id()).expect("a UUID is the id of a project")
+}
+
+fn missing(id: &ProjectId) -> StoreError {
+    StoreError::NotFound { what: format!("the project {id}") }
+}
+
+fn is_same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
+/// Returns the name of a project's folder if it is a single name: a person may have edited the file.
+fn folder_name(project: &Project) -> Result<&str, StoreError> {
+    let path = RelPath::parse(&project.path).ok().filter(|path| path.as_str() == path.first_name());
+    match path {
+        Some(path) if path.as_str() == project.path && !project.path.starts_with('.') => Ok(&project.path),
+        _ => Err(StoreError::NotAllowed { path: project.path.clone(), why: "it is not the name of a folder" }),
+    }
+}
+
+fn find<'p>(
+    projects: &'p mut [Project],
+    id: &ProjectId,
+    is_wanted: impl Fn(&Project) -> bool,
+) -> Result<&'p mut Project, StoreError> {
+    projects.iter_mut().find(|project| project.id == *id && is_wanted(project)).ok_or_else(|| missing(id))
+}
+
+/// # Errors
+/// Returns [`ProjectRefused::NameTaken`] if a project other than `own` has this name and is not deleted.
+fn free_name(projects: &[Project], name: &ProjectName, own: Option<&ProjectId>) -> Result<(), StoreError> {
+    let is_taken =
+        |other: &&Project| other.deleted_at.is_none() && Some(&other.id) != own && name.is_same_as(&other.name);
+    match projects.iter().find(is_taken) {
+        Some(other) => Err(StoreError::Project(ProjectRefused::NameTaken(other.name.clone()))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,87 @@
+//! The part of the port [`Tree`] for projects and whole folders.
+
+use super::error::StoreError;
+use super::fence::{Claim, fenced};
+use super::projects::ProjectChange;
+use super::tree::Tree;
+use crate::domain::{Place, Project, ProjectId, ProjectName};
+
+impl Tree {
+    /// Creates a project with an empty folder.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Project`] if there is a project with that name.
+    pub async fn create_project(
+        &self,
+        claim: Claim,
+        name: ProjectName,
+        description: String,
+    ) -> Result<Project, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.create_project(&name, &description)).await,
+        }
+    }
+
+    /// Changes what a person says about a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such project, and [`StoreError::Project`] if its new name is taken.
+    pub async fn change_project(
+        &self,
+        claim: Claim,
+        id: ProjectId,
+        change: ProjectChange,
+    ) -> Result<Project, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.change_project(&id, &change)).await,
+        }
+    }
+
+    /// Deletes a project. Its folder can be restored with it.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such project.
+    pub async fn delete_project(&self, claim: Claim, id: ProjectId) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.delete_project(&id)).await,
+        }
+    }
+
+    /// Restores a deleted project with its folder.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if it is not deleted, and [`StoreError::Project`] if its name or its folder's place
+    /// is taken.
+    pub async fn restore_project(&self, claim: Claim, id: ProjectId) -> Result<Project, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.restore_project(&id)).await,
+        }
+    }
+
+    /// Moves a folder to another path, if the new path is free.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such folder, and [`StoreError::Exists`] if the new path is taken.
+    pub async fn rename_folder(&self, claim: Claim, [from, to]: [&Place; 2]) -> Result<(), StoreError> {
+        let (from, to) = (from.clone(), to.clone());
+        match self {
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| home.noting_places([&from, &to], || home.rename_folder(&from, &to)))
+                    .await
+            }
+        }
+    }
+
+    /// Moves a folder to the trash, with everything in it. Returns the id with which it can be restored.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is no such folder.
+    pub async fn trash_folder(&self, claim: Claim, folder: &Place) -> Result<String, StoreError> {
+        let folder = folder.clone();
+        match self {
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| home.noting_places([&folder], || home.trash_folder(&folder))).await
+            }
+        }
+    }
+}
