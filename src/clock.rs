@@ -44,10 +44,10 @@ pub fn time_of(stamp: &str) -> Option<f64> {
     Some(time.as_millisecond() as f64 / 1e3)
 }
 
-/// Returns the UTC day of a Unix time in seconds, as `2026-11-22`; 1970-01-01 if the time is not valid.
-pub fn day(seconds: f64) -> String {
+/// Returns the UTC date of a Unix time in seconds; 1970-01-01 if the time is not valid.
+pub fn date(seconds: f64) -> jiff::civil::Date {
     let time = jiff::Timestamp::from_second(seconds as i64).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+    time.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 #[cfg(test)]
@@ -56,9 +56,10 @@ mod tests {
 
     #[test]
     fn day_ends_at_midnight() {
-        assert_eq!(day(1_795_305_599.9), "2026-11-21");
-        assert_eq!(day(1_795_305_600.0), "2026-11-22");
-        assert_eq!((day(f64::NAN), day(f64::INFINITY)), ("1970-01-01".to_owned(), "1970-01-01".to_owned()));
+        assert_eq!(date(1_795_305_599.9), jiff::civil::date(2026, 11, 21));
+        assert_eq!(date(1_795_305_600.0), jiff::civil::date(2026, 11, 22));
+        let first = jiff::civil::date(1970, 1, 1);
+        assert_eq!((date(f64::NAN), date(f64::INFINITY)), (first, first));
     }
 
     #[test]

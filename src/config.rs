@@ -5,7 +5,9 @@ pub mod edit;
 mod embedding;
 mod environment;
 mod models;
+mod prices;
 pub mod providers;
+mod retrieval;
 pub mod settings;
 mod vision;
 
@@ -18,10 +20,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::agent::RunLimits;
-use crate::domain::AutoCompact;
+use crate::agent::{RunLimits, UsageLimits};
+use crate::domain::{AutoCompact, Price};
 use crate::provider::Endpoint;
-use crate::retrieval;
 use crate::sandbox::Level;
 use crate::store;
 use crate::tools::Policy;
@@ -31,6 +32,8 @@ use settings::SettingSource;
 
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
+pub use prices::Prices;
+pub use retrieval::Retrieval;
 pub use vision::VisionModels;
 
 /// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
@@ -55,25 +58,18 @@ struct File {
     embedding: embedding::Entry,
     sandbox: SandboxLevel,
     fetch_allow_hosts: Vec<String>,
-    retrieval: RetrievalEntry,
+    retrieval: retrieval::Entry,
     approvals: approvals::Entry,
     undo: UndoEntry,
+    /// By the id of a model, or the name that is sent to its server.
+    prices: BTreeMap<String, Price>,
+    limits: prices::LimitsEntry,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct UndoEntry {
     kept_mib: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RetrievalEntry {
-    chunk_tokens: Option<usize>,
-    chunk_overlap: Option<usize>,
-    bm25_k1: Option<f64>,
-    bm25_b: Option<f64>,
-    vector_weight: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -116,6 +112,10 @@ pub struct Config {
     pub auto_compact: AutoCompact,
     /// Models that see pictures, including discovered ones.
     pub seeing: VisionModels,
+    /// What the tokens of models cost, including discovered ones.
+    pub prices: Prices,
+    /// How many tokens this server's models may use.
+    pub usage_limits: UsageLimits,
     /// Whether to look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
@@ -142,13 +142,6 @@ pub struct Config {
 pub struct ConfiguredEndpoint {
     pub endpoint: Endpoint,
     pub from: String,
-}
-
-/// How memory/ and knowledge/ are split and searched.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Retrieval {
-    pub limits: retrieval::ChunkLimits,
-    pub ranking: retrieval::Ranking,
 }
 
 /// Where the parts of the embedded model are looked for.
@@ -217,9 +210,13 @@ impl Config {
         endpoints.extend(providers.iter().flat_map(providers::Provider::endpoints));
         providers.splice(0..0, grouped);
         let seeing = VisionModels::of(file.vision_models.clone(), environment);
-        endpoints.iter_mut().for_each(|configured| seeing.mark(&mut configured.endpoint));
-        let models = providers.iter_mut().flat_map(|provider| &mut provider.models);
-        models.for_each(|model| seeing.mark(&mut model.endpoint));
+        let prices = prices::prices(&file.prices, |id| model_of(&file, id))?;
+        let of_providers = providers.iter_mut().flat_map(|provider| &mut provider.models);
+        let configured = endpoints.iter_mut().map(|configured| &mut configured.endpoint);
+        for endpoint in configured.chain(of_providers.map(|model| &mut model.endpoint)) {
+            seeing.mark(endpoint);
+            prices.mark(endpoint);
+        }
         let wanted = choose(&mut endpoints, &file);
         let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
@@ -245,6 +242,8 @@ impl Config {
             fallback,
             auto_compact: file.auto_compact,
             seeing,
+            prices,
+            usage_limits: prices::limits(&file.limits)?,
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
             embedding,
@@ -255,7 +254,7 @@ impl Config {
                 SandboxLevel::Off => return Err(bad("config.yml", SANDBOX_OFF)),
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
-            retrieval: retrieval(&file.retrieval)?,
+            retrieval: retrieval::settings(&file.retrieval)?,
             policy: approvals::policy(&file.approvals)?,
             kept_limit: file.undo.kept_mib.map_or(store::DEFAULT_KEPT_LIMIT, |mib| mib.max(1).saturating_mul(1 << 20)),
             token: environment.value(TOKEN).map(token).transpose()?,
@@ -291,33 +290,6 @@ fn parse(text: &str) -> Result<File, ConfigError> {
         let reason = error.into_inner().to_string();
         bad("config.yml", if place == "." { reason } else { format!("{place}: {reason}") })
     })
-}
-
-fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
-    let wrong = |field: &str, must: &str| Err(bad("config.yml", format!("retrieval.{field}: must be {must}")));
-    let mut retrieval = Retrieval::default();
-    let Retrieval { limits, ranking } = &mut retrieval;
-    limits.tokens = entry.chunk_tokens.unwrap_or(limits.tokens);
-    limits.overlap = entry.chunk_overlap.unwrap_or(limits.overlap);
-    ranking.bm25.k1 = entry.bm25_k1.unwrap_or(ranking.bm25.k1);
-    ranking.bm25.b = entry.bm25_b.unwrap_or(ranking.bm25.b);
-    ranking.vector_weight = entry.vector_weight;
-    if !(32..=4096).contains(&limits.tokens) {
-        return wrong("chunk_tokens", "between 32 and 4096");
-    }
-    if limits.overlap > limits.tokens / 2 {
-        return wrong("chunk_overlap", "at most half of chunk_tokens");
-    }
-    if !(0.0..=10.0).contains(&ranking.bm25.k1) {
-        return wrong("bm25_k1", "between 0 and 10");
-    }
-    if !(0.0..=1.0).contains(&ranking.bm25.b) {
-        return wrong("bm25_b", "between 0 and 1");
-    }
-    if ranking.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
-        return wrong("vector_weight", "between 0 and 1");
-    }
-    Ok(retrieval)
 }
 
 /// Replaces `${NAME}` with its value; the error is the name of a variable that is not set.

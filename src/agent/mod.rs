@@ -1,6 +1,7 @@
 //! One run: from a person's prompt to its outcome, in as many exchanges with the model as the work takes.
 
 mod asking;
+mod budget;
 mod calls;
 pub mod compress;
 mod deadline;
@@ -14,6 +15,7 @@ mod sent;
 pub mod title;
 mod turn;
 
+pub use budget::{Budget, UsageLimit, UsageLimits, UsagePeriod, UsedInPeriod};
 pub use calls::StopSignal;
 pub use fallback::Fallback;
 pub use recorder::{EventKind, OwnerChannels, OwnerMessage, RecordedEvent, Recorder};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use super::budget::{Budget, UsageLimits};
 use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
@@ -65,6 +66,8 @@ pub struct Run {
     pub memory: Arc<Library>,
     pub tokens: Arc<Counter>,
     pub writers: AuthorLookup,
+    pub budget: Arc<Budget>,
+    pub usage_limits: UsageLimits,
 }
 
 /// How a run ended.
@@ -339,6 +342,7 @@ impl Run {
             let file = part.file.unwrap_or(part.label).to_owned();
             return Err(ExchangeError::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
         }
+        let reservation = self.reserve(recorder, attempt.client, &next).await?;
         let request = Arc::new(self.with_pictures(next.request).await);
         let keeper = RequestKeeper {
             home: self.tasks.home.clone(),
@@ -359,7 +363,9 @@ impl Run {
             },
         });
         let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
-        let request = keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
+        let usage = answer.as_ref().ok().map(|answer| answer.usage);
+        reservation.into_iter().zip(usage).for_each(|(reservation, usage)| reservation.used(usage));
+        let request = keeping.finish(usage).await;
         answer.map(|answer| Exchange { left_out: next.left_out, request, ..answer })
     }
 }
@@ -381,6 +387,20 @@ pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
             code: "prompt_unreadable".to_owned(),
             retryable: true,
             params: ErrorParams::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
+        }),
+        ExchangeError::Limit(reached) => TurnEnd::Outcome(Outcome::Error {
+            error: reached.to_string(),
+            code: "usage_limit".to_owned(),
+            retryable: true,
+            params: reached.params(),
+        }),
+        ExchangeError::UsageUnknown(cause) => TurnEnd::Outcome(Outcome::Error {
+            error: format!(
+                "The usage so far cannot be read, so its limits cannot be checked: {cause}. Nothing was sent."
+            ),
+            code: "usage_unknown".to_owned(),
+            retryable: true,
+            params: ErrorParams::from([("cause".to_owned(), cause)]),
         }),
         ExchangeError::TooLong => {
             TurnEnd::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::budget::LimitReached;
 use super::recorder::{NotRecorded, Recorder};
 use crate::domain::{AnsweredRequest, Event, InputProgress, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
@@ -33,6 +34,10 @@ pub enum ExchangeError {
         file: String,
         cause: String,
     },
+    /// A limit of the server would be exceeded: nothing was sent.
+    Limit(LimitReached),
+    /// The usage so far cannot be read, so the limits cannot be checked: nothing was sent.
+    UsageUnknown(String),
     /// More output than any answer needs; the model was likely looping.
     TooLong,
     Record(NotRecorded),
@@ -103,7 +108,7 @@ pub async fn exchange(
                     }
                 }
             }
-            Some(Ok(StreamChunk::Usage(told))) => usage = told,
+            Some(Ok(StreamChunk::Usage(told))) => usage = told.priced(client.endpoint().price.as_ref()),
             Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }

@@ -16,6 +16,7 @@ mod routes;
 mod security;
 mod server;
 mod sessions;
+mod stats;
 mod status;
 mod web;
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{ConfigError, ConfiguredEndpoint, Environment, bad, endpoint, substitute, url};
+use crate::domain::Price;
 use crate::provider::{Endpoint, Parameters, ProfileKind, Thinking};
 
 /// A provider of `providers` in config.yml.
@@ -38,21 +39,6 @@ pub struct ModelSettings {
     /// Whether it thinks; absent leaves it to the model.
     pub thinking: Option<bool>,
     pub price: Option<Price>,
-}
-
-/// The price of a million tokens, which only a person can know.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    pub cached_input: Option<f64>,
-    #[serde(default = "dollars")]
-    pub currency: String,
-}
-
-fn dollars() -> String {
-    "USD".to_owned()
 }
 
 /// A provider.
@@ -176,6 +162,7 @@ fn model_endpoint(base_url: &Url, key: Option<SecretString>, settings: &ModelSet
     if let Some(window) = settings.context_window {
         endpoint.context_window = window;
     }
+    endpoint.price.clone_from(&settings.price);
     let profile = &mut endpoint.profile;
     profile.vision = settings.vision.unwrap_or_default();
     profile.parameters =

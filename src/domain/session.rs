@@ -136,6 +136,8 @@ impl Session {
                     work_id: work_id.clone(),
                     created_at: at,
                     model: model.clone(),
+                    project_id: self.project_id.clone(),
+                    foreign: false,
                     instead_of: None,
                     dialogues: 0,
                     usage: Default::default(),

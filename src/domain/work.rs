@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::{Cost, Price};
 use super::event::RequestedCall;
-use super::ids::WorkId;
+use super::ids::{ProjectId, WorkId};
 use super::request::AnsweredRequest;
 
 /// Tokens as counted by the provider, summed over a work's dialogues.
@@ -17,6 +18,15 @@ pub struct Usage {
     /// Input tokens that the provider had cached.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub cached_tokens: u64,
+    /// Output tokens that were thinking, if the provider says so.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub thinking_tokens: u64,
+    /// What the tokens with a known price cost. Absent if no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Number of tokens that `cost` pays for.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub priced_tokens: u64,
 }
 
 impl Usage {
@@ -33,6 +43,24 @@ impl Usage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.thinking_tokens = self.thinking_tokens.saturating_add(other.thinking_tokens);
+        self.cost = match (self.cost, other.cost) {
+            (Some(own), Some(other)) if own.currency == other.currency => {
+                Some(Cost { nanos: own.nanos.saturating_add(other.nanos), ..own })
+            }
+            // Two currencies have no sum: the tokens paid in the other one count as tokens without a known price.
+            (Some(_), Some(_)) => return,
+            (own, other) => own.or(other),
+        };
+        self.priced_tokens = self.priced_tokens.saturating_add(other.priced_tokens);
+    }
+
+    /// Returns the usage with what it costs at this price. Without a price, what the provider says it costs stays.
+    pub fn priced(self, price: Option<&Price>) -> Self {
+        match price.and_then(|price| price.cost_of(&self)) {
+            Some(cost) => Self { cost: Some(cost), priced_tokens: self.total(), ..self },
+            None => self,
+        }
     }
 }
 
@@ -118,6 +146,12 @@ pub struct Work {
     /// The model that works on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// The project that the session was bound to when the work began.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::ids::lenient_project")]
+    pub project_id: Option<ProjectId>,
+    /// Whether it comes from a file that this home did not write: its tokens were not used here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
     /// The model that did not answer, if `model` was asked in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
@@ -145,14 +179,46 @@ pub struct Work {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cost::Currency;
     use super::*;
 
     #[test]
     fn sums_saturate() {
-        let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, cached_tokens: u64::MAX };
+        let cost = Some(Cost { nanos: u64::MAX, currency: Currency::USD });
+        let most = Usage {
+            input_tokens: u64::MAX,
+            output_tokens: u64::MAX,
+            cached_tokens: u64::MAX,
+            thinking_tokens: u64::MAX,
+            cost,
+            priced_tokens: u64::MAX,
+        };
         let mut sum = most;
         sum.add(most);
         assert_eq!((sum, sum.total(), Usage::total_of([&most, &most])), (most, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn currencies_are_not_added_up() {
+        let paid = |currency: &str| Usage {
+            input_tokens: 5,
+            cost: Cost::of(1.0, Currency::parse(currency).unwrap()),
+            priced_tokens: 5,
+            ..Usage::default()
+        };
+        let (mut sum, mut same) = (paid("USD"), paid("USD"));
+        sum.add(paid("EUR"));
+        same.add(paid("USD"));
+        assert_eq!((sum.cost, sum.total() - sum.priced_tokens), (paid("USD").cost, 5));
+        assert_eq!((same.cost.unwrap().amount(), same.total() - same.priced_tokens), (2.0, 0));
+    }
+
+    #[test]
+    fn configured_price_overrides_that_of_the_provider() {
+        let told = Usage { input_tokens: 1_000_000, cost: Cost::of(9.0, Currency::USD), ..Usage::default() };
+        let price = Price { input: 1.0, output: 1.0, cached_input: None, currency: "EUR".to_owned() };
+        assert_eq!(told.priced(None).cost, told.cost);
+        assert_eq!(told.priced(Some(&price)).cost, Cost::of(1.0, Currency::parse("EUR").unwrap()));
     }
 
     #[test]

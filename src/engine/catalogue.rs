@@ -290,6 +290,7 @@ mod tests {
             label: model.to_owned(),
             api_key: None,
             context_window: 8192,
+            price: None,
             profile: Profile::new(ProfileKind::OpenAi, model),
         };
         ConfiguredEndpoint { endpoint, from: "a test".to_owned() }

@@ -141,6 +141,7 @@ mod tests {
             api_key: None,
             model: "m".to_owned(),
             label: "Test".to_owned(),
+            price: None,
             context_window: 0,
         }))
     }

@@ -41,6 +41,7 @@ pub mod skills;
 pub mod starter;
 pub mod tenant;
 pub mod tool_sources;
+pub mod usage_report;
 pub mod watch;
 pub mod withdrawal;
 mod work;

@@ -215,6 +215,7 @@ pub(super) fn endpoint_of(base_url: &Url, api_key: Option<SecretString>, name: &
         api_key,
         model: name.to_owned(),
         label: String::new(),
+        price: None,
     }
 }
 

@@ -94,7 +94,7 @@ impl Runtime {
         let config = Arc::new(config);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
         self.set_models(&config);
-        if config.find_local != old.find_local || config.seeing != old.seeing {
+        if config.find_local != old.find_local || config.seeing != old.seeing || config.prices != old.prices {
             self.search(&config);
         }
     }
@@ -122,6 +122,7 @@ impl Runtime {
         }
         let found = found.into_iter().map(|mut endpoint| {
             config.seeing.mark(&mut endpoint);
+            config.prices.mark(&mut endpoint);
             ConfiguredEndpoint { endpoint, from: "found on this machine".to_owned() }
         });
         log_unusable(self.models.set_found(found.collect()));

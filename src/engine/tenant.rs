@@ -14,6 +14,7 @@ use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
+use crate::agent::Budget;
 use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root};
 use crate::engine::embedder::Embedders;
@@ -48,6 +49,8 @@ pub struct Tenant {
     pub authors: Arc<FileAuthors>,
     pub runs: Runs,
     pub approvals: Approvals,
+    /// What the home has used of the limits.
+    pub budget: Arc<Budget>,
     pub skills: Arc<Skills>,
     /// Warnings about this home and how commands run in it.
     pub problems: Vec<String>,
@@ -99,6 +102,7 @@ impl Tenant {
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
             problems: problems(&runtime, &home),
+            budget: Arc::new(Budget::new(home.clone())),
             runtime,
             home,
             log,
@@ -148,7 +152,7 @@ impl Tenant {
     }
 
     /// Indexes memory in the background, so that the first question finds it indexed and, in RAG mode, the embedding
-    /// model loaded. Removes old sent requests afterwards.
+    /// model loaded. Reads the usage and removes old sent requests afterwards.
     fn index_memory(&self) {
         let (memory, home) = (self.memory.clone(), self.home.clone());
         tokio::task::spawn_blocking(move || {
@@ -156,6 +160,9 @@ impl Tenant {
                 memory.warm();
             } else if let Err(error) = memory.refresh() {
                 tracing::warn!(%error, "memory could not be indexed");
+            }
+            if let Err(error) = home.with_counted_works(|_| ()) {
+                tracing::warn!(%error, "the usage could not be read");
             }
             if let Err(error) = home.records().sweep() {
                 tracing::warn!(%error, "old requests could not be let go");

@@ -94,6 +94,8 @@ pub async fn work(
         fallback,
         memory: tenant.memory.clone(),
         tokens: tenant.runtime.tokens.clone(),
+        budget: tenant.budget.clone(),
+        usage_limits: config.usage_limits,
         writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
     run(&run_now, &mut recorder, numbers).await.map_err(|error| error.0)

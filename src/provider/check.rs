@@ -71,6 +71,7 @@ mod tests {
             api_key: key.map(|key| key.to_owned().into()),
             model: String::new(),
             label: String::new(),
+            price: None,
             context_window: 1,
         }
     }

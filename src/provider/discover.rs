@@ -72,6 +72,7 @@ fn endpoint(kind: ProfileKind, origin: &str, model: &str, window: Option<u64>) -
         api_key: None,
         model: model.to_owned(),
         label: kind.name().to_owned(),
+        price: None,
     })
 }
 

@@ -361,6 +361,7 @@ mod tests {
             api_key: None,
             model: model.to_owned(),
             label: String::new(),
+            price: None,
             context_window: 0,
         })
     }

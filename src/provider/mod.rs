@@ -34,7 +34,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::domain::{Picture, StatusKind, ToolSpec, Usage};
+use crate::domain::{Picture, Price, StatusKind, ToolSpec, Usage};
 
 pub use body::{body, tools};
 pub use check::list_models;
@@ -59,6 +59,8 @@ pub struct Endpoint {
     pub label: String,
     /// Maximum tokens of prompt and answer together.
     pub context_window: u32,
+    /// What its tokens cost, if a person has said so.
+    pub price: Option<Price>,
 }
 
 impl Endpoint {

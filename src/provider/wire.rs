@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::calls::{CallPiece, arguments_text};
-use crate::domain::Usage;
+use crate::domain::{Cost, Currency, Usage};
 
 /// One item of a JSON document of the stream, in display order.
 #[derive(Debug, PartialEq)]
@@ -133,7 +133,8 @@ fn name_of(function: &Value) -> Option<String> {
     function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Returns the token counts; `None` if all are 0. A negative or missing number counts as 0.
+/// Returns the token counts; `None` if all are 0. A negative or missing number counts as 0. OpenRouter and Perplexity add what
+/// they charge, in dollars (openrouter.ai/docs/use-cases/usage-accounting, docs.perplexity.ai).
 fn usage_of(usage: &Value) -> Option<Usage> {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
     let cached = usage
@@ -141,12 +142,18 @@ fn usage_of(usage: &Value) -> Option<Usage> {
         .and_then(|details| details.get("cached_tokens"))
         .or_else(|| usage.get("prompt_cache_hit_tokens"))
         .or_else(|| usage.get("cached_tokens"));
-    let input_tokens = number(usage.get("prompt_tokens"));
+    let thinking = usage.get("completion_tokens_details").and_then(|details| details.get("reasoning_tokens"));
+    let (input_tokens, output_tokens) = (number(usage.get("prompt_tokens")), number(usage.get("completion_tokens")));
     let counted = Usage {
         input_tokens,
-        output_tokens: number(usage.get("completion_tokens")),
+        output_tokens,
         cached_tokens: number(cached).min(input_tokens),
+        thinking_tokens: number(thinking).min(output_tokens),
+        ..Usage::default()
     };
+    let cost = usage.get("cost").map(|cost| cost.get("total_cost").unwrap_or(cost));
+    let cost = cost.and_then(Value::as_f64).and_then(|cost| Cost::of(cost, Currency::USD));
+    let counted = Usage { cost, priced_tokens: cost.map_or(0, |_| counted.total()), ..counted };
     (counted != Usage::default()).then_some(counted)
 }
 
@@ -211,7 +218,7 @@ mod tests {
     fn usage_includes_cached_tokens_and_tolerates_nonsense() {
         let usage = |usage: Value| read(&json!({"choices": [], "usage": usage}));
         let counted = |input_tokens, output_tokens, cached_tokens| {
-            vec![StreamItem::Usage(Usage { input_tokens, output_tokens, cached_tokens })]
+            vec![StreamItem::Usage(Usage { input_tokens, output_tokens, cached_tokens, ..Usage::default() })]
         };
         assert_eq!(
             usage(json!({"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}})),

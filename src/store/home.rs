@@ -21,6 +21,7 @@ use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
 use super::summaries::SummaryCache;
 use super::trusted::{TEXTS, TrustCache};
+use super::usage::UsageLog;
 use crate::domain::{ProjectId, Root};
 
 /// The folder of commands, which is a project of every home.
@@ -47,6 +48,8 @@ struct Inner {
     fence: Fence,
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
+    /// Opened by the first use.
+    usage: Mutex<Option<UsageLog>>,
     kept_bound: KeptBound,
     indexes: ProjectIndexes,
     /// Absent if the home was opened for reading only.
@@ -147,6 +150,7 @@ impl Home {
                 startup_warnings: Mutex::default(),
                 fence: Fence::default(),
                 heads: Mutex::default(),
+                usage: Mutex::default(),
                 kept_bound: KeptBound::default(),
                 indexes: ProjectIndexes::default(),
                 _lock: lock,
@@ -229,6 +233,10 @@ impl Home {
 
     pub(super) fn indexes(&self) -> &ProjectIndexes {
         &self.inner.indexes
+    }
+
+    pub(super) fn usage_log(&self) -> &Mutex<Option<UsageLog>> {
+        &self.inner.usage
     }
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::domain::{Message, Session, SessionId};
 
 const ARCHIVE: &str = "archive";
-const DELETED: &str = "archive/deleted";
+pub(super) const DELETED: &str = "archive/deleted";
 /// Maximum number of deleted sessions in a response: enough to find one again.
 const MOST_DELETED: usize = 200;
 

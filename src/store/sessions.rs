@@ -215,6 +215,7 @@ impl Home {
 
     /// Writes `sessions/{id}.json` atomically, with the chain of its facts and the MAC that proves that this home wrote it.
     pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session, chain: &Chain) -> Result<(), StoreError> {
+        self.note_usage(session);
         let name = file_name(id);
         let mut bytes = session_file::encode(session);
         chain.write(&mut bytes);

@@ -32,6 +32,7 @@ fn complaints_within(session: &Session, tokens: usize) -> Vec<String> {
         model: "mock".to_owned(),
         label: "mock".to_owned(),
         context_window: 32_768,
+        price: None,
     };
     let client = Client::new(endpoint).expect("a client");
     problems(&client.body(&ModelRequest { messages, ..ModelRequest::default() }))

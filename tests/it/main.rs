@@ -81,5 +81,6 @@ mod syscall_faults;
 mod tabs;
 mod tainted;
 mod tools;
+mod usage;
 mod verify;
 mod withdraw;

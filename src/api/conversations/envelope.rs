@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, RefusedWith};
 
 /// Paths whose responses have the envelope.
-const ENVELOPED: &[&str] = &["/api/conversations", "/api/projects"];
+const ENVELOPED: &[&str] = &["/api/conversations", "/api/projects", "/api/stats"];
 /// Maximum number of items in a page.
 const MAX_LIMIT: usize = 100;
 
@@ -141,6 +141,7 @@ mod tests {
     #[test]
     fn only_paths_of_the_document_have_the_envelope() {
         assert!(is_enveloped("/api/conversations") && is_enveloped("/api/conversations/x/messages"));
+        assert!(is_enveloped("/api/stats/tokens"));
         assert!(!is_enveloped("/api/conversationsx") && !is_enveloped("/api/sessions"));
     }
 }

@@ -1,6 +1,5 @@
-//! The state of the server, its settings and its usage.
+//! The state of the server and its settings.
 
 pub mod config_file;
 pub mod server;
 pub mod settings;
-pub mod usage;

@@ -28,6 +28,7 @@ fn endpoint(kind: ProfileKind, base_url: &Url) -> Endpoint {
         model: "scripted".into(),
         label: "Test".into(),
         context_window: 32_768,
+        price: None,
     }
 }
 
@@ -103,7 +104,7 @@ fn text(text: &str) -> StreamChunk {
 }
 
 fn usage(input_tokens: u64, output_tokens: u64, cached_tokens: u64) -> StreamChunk {
-    StreamChunk::Usage(Usage { input_tokens, output_tokens, cached_tokens })
+    StreamChunk::Usage(Usage { input_tokens, output_tokens, cached_tokens, ..Usage::default() })
 }
 
 fn start_of(index: u32, id: &str, name: &str) -> StreamChunk {

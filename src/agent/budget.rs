@@ -1,0 +1,412 @@
+//! The limits of `limits` in config.yml. Each request to the model is checked before it is sent: what has been used in the
+//! period, what other runs have reserved, and the most that this request may use must fit.
+//!
+//! A work counts in the period in which it began, and until it ends in that of its last request. Requests for titles and summaries
+//! are not checked.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::recorder::Recorder;
+use super::run::Run;
+use super::turn::ExchangeError;
+use crate::clock;
+use crate::domain::{Cost, Currency, ErrorParams, Usage, Work, WorkId};
+use crate::prompt::request::NextRequest;
+use crate::provider::{Client, Endpoint};
+use crate::store::{CountedWork, Home, StoreError};
+
+/// Output tokens that a request is taken to need if nothing limits its answer.
+const ANSWER_TOKENS: u64 = 4096;
+
+/// The most that a home may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageLimits {
+    /// In a day of UTC.
+    pub day: UsageLimit,
+    /// In a month of UTC.
+    pub month: UsageLimit,
+}
+
+/// The most that may be used in one period. Absent means any amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageLimit {
+    /// Input and output together.
+    pub tokens: Option<u64>,
+    /// Limits only what is paid in this currency.
+    pub cost: Option<Cost>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsagePeriod {
+    Day,
+    Month,
+}
+
+impl UsagePeriod {
+    pub const ALL: [Self; 2] = [Self::Day, Self::Month];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    /// Whether two Unix times are in the same period of UTC.
+    fn has_both(self, one: f64, other: f64) -> bool {
+        let (one, other) = (clock::date(one), clock::date(other));
+        match self {
+            Self::Day => one == other,
+            Self::Month => one.first_of_month() == other.first_of_month(),
+        }
+    }
+}
+
+impl UsageLimits {
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn of(&self, period: UsagePeriod) -> UsageLimit {
+        match period {
+            UsagePeriod::Day => self.day,
+            UsagePeriod::Month => self.month,
+        }
+    }
+}
+
+/// A request would exceed a limit.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "This server's limit of {limit}{} a {} does not allow this request: {used} are used, and it may need {}. Nothing was sent. \
+     Wait until the {} is over (UTC), or ask whoever runs the server to raise limits.{}.{} in config.yml.",
+    if *.field == "tokens" { " tokens" } else { "" }, .period.word(), .needed.as_deref().unwrap_or("an unknown amount"),
+    .period.word(), .period.word(), .field
+)]
+pub struct LimitReached {
+    pub period: UsagePeriod,
+    /// `tokens` or `cost`.
+    pub field: &'static str,
+    pub limit: String,
+    pub used: String,
+    /// `None` if the price of the model is not known.
+    pub needed: Option<String>,
+}
+
+impl LimitReached {
+    /// Returns what the sentence contains, and which of its forms it is.
+    pub fn params(&self) -> ErrorParams {
+        let form = if self.needed.is_some() { self.field } else { "unpriced" };
+        let key = format!("{}.{form}", self.period.word());
+        let named = [("key", Some(key)), ("limit", Some(self.limit.clone())), ("used", Some(self.used.clone()))];
+        let named = named.into_iter().chain([("needed", self.needed.clone())]);
+        named.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// What a home uses, and what its runs have reserved.
+pub struct Budget {
+    home: Home,
+    running: Mutex<HashMap<WorkId, RunningWork>>,
+}
+
+/// A work that has made requests since the start of the server and is not in the log with all of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct RunningWork {
+    /// When its last request was made, in Unix seconds.
+    at: f64,
+    used: Usage,
+    /// The most that the request under way may use.
+    reserved: Option<Usage>,
+}
+
+/// What was used in a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsedInPeriod {
+    /// Input and output together.
+    pub tokens: u64,
+    /// In billionths of each currency's unit.
+    pub nanos: BTreeMap<Currency, u64>,
+}
+
+impl UsedInPeriod {
+    fn add(&mut self, usage: Usage) {
+        self.tokens = self.tokens.saturating_add(usage.total());
+        if let Some(cost) = usage.cost {
+            let nanos = self.nanos.entry(cost.currency).or_default();
+            *nanos = nanos.saturating_add(cost.nanos);
+        }
+    }
+}
+
+/// A request's share of the limits until its answer is known.
+pub struct Reservation {
+    budget: Arc<Budget>,
+    work: WorkId,
+}
+
+impl Reservation {
+    /// Replaces what was reserved with what was used.
+    pub fn used(self, usage: Usage) {
+        if let Some(running) = self.budget.running().get_mut(&self.work) {
+            running.used.add(usage);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(running) = self.budget.running().get_mut(&self.work) {
+            running.reserved = None;
+        }
+    }
+}
+
+impl Budget {
+    pub fn new(home: Home) -> Self {
+        Self { home, running: Mutex::default() }
+    }
+
+    /// Returns what was used in the period that contains the Unix time `now`, works under way included.
+    ///
+    /// # Errors
+    /// Returns an error if the sessions cannot be listed.
+    pub fn used(&self, period: UsagePeriod, now: f64) -> Result<UsedInPeriod, StoreError> {
+        let running = self.running();
+        self.home.with_counted_works(|works| used(works, &running, (period, now)))
+    }
+
+    /// Reserves the most that the next request of a work may use, if the limits allow it. Reads files.
+    ///
+    /// # Errors
+    /// Returns the limit that the request would exceed. Returns an error if the sessions cannot be listed.
+    pub fn reserve(
+        self: &Arc<Self>,
+        limits: &UsageLimits,
+        work: &Work,
+        worst: Usage,
+    ) -> Result<Result<Reservation, LimitReached>, StoreError> {
+        let now = clock::now();
+        let mut running = self.running();
+        let checked = self.home.with_counted_works(|works| {
+            running.retain(|id, running| {
+                let logged = works.iter().find(|work| work.work_id == *id && !work.foreign);
+                running.reserved.is_some() || logged.is_none_or(|work| work.usage.total() < running.used.total())
+            });
+            // The work may have made requests before this start of the server, or before it was continued.
+            let own = running.entry(work.work_id.clone()).or_default();
+            if work.usage.total() > own.used.total() {
+                own.used = work.usage;
+            }
+            own.at = now;
+            UsagePeriod::ALL
+                .into_iter()
+                .try_for_each(|period| limits.of(period).check(period, (&used(works, &running, (period, now)), worst)))
+        })?;
+        if let Err(reached) = checked {
+            return Ok(Err(reached));
+        }
+        running.entry(work.work_id.clone()).or_default().reserved = Some(worst);
+        Ok(Ok(Reservation { budget: self.clone(), work: work.work_id.clone() }))
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<WorkId, RunningWork>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns what the works of a log and those under way count in a period.
+fn used(
+    works: &[CountedWork],
+    running: &HashMap<WorkId, RunningWork>,
+    (period, now): (UsagePeriod, f64),
+) -> UsedInPeriod {
+    let mut total = UsedInPeriod::default();
+    let mut logged = HashMap::new();
+    for work in works.iter().filter(|work| !work.foreign) {
+        if running.contains_key(&work.work_id) {
+            logged.insert(&work.work_id, work.usage);
+        }
+        if period.has_both(work.created_at, now) {
+            total.add(work.usage);
+        }
+    }
+    for (id, RunningWork { used, reserved, .. }) in running.iter().filter(|(_, work)| period.has_both(work.at, now)) {
+        total.add(less(*used, logged.get(id).copied().unwrap_or_default()));
+        reserved.iter().for_each(|reserved| total.add(*reserved));
+    }
+    total
+}
+
+impl UsageLimit {
+    fn check(self, period: UsagePeriod, (used, worst): (&UsedInPeriod, Usage)) -> Result<(), LimitReached> {
+        if let Some(limit) = self.tokens
+            && used.tokens.saturating_add(worst.total()) > limit
+        {
+            return Err(LimitReached {
+                period,
+                field: "tokens",
+                limit: limit.to_string(),
+                used: used.tokens.to_string(),
+                needed: Some(worst.total().to_string()),
+            });
+        }
+        let Some(limit) = self.cost else { return Ok(()) };
+        let spent = used.nanos.get(&limit.currency).copied().unwrap_or_default();
+        let needed = worst.cost.filter(|cost| cost.currency == limit.currency).map(|cost| cost.nanos);
+        let exceeds = match needed {
+            // It costs nothing.
+            Some(0) => false,
+            Some(needed) => spent.saturating_add(needed) > limit.nanos,
+            // What it will cost is not known, so nothing may be left to spend already.
+            None => spent >= limit.nanos,
+        };
+        if !exceeds {
+            return Ok(());
+        }
+        let shown = |nanos: u64| format!("{} {}", Cost { nanos, ..limit }.amount(), limit.currency);
+        Err(LimitReached {
+            period,
+            field: "cost",
+            limit: shown(limit.nanos),
+            used: shown(spent),
+            needed: needed.map(shown),
+        })
+    }
+}
+
+/// Returns what `one` has more than `other`.
+fn less(one: Usage, other: Usage) -> Usage {
+    let cost = match (one.cost, other.cost) {
+        (Some(one), Some(other)) if one.currency == other.currency => {
+            Some(Cost { nanos: one.nanos.saturating_sub(other.nanos), ..one })
+        }
+        (one, _) => one,
+    };
+    Usage {
+        input_tokens: one.input_tokens.saturating_sub(other.input_tokens),
+        output_tokens: one.output_tokens.saturating_sub(other.output_tokens),
+        cached_tokens: one.cached_tokens.saturating_sub(other.cached_tokens),
+        thinking_tokens: one.thinking_tokens.saturating_sub(other.thinking_tokens),
+        priced_tokens: one.priced_tokens.saturating_sub(other.priced_tokens),
+        cost,
+    }
+}
+
+/// Returns the most that a request of `input` tokens may use: the answer is as long as its body allows.
+fn worst_case(endpoint: &Endpoint, input: usize, body: &serde_json::Value) -> Usage {
+    let most = ["max_tokens", "max_completion_tokens"].iter().find_map(|field| body.get(field)?.as_u64());
+    let output_tokens = most.unwrap_or(ANSWER_TOKENS);
+    let usage = Usage { input_tokens: input as u64, output_tokens, ..Usage::default() };
+    usage.priced(endpoint.price.as_ref())
+}
+
+impl Run {
+    /// Reserves what this request may use. `None` if nothing is limited.
+    pub(super) async fn reserve(
+        &self,
+        recorder: &Recorder,
+        client: &Client,
+        next: &NextRequest,
+    ) -> Result<Option<Reservation>, ExchangeError> {
+        let limits = self.usage_limits;
+        let work = recorder.session().works.iter().rev().find(|work| work.work_id == *recorder.work_id());
+        let Some(work) = work.filter(|_| !limits.is_unlimited()).cloned() else { return Ok(None) };
+        let body = client.body(&next.request);
+        let worst = worst_case(client.endpoint(), next.tokens(&body, &self.tokens).total(), &body);
+        let budget = self.budget.clone();
+        let reserved = tokio::task::spawn_blocking(move || budget.reserve(&limits, &work, worst)).await;
+        match reserved.map_err(|error| error.to_string()).and_then(|done| done.map_err(|error| error.to_string())) {
+            Ok(Ok(reservation)) => Ok(Some(reservation)),
+            Ok(Err(reached)) => Err(ExchangeError::Limit(reached)),
+            Err(cause) => Err(ExchangeError::UsageUnknown(cause)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(input_tokens: u64) -> Usage {
+        Usage { input_tokens, ..Usage::default() }
+    }
+
+    fn work(id: &str, usage: Usage) -> Work {
+        let work = serde_json::json!({"work_id": id, "created_at": clock::now(), "usage": usage});
+        serde_json::from_value(work).unwrap()
+    }
+
+    fn day(tokens: u64) -> UsageLimits {
+        UsageLimits { day: UsageLimit { tokens: Some(tokens), cost: None }, month: UsageLimit::default() }
+    }
+
+    fn budget() -> (tempfile::TempDir, Arc<Budget>) {
+        let folder = tempfile::tempdir().unwrap();
+        let budget = Arc::new(Budget::new(Home::open(folder.path()).unwrap()));
+        (folder, budget)
+    }
+
+    fn total(budget: &Budget) -> u64 {
+        budget.used(UsagePeriod::Day, clock::now()).unwrap().tokens
+    }
+
+    #[test]
+    fn concurrent_requests_share_a_limit() {
+        let (_folder, budget) = budget();
+        let reserve = |id: &str, worst| budget.reserve(&day(100), &work(id, tokens(0)), tokens(worst)).unwrap();
+        let first = reserve("a", 60).unwrap();
+        let refused = reserve("b", 41).err().unwrap();
+        assert_eq!((refused.period, refused.field, refused.used.as_str()), (UsagePeriod::Day, "tokens", "60"));
+        assert!(refused.to_string().contains("limits.day.tokens"), "{refused}");
+        assert_eq!(refused.params()["key"], "day.tokens");
+        let second = reserve("b", 40).unwrap();
+        first.used(tokens(10));
+        assert_eq!(total(&budget), 50);
+        drop(second);
+        assert_eq!(total(&budget), 10);
+        assert!(reserve("b", 90).is_ok() && reserve("b", 91).is_err());
+    }
+
+    #[test]
+    fn requests_of_a_work_add_up_and_count_once() {
+        let (_folder, budget) = budget();
+        let reserve = |used, worst| budget.reserve(&day(100), &work("a", tokens(used)), tokens(worst)).unwrap();
+        reserve(0, 50).unwrap().used(tokens(30));
+        reserve(30, 50).unwrap().used(tokens(30));
+        assert!(reserve(60, 41).is_err());
+        assert_eq!(total(&budget), 60);
+    }
+
+    #[test]
+    fn money_limits_what_is_paid_in_its_currency() {
+        let cost = Cost::of(1.0, Currency::USD);
+        let limit = UsageLimit { tokens: None, cost };
+        let paid = |amount: f64, currency: &str| Usage {
+            cost: Cost::of(amount, Currency::parse(currency).unwrap()),
+            ..tokens(1)
+        };
+        let check = |spent: Usage, worst| {
+            let mut used = UsedInPeriod::default();
+            used.add(spent);
+            limit.check(UsagePeriod::Month, (&used, worst))
+        };
+        assert!(check(paid(0.5, "USD"), paid(0.5, "USD")).is_ok());
+        let reached = check(paid(0.5, "USD"), paid(0.6, "USD")).err().unwrap();
+        assert_eq!((reached.period, reached.field, reached.limit.as_str()), (UsagePeriod::Month, "cost", "1 USD"));
+        assert!(check(paid(0.9, "USD"), tokens(1_000_000)).is_ok(), "an unknown price");
+        let unpriced = check(paid(1.0, "USD"), tokens(1)).expect_err("nothing is left for an unknown price");
+        assert_eq!(unpriced.params()["key"], "month.unpriced");
+        assert!(unpriced.to_string().contains("an unknown amount"), "{unpriced}");
+        assert!(check(paid(2.0, "USD"), paid(0.0, "USD")).is_ok(), "a model that costs nothing");
+        assert!(check(paid(2.0, "EUR"), paid(0.5, "USD")).is_ok(), "another currency");
+    }
+
+    #[test]
+    fn periods_end_at_midnight_of_utc() {
+        let late = 1_795_305_599.0;
+        assert!(!UsagePeriod::Day.has_both(late, late + 1.0) && UsagePeriod::Month.has_both(late, late + 1.0));
+        assert!(!UsagePeriod::Month.has_both(late, late + 10.0 * 86_400.0));
+    }
+}

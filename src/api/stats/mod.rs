@@ -1,0 +1,4 @@
+//! Statistics as the NanoClaw document defines them, in its envelope.
+
+pub mod csv;
+pub mod tokens;
