@@ -55,7 +55,7 @@ export async function prepare(app) {
   const { id } = await post('/api/sessions', {})
   await post(`/api/sessions/${id}/messages`, { message: 'hello' })
   await until(
-    () => ask(app, '/api/usage'),
+    () => ask(app, '/api/stats/tokens'),
     usage => JSON.stringify(usage).includes('"mock"'),
     'the usage',
   )

@@ -15,6 +15,7 @@ import type {
   RetrievalTests,
   Search,
   SentDetail,
+  TokenStats,
   VersionSide,
 } from './types'
 
@@ -30,9 +31,18 @@ export const postLogout = () => dataOf(api.POST('/api/logout'))
 
 export const getStatus = () => dataOf(api.GET('/api/status'))
 
-/** Usage by day, in the browser's time zone. */
-export const getUsage = () =>
-  dataOf(api.GET('/api/usage', query({ offset_minutes: -new Date().getTimezoneOffset() })))
+/** Periods of the browser's time zone. */
+const periods = (period: TokenStats['period']) =>
+  ({ period, by: 'project', offset_minutes: -new Date().getTimezoneOffset() }) as const
+/** Usage by period, model and project. */
+export const getUsage = (period: TokenStats['period']) =>
+  dataOf(api.GET('/api/stats/tokens', query(periods(period)))).then(answer => answer.data)
+export async function exportUsage(period: TokenStats['period']) {
+  const call = api.GET('/api/stats/tokens.csv', { ...query(periods(period)), parseAs: 'blob' })
+  const content = await dataOf(call)
+  const name = fileNameIn((await call).response.headers.get('Content-Disposition'))
+  return { name: name ?? `tokens-${period}.csv`, content }
+}
 
 const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
 /** Tests an address and a key with the provider; returns the models it offers. */

@@ -67,6 +67,7 @@ import type {
   SessionList,
   SessionSummary,
   Status,
+  TokenStats,
 } from './types'
 
 export const queryClient = new QueryClient({
@@ -145,7 +146,13 @@ export const useFoundText = (root: Root, text: string) =>
     placeholderData: keepPreviousData,
     staleTime: 0,
   })
-export const useUsage = () => useQuery({ queryKey: ['usage'], queryFn: getUsage, staleTime: 0 })
+export const useUsage = (period: TokenStats['period']) =>
+  useQuery({
+    queryKey: ['usage', period],
+    queryFn: () => getUsage(period),
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  })
 export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })
 export const useTrash = () => useQuery({ queryKey: keys.trash, queryFn: listTrash, staleTime: 0 })
 export const useCompactedParts = (id: string) =>

@@ -1,74 +1,103 @@
-import { QueryError } from '@/components/ui/QueryError'
+import { Download } from 'lucide-react'
 import '@/lib/later'
 import { useState } from 'react'
+import { exportUsage } from '@/api/endpoints'
 import { useUsage } from '@/api/queries'
-import type { UsageOf } from '@/api/types'
+import type { TokenStats } from '@/api/types'
+import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
-import { Disclosure } from '@/components/ui/Disclosure'
+import { QueryError } from '@/components/ui/QueryError'
+import { Segmented } from '@/components/ui/Segmented'
 import { Pending } from '@/components/ui/Skeleton'
-import { useT } from '@/lib/i18n'
-import { lastDays } from './days'
+import { download } from '@/lib/download'
+import { useLang, useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { toast } from '@/stores/toasts'
+import { type Grouping, type Period, pointsOf, rowsOf } from './report'
 import { UsageChart } from './UsageChart'
+import { UsageLimits } from './UsageLimits'
 import { UsageTable } from './UsageTable'
+import { longDate } from './words'
 
-const DAYS = 30
+const PERIODS = [
+  { value: 'daily', word: 'usageDaily' },
+  { value: 'weekly', word: 'usageWeekly' },
+  { value: 'monthly', word: 'usageMonthly' },
+] as const
+const GROUPINGS = [
+  { value: 'time', word: 'usageByTime' },
+  { value: 'model', word: 'usageByModel' },
+  { value: 'project', word: 'usageByProject' },
+] as const
+const FIRST = { time: 'usageDate', model: 'model', project: 'usageProject' } as const
 
 interface Props {
   open: boolean
   onOpenChange: (open: boolean) => void
 }
 
-/** Tokens as providers counted them: by day, and by model. */
+/** Tokens as providers counted them, and what they cost: by day, week or month, by model and by project. */
 export default function UsageDialog({ open, onOpenChange }: Props) {
   const t = useT()
-  const { data, error } = useUsage()
-  const [table, setTable] = useState(false)
+  const [period, setPeriod] = useState<Period>('daily')
+  const { data, error } = useUsage(period)
+  const save = async () => {
+    try {
+      const { name, content } = await exportUsage(period)
+      download(name, content)
+    } catch (cause) {
+      toast(t('notDone', { reason: reasonOf(cause) }), { tone: 'bad' })
+    }
+  }
   return (
-    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('usage')}>
+    <Dialog size="widest" open={open} onOpenChange={onOpenChange} title={t('usage')}>
       <p className="mb-3 text-[13px] text-fg-2">{t('usageHint')}</p>
-      {error ? (
-        <QueryError error={error} />
-      ) : !data ? (
-        <Pending />
-      ) : data.days.length === 0 ? (
-        <p className="text-[13px] text-fg-2">{t('usageNone')}</p>
-      ) : (
-        <div className="space-y-4">
-          <UsageChart days={lastDays(data.days, new Date(), DAYS)} />
-          <UsageTable
-            caption={t('usageByModel')}
-            first={t('model')}
-            rows={data.models}
-            total={sum(data.days)}
-          />
-          <Disclosure
-            open={table}
-            onToggle={setTable}
-            summary={t('usageAsTable')}
-            summaryClass="w-fit rounded-md py-1 text-accent text-small"
-          >
-            <UsageTable
-              caption={t('usageByDay')}
-              first={t('usageDay')}
-              rows={data.days.toReversed()}
-              total={null}
-            />
-          </Disclosure>
-        </div>
-      )}
+      <div className="mb-4 flex flex-wrap items-center gap-2">
+        <Segmented
+          label={t('usagePeriod')}
+          value={period}
+          options={PERIODS.map(({ value, word }) => ({ value, words: t(word) }))}
+          onChange={setPeriod}
+        />
+        <Button className="ms-auto" onClick={save} disabled={!data?.works}>
+          <Download size={15} aria-hidden />
+          {t('usageCsv')}
+        </Button>
+      </div>
+      {error ? <QueryError error={error} /> : !data ? <Pending /> : <Report stats={data} />}
     </Dialog>
   )
 }
 
-function sum(days: readonly UsageOf[]): UsageOf {
-  const of = (read: (day: UsageOf) => number) => days.reduce((all, day) => all + read(day), 0)
-  return {
-    name: '',
-    works: of(day => day.works),
-    usage: {
-      input_tokens: of(day => day.usage.input_tokens),
-      cached_tokens: of(day => day.usage.cached_tokens ?? 0),
-      output_tokens: of(day => day.usage.output_tokens),
-    },
-  }
+function Report({ stats }: { stats: TokenStats }) {
+  const t = useT()
+  const lang = useLang()
+  const [by, setBy] = useState<Grouping>('time')
+  const unnamed = t(by === 'project' ? 'usageNoProject' : 'usageUnnamed')
+  const rows = rowsOf(stats.items, by).map(({ name, sum }) => ({
+    key: name,
+    name: by === 'time' ? longDate(name, stats.period, lang) : name || unnamed,
+    sum,
+  }))
+  return (
+    <div className="space-y-5">
+      {stats.limits.length > 0 && <UsageLimits limits={stats.limits} />}
+      {stats.works === 0 ? (
+        <p className="text-[13px] text-fg-2">{t('usageNone')}</p>
+      ) : (
+        <>
+          <UsageChart points={pointsOf(stats)} period={stats.period} />
+          <div className="space-y-2">
+            <Segmented
+              label={t('usageGrouping')}
+              value={by}
+              options={GROUPINGS.map(({ value, word }) => ({ value, words: t(word) }))}
+              onChange={setBy}
+            />
+            <UsageTable caption={t('usage')} first={t(FIRST[by])} rows={rows} total={stats} />
+          </div>
+        </>
+      )}
+    </div>
+  )
 }

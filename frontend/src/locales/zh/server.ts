@@ -72,6 +72,19 @@ export const server: Record<string, string> = {
   unknown_model: '模型“{model}”已不可用。请选择其他模型，在设置中恢复该模型，或启动其服务器。',
   prompt_unreadable:
     '{file} 是每次请求的组成部分，但无法读取（{cause}）。未向模型发送任何内容。请修复或移除该文件，然后重试。',
+  'usage_limit.day.tokens':
+    '已达到服务器的每日限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.tokens。',
+  'usage_limit.day.cost':
+    '已达到服务器的每日限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
+  'usage_limit.month.tokens':
+    '已达到服务器的每月限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.tokens。',
+  'usage_limit.month.cost':
+    '已达到服务器的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.cost。',
+  'usage_limit.day.unpriced':
+    '已达到服务器的每日限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
+  'usage_limit.month.unpriced':
+    '已达到服务器的每月限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.cost。',
+  usage_unknown: '无法读取目前的用量，因此无法检查限额（{cause}）。未发送任何内容。',
   said: '服务商消息：“{said}”。',
   later: '请稍后重试。',
   laterSeconds: '请在 {n} 秒后重试。',
