@@ -1669,6 +1669,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stats/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the tokens that works used, as their providers counted them, by day, week or month and by model. A work counts in
+         *     the period in which it began. Works of deleted conversations are included; requests for titles and summaries are not.
+         */
+        get: operations["stats_tokens"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats/tokens.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns the items of `GET /api/stats/tokens?by=project` as CSV (RFC 4180), with a column of costs for each currency. A cost
+         *     that is not known is empty.
+         */
+        get: operations["stats_tokens_csv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/status": {
         parameters: {
             query?: never;
@@ -1783,23 +1823,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/usage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns the tokens that providers counted for the works of all sessions, except deleted ones. */
-        get: operations["status_usage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/health": {
         parameters: {
             query?: never;
@@ -1832,6 +1855,16 @@ export interface components {
         };
         AlwaysRules: {
             rules: components["schemas"]["AlwaysRule"][];
+        };
+        /** @description An amount of money. */
+        Amount: {
+            /**
+             * Format: double
+             * @description In the currency's unit.
+             */
+            amount: number;
+            /** @description The ISO 4217 code, for example `USD`. */
+            currency: string;
         };
         AnswerGiven: {
             decision: components["schemas"]["Decision"];
@@ -2276,6 +2309,17 @@ export interface components {
             /** @description `false` is refused: every answer may use the tools that the conversation's permission mode allows. */
             tools_enabled?: boolean | null;
         };
+        /** @description An amount of money. */
+        Cost: {
+            /**
+             * Format: int64
+             * @description In billionths of the currency's unit: whole numbers, so that a sum does not depend on its order.
+             */
+            nanos: number;
+            currency: components["schemas"]["Currency"];
+        };
+        /** @description A currency by its ISO 4217 code, for example `USD`. */
+        Currency: string;
         /** @enum {string} */
         CutAt: "before" | "after";
         /** @enum {string} */
@@ -2471,6 +2515,27 @@ export interface components {
                 /** @description The `cursor` of the next page; `null` if this is the last one. */
                 next_cursor?: string | null;
                 has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_TokenStats: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: components["schemas"]["TokenSum"] & {
+                period: components["schemas"]["Period"];
+                /** @description The time zone of the days: `UTC`, or an offset such as `UTC+08:00`. */
+                time_zone: string;
+                /** @description The first day of the first period. */
+                from: string;
+                /** @description The last day. */
+                to: string;
+                /** @description Periods with at least one work, earliest first; those of a period by model. */
+                items: components["schemas"]["TokenItem"][];
+                /** @description The limits of the server; empty if there are none. */
+                limits: components["schemas"]["TokenLimit"][];
             };
         };
         /** @description The body of every error response. */
@@ -3435,6 +3500,11 @@ export interface components {
             session_id: string;
             message_id: string;
         };
+        /**
+         * @description How long a period of a report is.
+         * @enum {string}
+         */
+        Period: "daily" | "weekly" | "monthly";
         /**
          * @description Narrows the server's approval rules for one conversation. Only `sandboxed` can also widen them.
          * @enum {string}
@@ -4417,6 +4487,76 @@ export interface components {
             name: string;
             items: components["schemas"]["TodoItem"][];
         };
+        /** @description The usage of a model in one period. */
+        TokenItem: components["schemas"]["TokenSum"] & {
+            /** @description The first day of the period, as `2026-11-22`. */
+            date: string;
+            /** @description The name that is sent to the provider. Empty if no model was called. */
+            model: string;
+            /** @description Only with `by=project`: the project of the works, or `null`. */
+            project_id?: string | null;
+        };
+        /** @description A limit of the server. */
+        TokenLimit: {
+            /** @description `day` or `month`, of UTC. */
+            period: string;
+            /**
+             * Format: int64
+             * @description The most tokens; `null` for any number.
+             */
+            tokens?: number | null;
+            /** Format: int64 */
+            used_tokens: number;
+            cost?: components["schemas"]["Amount"] | null;
+            used_cost?: components["schemas"]["Amount"] | null;
+        };
+        TokenStats: components["schemas"]["TokenSum"] & {
+            period: components["schemas"]["Period"];
+            /** @description The time zone of the days: `UTC`, or an offset such as `UTC+08:00`. */
+            time_zone: string;
+            /** @description The first day of the first period. */
+            from: string;
+            /** @description The last day. */
+            to: string;
+            /** @description Periods with at least one work, earliest first; those of a period by model. */
+            items: components["schemas"]["TokenItem"][];
+            /** @description The limits of the server; empty if there are none. */
+            limits: components["schemas"]["TokenLimit"][];
+        };
+        /** @description The usage of several works. */
+        TokenSum: {
+            /** Format: int64 */
+            prompt_tokens: number;
+            /** Format: int64 */
+            completion_tokens: number;
+            /**
+             * Format: int64
+             * @description Prompt and completion together.
+             */
+            total_tokens: number;
+            /**
+             * Format: int64
+             * @description Prompt tokens that the provider had cached.
+             */
+            cached_tokens: number;
+            /**
+             * Format: int64
+             * @description Completion tokens that were thinking, if the provider says so.
+             */
+            thinking_tokens: number;
+            /**
+             * Format: int64
+             * @description Number of works, one for each message of a person that was answered.
+             */
+            works: number;
+            /** @description What the tokens with a known price cost, one amount for each currency. Empty if no price is known. */
+            costs: components["schemas"]["Amount"][];
+            /**
+             * Format: int64
+             * @description Number of tokens whose price is not known. `costs` does not include them.
+             */
+            unpriced_tokens: number;
+        };
         /** @description One tool call with its result. */
         ToolCall: {
             tool: string;
@@ -4563,22 +4703,17 @@ export interface components {
              * @description Input tokens that the provider had cached.
              */
             cached_tokens?: number;
-        };
-        UsageOf: {
-            /** @description A day as `2026-11-22`, or the provider's name of a model. */
-            name: string;
             /**
              * Format: int64
-             * @description Number of works.
+             * @description Output tokens that were thinking, if the provider says so.
              */
-            works: number;
-            usage: components["schemas"]["Usage"];
-        };
-        UsageReport: {
-            /** @description Days with at least one work, earliest first. */
-            days: components["schemas"]["UsageOf"][];
-            /** @description Most tokens first. */
-            models: components["schemas"]["UsageOf"][];
+            thinking_tokens?: number;
+            cost?: components["schemas"]["Cost"] | null;
+            /**
+             * Format: int64
+             * @description Number of tokens that `cost` pays for.
+             */
+            priced_tokens?: number;
         };
         /** @description A message of a person. */
         UserContent: {
@@ -8690,6 +8825,88 @@ export interface operations {
             };
         };
     };
+    stats_tokens: {
+        parameters: {
+            query?: {
+                /** @description `daily`, `weekly` or `monthly`. A week begins on Monday. Default: `daily`. */
+                period?: string;
+                /**
+                 * @description The first day as `2026-11-22`; the report begins with the period that contains it. Default: the report covers 30
+                 *     days, 12 weeks or 12 months.
+                 */
+                from?: string;
+                /** @description The last day. Default: today. */
+                to?: string;
+                /** @description `project`: works of different projects have items of their own. */
+                by?: string;
+                /** @description Offset of the days from those of UTC in minutes, positive east of UTC, -1440 to 1440. Default: 0, days of UTC. */
+                offset_minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_TokenStats"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    stats_tokens_csv: {
+        parameters: {
+            query?: {
+                /** @description `daily`, `weekly` or `monthly`. A week begins on Monday. Default: `daily`. */
+                period?: string;
+                /**
+                 * @description The first day as `2026-11-22`; the report begins with the period that contains it. Default: the report covers 30
+                 *     days, 12 weeks or 12 months.
+                 */
+                from?: string;
+                /** @description The last day. Default: today. */
+                to?: string;
+                /** @description `project`: works of different projects have items of their own. */
+                by?: string;
+                /** @description Offset of the days from those of UTC in minutes, positive east of UTC, -1440 to 1440. Default: 0, days of UTC. */
+                offset_minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     status_status: {
         parameters: {
             query?: never;
@@ -8867,39 +9084,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TextTokens"];
-                };
-            };
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    status_usage: {
-        parameters: {
-            query?: {
-                /**
-                 * @description The reader's offset from UTC in minutes, positive east of UTC, -1440 to 1440. Days begin at the reader's
-                 *     midnight. Default: 0.
-                 */
-                offset_minutes?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UsageReport"];
                 };
             };
             400: {
