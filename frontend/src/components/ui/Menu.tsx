@@ -15,23 +15,29 @@ import { whenIdle } from '@/lib/idle'
 import { onDemand } from '../onDemand'
 import { ItemView, type MenuItemProps } from './menuParts'
 
-const MenuPanel = onDemand(() => import('./MenuPanel'))
+const PANELS = {
+  menu: onDemand(() => import('./MenuPanel')),
+  listbox: onDemand(() => import('./ListPanel')),
+}
 
 interface MenuProps {
   /** A button without handlers of its own. */
   trigger: ReactElement<ComponentProps<'button'>>
   /** The edge of the trigger that the menu is aligned with. */
   align?: 'start' | 'end'
+  /** What opens: a menu of items, or a `ChoiceList`, which may have a field to filter it. */
+  opens?: keyof typeof PANELS
   children: ReactNode
 }
 
 /** A button and its menu. The menu is loaded when the page is idle; if it is opened before, it opens when it is there. */
-export function Menu({ trigger, align = 'end', children }: MenuProps) {
+export function Menu({ trigger, align = 'end', opens = 'menu', children }: MenuProps) {
+  const MenuPanel = PANELS[opens]
   const [openedBy, setOpenedBy] = useState<'key' | 'pointer' | null>(null)
   const button = useRef<HTMLButtonElement>(null)
   const id = useId()
   const open = openedBy !== null
-  useEffect(() => whenIdle(MenuPanel.preload), [])
+  useEffect(() => whenIdle(MenuPanel.preload), [MenuPanel])
   const onPointerDown = (event: PointerEvent) => {
     if (event.button !== 0 || event.ctrlKey) return
     if (!open) event.preventDefault()
@@ -50,7 +56,7 @@ export function Menu({ trigger, align = 'end', children }: MenuProps) {
       {cloneElement(trigger, {
         ref: button,
         id: `${id}trigger`,
-        'aria-haspopup': 'menu',
+        'aria-haspopup': opens,
         'aria-expanded': open,
         'aria-controls': open ? id : undefined,
         onPointerEnter: MenuPanel.preload,

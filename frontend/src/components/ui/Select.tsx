@@ -1,7 +1,10 @@
 import { cn } from '@/lib/cn'
 
 interface Props {
+  id?: string
   'aria-labelledby': string
+  'aria-describedby'?: string
+  'aria-invalid'?: boolean
   value: string
   options: readonly { value: string; words: string }[]
   disabled?: boolean

@@ -5,10 +5,10 @@ import { runCommand } from '@/app/commands'
 import { useEnabledCommands } from '@/app/useEnabled'
 import { focusText } from '@/features/editor/focusText'
 import { useT } from '@/lib/i18n'
+import { matches } from '@/lib/match'
 import { FileRef } from '@/lib/roots'
 import { openFile, showMiddle } from '@/stores/ui'
 import type { Item } from './item'
-import { matches } from './match'
 
 /** Maximum entries of each group for a query, and without one. */
 const MOST = 12

@@ -2,8 +2,8 @@ import { Search } from 'lucide-react'
 import { useState } from 'react'
 import type { Provider } from '@/api/types'
 import { Input } from '@/components/ui/Input'
-import { matches } from '@/features/palette/match'
 import { useT } from '@/lib/i18n'
+import { matches } from '@/lib/match'
 import { ModelRow } from './ModelRow'
 
 /** From this number of models on, there is a field to search them. */

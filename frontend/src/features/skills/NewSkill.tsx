@@ -1,9 +1,10 @@
-import { type FormEvent, type ReactNode, useId, useState } from 'react'
+import { type FormEvent, useId, useState } from 'react'
 import { useSkills } from '@/api/queries'
 import type { DialogProps } from '@/app/dialogTable'
 import { Button } from '@/components/ui/Button'
 import { Dialog, DialogActions } from '@/components/ui/Dialog'
 import { ErrorText } from '@/components/ui/ErrorText'
+import { Field } from '@/components/ui/Field'
 import { Input, TextArea } from '@/components/ui/Input'
 import { create } from '@/features/editor/actions'
 import { focusText } from '@/features/editor/focusText'
@@ -104,35 +105,5 @@ export default function NewSkill({ open, onOpenChange }: DialogProps) {
         </Button>
       </DialogActions>
     </Dialog>
-  )
-}
-
-interface FieldProps {
-  label: string
-  hint: string
-  /** At the end of the line below the field. */
-  end?: string
-  /** Takes the place of the hint. */
-  error: string | null
-  children: (described: { id: string; 'aria-describedby': string }) => ReactNode
-}
-
-function Field({ label, hint, end, error, children }: FieldProps) {
-  const id = useId()
-  return (
-    <div className="text-[13px]">
-      <label htmlFor={id} className="mb-1 block font-medium">
-        {label}
-      </label>
-      {children({ id, 'aria-describedby': `${id}-hint` })}
-      <div id={`${id}-hint`} className="mt-1 flex gap-3 text-small">
-        {error ? (
-          <ErrorText className="flex-1">{error}</ErrorText>
-        ) : (
-          <p className="min-w-0 flex-1 text-fg-3">{hint}</p>
-        )}
-        {end && <span className={error ? 'text-bad tabular-nums' : 'text-fg-3 tabular-nums'}>{end}</span>}
-      </div>
-    </div>
   )
 }
