@@ -16,7 +16,9 @@ export class ApiError extends Error {
     super(typeof body.message === 'string' ? body.message : `HTTP ${status}`)
     this.name = 'ApiError'
     this.status = status
-    this.code = typeof body.code === 'string' ? body.code : `http_${status}`
+    // In the envelope of the conversations, `code` is the status and `reason` the code.
+    const code = typeof body.code === 'number' ? body.reason : body.code
+    this.code = typeof code === 'string' ? code : `http_${status}`
     this.body = body
   }
 }

@@ -84,6 +84,11 @@ export const keys = {
   providers: ['providers'],
   settings: ['settings'],
   sessions: ['sessions'],
+  projects: ['projects'],
+  conversation: (id: string) => ['conversation', id],
+  /** Refreshed with the list of conversations. */
+  everyBound: ['sessions', 'bound'],
+  bound: (project: string) => ['sessions', 'bound', project],
   found: ['found'],
   deleted: ['deleted'],
   trash: ['trash'],
@@ -130,6 +135,12 @@ export const usePinned = () =>
 /** Ids of the archived sessions. */
 export const useArchived = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.archived })
+/** The projects of the server; it need not tell scratch. Their code is loaded when they are first needed. */
+export const useProjects = () =>
+  useQuery({
+    queryKey: keys.projects,
+    queryFn: async () => (await import('./conversations')).listProjects(),
+  })
 export const useFound = (words: string) =>
   useQuery({
     queryKey: [...keys.found, words],
@@ -396,6 +407,15 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
 
 export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'archived' | 'labels'>>): void => {
   queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
+}
+
+/** Moves a conversation to the list of its project, as far as such lists are loaded. */
+export function putBound(session: string, project: string | null): void {
+  for (const [key] of queryClient.getQueriesData<string[]>({ queryKey: keys.everyBound }))
+    queryClient.setQueryData<string[]>(key, ids => {
+      const others = ids?.filter(id => id !== session)
+      return others && key[2] === project ? [session, ...others] : others
+    })
 }
 
 export const patchStatus = (patch: (status: Status) => Status): void => {

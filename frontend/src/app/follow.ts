@@ -10,6 +10,7 @@ import {
   patchSession,
   patchStatus,
   putApproval,
+  putBound,
   refresh,
   refreshEach,
 } from '@/api/queries'
@@ -170,6 +171,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.changesOf(sessionId))
       break
     case 'bound':
+      putBound(sessionId, frame.project_id ?? null)
       // Other tools and another system prompt have a different size.
       refresh(keys.sessionTokens(sessionId))
       break

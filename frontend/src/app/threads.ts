@@ -1,7 +1,7 @@
 /** A person's actions on conversations. */
 import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
-import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
+import { editSessions, keys, patchList, patchSession, putBound, queryClient, refresh } from '@/api/queries'
 import { signedIn } from '@/api/signedOut'
 import type { Chosen, SessionList, When } from '@/api/types'
 import { t } from '@/lib/i18n'
@@ -9,7 +9,7 @@ import { randomId } from '@/lib/ids'
 import { reasonOf } from '@/lib/reason'
 import { announce } from '@/stores/announcer'
 import { setDraftFiles } from '@/stores/attachments'
-import { useNewChoice } from '@/stores/choice'
+import { freshChoice, useNewChoice } from '@/stores/choice'
 import { editOutbox, isHeld, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { settle, settleEarlier, shownThread, startLoading, withChosen, withProject } from '@/thread/loaded'
@@ -175,7 +175,8 @@ export async function startSession(
     const { chosen, projectId } = useNewChoice.getState()
     const session = await api.createSession(projectId)
     editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
-    useNewChoice.setState({ chosen: {}, projectId: null })
+    useNewChoice.setState(freshChoice())
+    putBound(session.id, projectId)
     if (Object.keys(chosen).length > 0) void choose(session.id, chosen)
     send(session.id, { content, attachments })
     return session.id
@@ -207,9 +208,12 @@ export async function bind(session: string | null, projectId: string | null): Pr
 }
 
 /** Makes a choice that the next message needs. If it or one before it fails, the message is not sent. */
-async function beforeSending(session: string, change: () => Promise<unknown>): Promise<boolean> {
+const beforeSending = (session: string, change: () => Promise<unknown>): Promise<boolean> =>
+  holdMessages(session, attempt(change))
+
+/** Messages are sent after this choice, and not at all if it resolves to false. Returns it. */
+export async function holdMessages(session: string, own: Promise<boolean>): Promise<boolean> {
   const earlier = choosing.get(session)
-  const own = attempt(change)
   const all = earlier ? Promise.all([earlier, own]).then(done => done.every(Boolean)) : own
   choosing.set(session, all)
   await all

@@ -5,13 +5,17 @@ import { useBuffers } from '@/stores/buffers'
 import { useNewChoice } from '@/stores/choice'
 import { useFolds } from '@/stores/folds'
 import { useLive } from '@/stores/live'
+import { useProject } from '@/stores/project'
 import { useSeen } from '@/stores/seen'
 import { useToasts } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import type { Command, CommandContext } from './command'
 import { COMMANDS, type CommandId, commandOf, isEnabled } from './commands'
 
-const STORES = [useLive, useNewChoice, useUi, useBuffers, useArrangement, useFolds, useSeen, useToasts]
+const STORES = [
+  ...[useLive, useNewChoice, useUi, useBuffers],
+  ...[useArrangement, useProject, useFolds, useSeen, useToasts],
+]
 
 /** Calls back when something changes that the `enabled` of a command reads. */
 function subscribe(onChange: () => void): () => void {

@@ -32,6 +32,17 @@ function sorted(sessions: readonly SessionSummary[], sort: Arrangement['sort']):
   return sessions.toSorted((a, b) => timeOf(b, sort) - timeOf(a, sort))
 }
 
+/** The sessions of a project, by the ids that are bound to it: undefined until both are loaded. All without a project. */
+export function ofProject(
+  sessions: SessionSummary[] | undefined,
+  project: string | null,
+  bound: readonly string[] | undefined,
+): SessionSummary[] | undefined {
+  if (project === null) return sessions
+  const ids = bound && new Set(bound)
+  return ids && sessions?.filter(({ id }) => ids.has(id))
+}
+
 type Counts = ReturnType<typeof useSeen.getState>['counts']
 
 /** What the filters look at. */
