@@ -42,7 +42,7 @@ const sessionOf = page => new URL(page.url()).pathname.split('/')[2]
 
 async function begin(page, words) {
   await page.getByRole('button', { name: 'Works in: Home' }).click()
-  await page.getByRole('menuitemcheckbox', { name: /^scratch/ }).click()
+  await page.getByRole('option', { name: /^scratch/ }).click()
   await say(page, words)
   await answers(page).getByText('It is running.').waitFor()
   await settled(page)

@@ -197,7 +197,7 @@ test('a model without vision is reported before anything is sent', async ({ app,
 test('the row of a call shows the pictures that it read', async ({ app, open }) => {
   const page = await open(STILL)
   await page.getByRole('button', { name: /^Works in: / }).click()
-  await page.getByRole('menuitemcheckbox', { name: /^scratch/ }).click()
+  await page.getByRole('option', { name: /^scratch/ }).click()
   await say(page, 'look at the plot')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)

@@ -37,7 +37,7 @@ for (const { look, small, given } of LOOKS) {
     const page = await open(small ? { ...MOBILE, ...given } : given)
     const { titles, created, deny } = WORDS[given.lang]
     await page.getByRole('button', { name: /^(Works in: |工作位置：)/ }).click()
-    await page.getByRole('menuitemcheckbox', { name: /^scratch/ }).click()
+    await page.getByRole('option', { name: /^scratch/ }).click()
     await page.locator('[data-composer]').fill(`ask ${look}`)
     await page.locator('[data-composer]').press(small ? 'Control+Enter' : 'Enter')
     for (const [i, title] of titles.entries()) {

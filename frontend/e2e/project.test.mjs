@@ -47,7 +47,7 @@ const sessionOf = page => new URL(page.url()).pathname.split('/')[2]
 
 async function choose(page, name) {
   await place(page).click()
-  await page.getByRole('menuitemcheckbox', { name }).click()
+  await page.getByRole('option', { name }).click()
 }
 
 test('a new chat is bound, with its list and a running command, also after a reload', async ({

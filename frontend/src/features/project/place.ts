@@ -1,12 +1,22 @@
 /** The places that the tools of a conversation can work in. */
+import type { Project } from '@/api/conversations'
 import type { Translate } from '@/lib/i18n'
 
-/** The project whose folder is the one of commands. The server has no other yet. */
+/** The project whose folder is the one of commands. Every home has it. */
 export const SCRATCH = 'scratch'
 
-/** The project ids to choose from; null for the home. */
-export const PLACES = [null, SCRATCH] as const
+type Named = Pick<Project, 'id' | 'name'>
 
-/** A project that this page does not know has its id as its name. */
-export const placeName = (projectId: string | null, t: Translate): string =>
-  projectId === null ? t('placeHome') : projectId === SCRATCH ? 'scratch/' : projectId
+/** A project that the server does not name has its id as its name. */
+export const projectName = (id: string, projects: readonly Named[] = []): string =>
+  id === SCRATCH ? 'scratch/' : (projects.find(project => project.id === id)?.name ?? id)
+
+/** What a conversation works in: a project, or the home. */
+export const placeName = (projectId: string | null, t: Translate, projects?: readonly Named[]): string =>
+  projectId === null ? t('placeHome') : projectName(projectId, projects)
+
+/** The projects apart from scratch, by name. */
+export const ownProjects = <P extends Named>(projects: readonly P[]): P[] =>
+  projects
+    .filter(({ id }) => id !== SCRATCH)
+    .sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }))

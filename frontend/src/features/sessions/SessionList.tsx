@@ -9,6 +9,7 @@ import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
+import { useProject } from '@/stores/project'
 import { isUnread, useSeen } from '@/stores/seen'
 import { filterName } from './ArrangeMenu'
 import { useArrangement } from './arrangement'
@@ -53,7 +54,7 @@ export function SessionList(props: Props) {
   if (!sessions) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
-  if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
+  if (sessions.length === 0) return <NoneYet />
   const left = filtered(sessions, filter, { waiting, counts, labels: kept.labels })
   if (left.length === 0) return <NoneLeft words={t('filterNone', { filter: filterName(filter, t) })} />
   const groups = groupsOf(left, kept, sort, new Date())
@@ -129,6 +130,22 @@ export function SessionList(props: Props) {
       </section>
     )
   })
+}
+
+/** There are none, or none in the project. */
+function NoneYet() {
+  const t = useT()
+  const inProject = useProject(s => s.id !== null)
+  return (
+    <div className="p-3 text-fg-3 text-small">
+      <p role={inProject ? 'status' : undefined}>{t(inProject ? 'noSessionsInProject' : 'noSessions')}</p>
+      {inProject && (
+        <Button size="small" className="mt-2" onClick={() => useProject.setState({ id: null })}>
+          {t('filterAll')}
+        </Button>
+      )}
+    </div>
+  )
 }
 
 /** The filter hides every conversation: says so, and takes it off. */

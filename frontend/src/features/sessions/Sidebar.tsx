@@ -8,15 +8,19 @@ import { useRequestSize } from '@/features/context/useRequestSize'
 import { useT } from '@/lib/i18n'
 import { useAsked } from '@/lib/useAsked'
 import { useConnection } from '@/stores/live'
+import { useProject } from '@/stores/project'
 import { useUi } from '@/stores/ui'
 import { ArrangeMenu } from './ArrangeMenu'
+import { ofProject } from './groups'
 import type { Labels } from './labels'
 import { moveInList } from './moveInList'
+import { ProjectFilter } from './ProjectFilter'
 import { SearchBox } from './SearchBox'
 import { SessionList } from './SessionList'
 import { SidebarActions } from './SidebarActions'
 import { SidebarFooter } from './SidebarFooter'
 import { SidebarHeader } from './SidebarHeader'
+import { useBound } from './useBound'
 
 const SearchResults = onDemand(() => import('./SearchResults'))
 
@@ -33,6 +37,8 @@ export default function Sidebar({ sessionId }: Props) {
   const view = useUi(s => s.view)
   const set = useUi(s => s.set)
   const sessions = useSessions()
+  const project = useProject(s => s.id)
+  const bound = useBound(project)
   const pinned = usePinned().data ?? NONE
   const labels = useSessionList().data?.labels ?? NO_LABELS
   const archived = useArchived().data ?? NONE
@@ -51,6 +57,7 @@ export default function Sidebar({ sessionId }: Props) {
   return (
     <Pane as="nav" id="pane-left" aria-label={t('sessions')} className="@container" onKeyDown={moveInList}>
       <SidebarHeader />
+      <ProjectFilter />
       <SidebarActions
         onChoose={() => {
           setQuery('')
@@ -66,8 +73,8 @@ export default function Sidebar({ sessionId }: Props) {
           <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
         ) : (
           <SessionList
-            sessions={sessions.data}
-            error={sessions.error}
+            sessions={ofProject(sessions.data, project, bound.data)}
+            error={sessions.error ?? bound.error}
             waiting={waiting}
             current={sessionId}
             onOpen={() => set({ pane: 'chat' })}

@@ -4,6 +4,7 @@ import { choose } from './choose'
 import { compress } from './compress'
 import { config } from './config'
 import { connect } from './connect'
+import { conversation } from './conversation'
 import { editor } from './editor'
 import { permission } from './permission'
 import { playground } from './playground'
@@ -26,6 +27,7 @@ export const later = {
   ...compress,
   ...config,
   ...connect,
+  ...conversation,
   ...editor,
   ...permission,
   ...playground,

@@ -10,6 +10,7 @@ import { compress } from './compress'
 import { config } from './config'
 import { connect } from './connect'
 import { context } from './context'
+import { conversation } from './conversation'
 import { editor } from './editor'
 import { files } from './files'
 import { general } from './general'
@@ -45,6 +46,7 @@ export const zh: Record<keyof Words, string> = {
   ...config,
   ...connect,
   ...context,
+  ...conversation,
   ...model,
   ...changes,
   ...chat,

@@ -1,0 +1,48 @@
+import { ChevronsUpDown, FolderCode, MessagesSquare } from 'lucide-react'
+import { useEffect } from 'react'
+import { useProjects } from '@/api/queries'
+import { onDemand } from '@/components/onDemand'
+import { Button } from '@/components/ui/Button'
+import { Menu } from '@/components/ui/Menu'
+import { ownProjects, projectName, SCRATCH } from '@/features/project/place'
+import { useT } from '@/lib/i18n'
+import { useProject } from '@/stores/project'
+
+const ProjectFilterList = onDemand(() => import('./ProjectFilterList'))
+
+/**
+ * Chooses the project whose conversations are listed and that new ones are bound to. A server without projects needs no
+ * such choice, and has none.
+ */
+export function ProjectFilter() {
+  const t = useT()
+  const chosen = useProject(s => s.id)
+  const { data } = useProjects()
+  const own = data && ownProjects(data)
+  const gone = chosen !== null && own && (own.length === 0 || !isThere(chosen, own))
+  useEffect(() => {
+    if (gone) useProject.setState({ id: null })
+  }, [gone])
+  if (gone || (chosen === null && !own?.length)) return null
+  const name = chosen === null ? t('filterAll') : data || chosen === SCRATCH ? projectName(chosen, data) : '…'
+  const Icon = chosen === null ? MessagesSquare : FolderCode
+  const trigger = (
+    <Button
+      className="mx-3 mb-2 justify-start pointer-coarse:min-h-11"
+      aria-label={t('projectFilter', { name })}
+      title={t('projectFilter', { name })}
+    >
+      <Icon size={15} aria-hidden className="shrink-0" />
+      <span className="min-w-0 flex-1 truncate text-start">{name}</span>
+      <ChevronsUpDown size={14} aria-hidden className="shrink-0 text-fg-3" />
+    </Button>
+  )
+  return (
+    <Menu trigger={trigger} align="start" opens="listbox">
+      <ProjectFilterList />
+    </Menu>
+  )
+}
+
+const isThere = (id: string, own: readonly { id: string }[]): boolean =>
+  id === SCRATCH || own.some(project => project.id === id)
