@@ -114,6 +114,7 @@ export const SURFACES = {
   usage: opens('Token usage', '词元用量', found => found.getByRole('table')),
   xray: opens('Prompt X-ray', '提示词透视', found => found.locator('summary')),
   changes: opens('Changes', '更改', found => found.getByRole('status')),
+  conversation: opens('This conversation', '此对话', found => found.locator('[data-field]')),
   newSkill: opens('New skill', '新建技能', found => found.getByRole('textbox')),
   compact: opens('Compact conversation', '压缩对话', found => found.getByRole('list')),
 }

@@ -5,6 +5,7 @@ import { authCommands } from '@/features/auth/commands'
 import { changesCommands } from '@/features/changes/commands'
 import { chatCommands, messageCommands } from '@/features/chat/commands'
 import { compressCommands } from '@/features/compress/commands'
+import { conversationCommands } from '@/features/conversation/commands'
 import { editorCommands } from '@/features/editor/commands'
 import { modelCommands } from '@/features/model/commands'
 import { operationsCommands } from '@/features/operations/commands'
@@ -31,6 +32,7 @@ const ALL = [
   ...approvalCommands,
   ...settingsCommands,
   ...messageCommands,
+  ...conversationCommands,
   ...modelCommands,
   ...projectCommands,
   ...operationsCommands,

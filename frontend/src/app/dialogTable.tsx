@@ -17,6 +17,7 @@ const Changes = onDemand(() => import('@/features/changes/Changes'))
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const Labels = onDemand(() => import('@/features/sessions/LabelsDialog'))
+const ConversationDialog = onDemand(() => import('@/features/conversation/ConversationDialog'))
 const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Operations = onDemand(() => import('@/features/operations/Operations'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
@@ -125,6 +126,12 @@ function LabelsOf(props: DialogProps) {
   return <Labels key={session} {...props} session={session} />
 }
 
+function Conversation(props: DialogProps) {
+  const session = useUi(({ dialog }) => (dialog?.name === 'conversation' ? dialog.session : null))
+  if (session === null) return null
+  return <ConversationDialog key={session} {...props} session={session} />
+}
+
 function SettingsDialog(props: DialogProps) {
   const search = useUi(({ dialog }) => (dialog?.name === 'settings' ? dialog.search : undefined))
   return <Settings {...props} search={search ?? ''} />
@@ -150,6 +157,7 @@ export const DIALOGS = {
   changes: ChangesOf,
   undoLater: UndoLaterOf,
   labels: LabelsOf,
+  conversation: Conversation,
   recovery: Recovery,
   compress: Compress,
   newSkill: onDemand<DialogProps>(() => import('@/features/skills/NewSkill')),

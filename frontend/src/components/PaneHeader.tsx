@@ -12,11 +12,13 @@ interface Props {
   title: string
   /** Shown before the title. */
   children?: ReactNode
+  /** Shown after the title. */
+  actions?: ReactNode
   width: Width
 }
 
 /** The header of the middle pane: its title, and the toggles of the panes beside it. */
-export function PaneHeader({ id, title, children, width }: Props) {
+export function PaneHeader({ id, title, children, actions, width }: Props) {
   const leftOpen = useUi(ui => width !== 'narrow' && ui.leftOpen)
   const rightOpen = useUi(ui => (width === 'wide' ? ui.rightOpen : width === 'medium' && ui.sheetOpen))
   return (
@@ -34,6 +36,7 @@ export function PaneHeader({ id, title, children, width }: Props) {
           {title}
         </h2>
       </div>
+      {actions}
       <CommandIconButton
         command="toggleInspector"
         id={INSPECTOR_TOGGLE}

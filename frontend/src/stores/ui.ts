@@ -46,6 +46,8 @@ interface DialogArguments {
   withdraw: { work: string }
   /** The conversation whose labels are chosen. */
   labels: { session: string }
+  /** The conversation whose choices are shown. */
+  conversation: { session: string }
   /** What is searched for in the settings at first. */
   settings: { search?: string }
 }

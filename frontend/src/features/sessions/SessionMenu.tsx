@@ -7,6 +7,7 @@ import {
   Pencil,
   Pin,
   PinOff,
+  SlidersHorizontal,
   Square,
   Tag,
   Trash2,
@@ -82,6 +83,7 @@ export function SessionMenu(props: Props) {
         {t('labels')}
       </MenuItem>
       <ForSession sessionId={session.id}>
+        <CommandMenuItem command="thisConversation" icon={<SlidersHorizontal size={14} aria-hidden />} />
         <CommandMenuItem command="exportMd" icon={<FileDown size={14} aria-hidden />} />
         <CommandMenuItem command="exportJson" icon={<Braces size={14} aria-hidden />} />
       </ForSession>
