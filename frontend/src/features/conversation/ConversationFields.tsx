@@ -1,7 +1,6 @@
-import { FolderCode, RotateCcw } from 'lucide-react'
+import { FolderCode } from 'lucide-react'
 import { useModels, useProjects } from '@/api/queries'
-import { Button, IconButton } from '@/components/ui/Button'
-import { Field } from '@/components/ui/Field'
+import { Button } from '@/components/ui/Button'
 import { Input, TextArea } from '@/components/ui/Input'
 import { Menu } from '@/components/ui/Menu'
 import { Select } from '@/components/ui/Select'
@@ -9,48 +8,40 @@ import { canThink, nameOf } from '@/features/model/choice'
 import PlaceList from '@/features/project/PlaceList'
 import { placeName } from '@/features/project/place'
 import { count } from '@/lib/format'
-import { type Key, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import type { Edits } from './useEdits'
-import { type Field as FieldName, LONGEST_PROMPT, lengthOf } from './values'
+import { ValueRow } from './ValueRow'
+import { type Field, LONGEST_PROMPT, lengthOf } from './values'
 
-interface Props extends Pick<Edits, 'values' | 'problemOf' | 'edit'> {
+interface Props {
+  form: Pick<Edits, 'values' | 'problemOf' | 'edit'>
   running: boolean
   /** Stands in the list while there is no title. */
   begins: string | undefined
 }
 
-/** A field for each value, with a button that resets it. */
-export function ConversationFields({ values, problemOf, edit, running, begins }: Props) {
+const SELECT = 'h-9! w-full max-md:h-11! pointer-coarse:h-11!'
+
+/** A field for each value. */
+export function ConversationFields({ form, running, begins }: Props) {
+  const { values, problemOf, edit } = form
   const t = useT()
   const models = useModels().data
-  const projects = useProjects().data
   const thinks = models && canThink(models, { model: values.model })
-  const place = placeName(values.project_id || null, t, projects)
+  const place = placeName(values.project_id || null, t, useProjects().data)
   const long = lengthOf(values.system_prompt)
-  const common = (field: FieldName, label: Key, hint: Key) => ({
-    label: t(label),
-    hint: t(hint),
-    error: problemOf(field),
-    action: values[field] !== '' && !(running && field === 'project_id') && (
-      <IconButton
-        size="smallIcon"
-        label={t('resetValue', { name: t(label) })}
-        onClick={event => {
-          // The button goes away with the value.
-          const group = event.currentTarget.closest<HTMLElement>('[data-row]')
-          group?.querySelector<HTMLElement>('[data-field]')?.focus()
-          edit(field, '')
-        }}
-      >
-        <RotateCcw size={13} aria-hidden />
-      </IconButton>
-    ),
-  })
-  const typing = (field: FieldName) => ({
+  const typing = (field: Field) => ({
     'data-field': field,
     'aria-invalid': problemOf(field) !== null,
     value: values[field],
     onChange: ({ target }: { target: { value: string } }) => edit(field, target.value),
+  })
+  const choosing = (field: Field) => ({
+    'data-field': field,
+    'aria-invalid': problemOf(field) !== null,
+    className: SELECT,
+    value: values[field],
+    onChange: (value: string) => edit(field, value),
   })
   const options = [
     { value: '', words: t('conversationModelDefault', { name: models?.current.label || t('model') }) },
@@ -58,115 +49,89 @@ export function ConversationFields({ values, problemOf, edit, running, begins }:
   ]
   if (!options.some(({ value }) => value === values.model))
     options.push({ value: values.model, words: t('conversationModelGone', { id: values.model }) })
+  const thinking = [
+    { value: '', words: t('valueNotSent') },
+    { value: 'on', words: t('parameterThinkingOn') },
+    { value: 'off', words: t('parameterThinkingOff') },
+  ]
+  const notSent = t('valueNotSent')
   return (
     <>
-      <div data-row>
-        <Field {...common('title', 'conversationTitle', 'conversationTitleHint')}>
-          {described => <Input {...described} {...typing('title')} placeholder={begins || t('untitled')} />}
-        </Field>
-      </div>
-      <div data-row>
-        <Field
-          {...common('system_prompt', 'conversationInstructions', 'conversationInstructionsHint')}
-          end={long > LONGEST_PROMPT * 0.8 ? `${count(long)} / ${count(LONGEST_PROMPT)}` : undefined}
-        >
-          {described => <TextArea rows={4} {...described} {...typing('system_prompt')} />}
-        </Field>
-      </div>
+      <ValueRow {...form} field="title" label="conversationTitle" hint="conversationTitleHint">
+        {described => <Input {...described} {...typing('title')} placeholder={begins || t('untitled')} />}
+      </ValueRow>
+      <ValueRow
+        {...form}
+        field="system_prompt"
+        label="conversationInstructions"
+        hint="conversationInstructionsHint"
+        end={long > LONGEST_PROMPT * 0.8 ? `${count(long)} / ${count(LONGEST_PROMPT)}` : undefined}
+      >
+        {described => <TextArea rows={4} {...described} {...typing('system_prompt')} />}
+      </ValueRow>
       <div className="grid gap-3 sm:grid-cols-2">
-        <div data-row>
-          <Field {...common('model', 'model', 'conversationModelHint')}>
-            {(described, labelId) => (
-              <Select
-                {...described}
-                aria-labelledby={labelId}
-                aria-invalid={problemOf('model') !== null}
-                data-field="model"
-                className="h-9! w-full"
-                value={values.model}
-                options={options}
-                onChange={id => edit('model', id)}
+        <ValueRow {...form} field="model" label="model" hint="conversationModelHint">
+          {(described, labelId) => (
+            <Select {...described} {...choosing('model')} aria-labelledby={labelId} options={options} />
+          )}
+        </ValueRow>
+        <ValueRow
+          {...form}
+          field="thinking_enabled"
+          label="parameterThinking"
+          hint={thinks === false ? 'thinkingUnavailable' : 'thinkingHint'}
+        >
+          {(described, labelId) => (
+            <Select
+              {...described}
+              {...choosing('thinking_enabled')}
+              aria-labelledby={labelId}
+              disabled={thinks === false && values.thinking_enabled === ''}
+              options={thinking}
+            />
+          )}
+        </ValueRow>
+        <ValueRow {...form} field="temperature" label="parameterTemperature" hint="temperatureHint">
+          {described => (
+            <Input inputMode="decimal" {...described} {...typing('temperature')} placeholder={notSent} />
+          )}
+        </ValueRow>
+        <ValueRow {...form} field="max_tokens" label="maxTokens" hint="maxTokensHint">
+          {described => (
+            <Input inputMode="numeric" {...described} {...typing('max_tokens')} placeholder={notSent} />
+          )}
+        </ValueRow>
+        <ValueRow
+          {...form}
+          field="project_id"
+          label="worksInLabel"
+          hint={running ? 'worksInWait' : 'worksInHint'}
+          locked={running}
+        >
+          {described => (
+            <Menu
+              align="start"
+              opens="listbox"
+              trigger={
+                <Button
+                  aria-describedby={described['aria-describedby']}
+                  aria-label={t('worksIn', { place })}
+                  data-field="project_id"
+                  className="w-full justify-start"
+                  disabled={running}
+                >
+                  <FolderCode size={14} aria-hidden className="shrink-0" />
+                  <span className="truncate">{place}</span>
+                </Button>
+              }
+            >
+              <PlaceList
+                projectId={values.project_id || null}
+                onChoose={chosen => edit('project_id', chosen ?? '')}
               />
-            )}
-          </Field>
-        </div>
-        <div data-row>
-          <Field
-            {...common(
-              'thinking_enabled',
-              'parameterThinking',
-              thinks === false ? 'thinkingUnavailable' : 'thinkingHint',
-            )}
-          >
-            {(described, labelId) => (
-              <Select
-                {...described}
-                aria-labelledby={labelId}
-                data-field="thinking_enabled"
-                className="h-9! w-full"
-                disabled={thinks === false && values.thinking_enabled === ''}
-                value={values.thinking_enabled}
-                options={[
-                  { value: '', words: t('valueNotSent') },
-                  { value: 'on', words: t('parameterThinkingOn') },
-                  { value: 'off', words: t('parameterThinkingOff') },
-                ]}
-                onChange={chosen => edit('thinking_enabled', chosen)}
-              />
-            )}
-          </Field>
-        </div>
-        <div data-row>
-          <Field {...common('temperature', 'parameterTemperature', 'temperatureHint')}>
-            {described => (
-              <Input
-                inputMode="decimal"
-                {...described}
-                {...typing('temperature')}
-                placeholder={t('valueNotSent')}
-              />
-            )}
-          </Field>
-        </div>
-        <div data-row>
-          <Field {...common('max_tokens', 'maxTokens', 'maxTokensHint')}>
-            {described => (
-              <Input
-                inputMode="numeric"
-                {...described}
-                {...typing('max_tokens')}
-                placeholder={t('valueNotSent')}
-              />
-            )}
-          </Field>
-        </div>
-        <div data-row>
-          <Field {...common('project_id', 'worksInLabel', running ? 'worksInWait' : 'worksInHint')}>
-            {described => (
-              <Menu
-                align="start"
-                opens="listbox"
-                trigger={
-                  <Button
-                    aria-describedby={described['aria-describedby']}
-                    aria-label={t('worksIn', { place })}
-                    data-field="project_id"
-                    className="w-full justify-start"
-                    disabled={running}
-                  >
-                    <FolderCode size={14} aria-hidden className="shrink-0" />
-                    <span className="truncate">{place}</span>
-                  </Button>
-                }
-              >
-                <PlaceList
-                  projectId={values.project_id || null}
-                  onChoose={chosen => edit('project_id', chosen ?? '')}
-                />
-              </Menu>
-            )}
-          </Field>
-        </div>
+            </Menu>
+          )}
+        </ValueRow>
       </div>
     </>
   )

@@ -52,7 +52,7 @@ export function ConversationForm({ conversation, thread, leaving, onUnsaved, onS
         {t('thisConversationHint')} {running && t('thisConversationRunning')}
       </p>
       <form ref={form} id={id} onSubmit={event => void submit(event)} className="space-y-3">
-        <ConversationFields {...edits} running={running} begins={begins} />
+        <ConversationFields form={edits} running={running} begins={begins} />
         <p className="text-fg-3 text-small">{t('conversationFacts', facts)}</p>
       </form>
       <DialogActions>
