@@ -108,11 +108,10 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, its branches included,
+    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, its branches and what was deleted included,
     /// gets a unique one; otherwise an undo would be ambiguous.
     pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
-        let of_branches = session.branches.iter().flat_map(|branch| &branch.messages);
-        let known = session.messages.iter().chain(of_branches).flat_map(|message| &message.tool_calls);
+        let known = session.stored_messages().flat_map(|message| &message.tool_calls);
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
         let wanted = calls.into_iter().zip(0..).map(|(mut request, index)| {
             let given = std::mem::take(&mut request.id);

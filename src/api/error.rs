@@ -183,6 +183,7 @@ impl From<EngineError> for ApiError {
                 Self::new(StatusCode::NOT_FOUND, "not_found", message)
             }
             EngineError::NoMessage(_) | EngineError::NoJob(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::Compacted => Self::new(StatusCode::CONFLICT, "compacted", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
             EngineError::PinRefused(PinRefused::NoText) => Self::new(StatusCode::CONFLICT, "no_text", message),
             EngineError::PinRefused(PinRefused::TooLong(_)) => {

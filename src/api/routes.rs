@@ -43,6 +43,7 @@ pub fn described() -> OpenApiRouter<App> {
             conversations::conversation::delete
         ))
         .routes(routes!(conversations::message::messages, conversations::sending::send))
+        .routes(routes!(conversations::message::delete_message))
         .routes(routes!(conversations::sending::regenerate))
         .routes(routes!(projects::project::list, projects::project::create))
         .routes(routes!(projects::project::read, projects::project::change, projects::project::delete))

@@ -55,6 +55,10 @@ impl Session {
             adopt_calls(&mut branch.messages, &mut HashSet::new(), &mut names);
             branch.works.iter_mut().for_each(|work| end(work, &mut branch.messages));
         }
+        for turn in &mut self.deleted {
+            adopt_calls(&mut turn.messages, &mut calls, &mut names);
+            turn.deleted_at = time(turn.deleted_at);
+        }
         let mut messages = std::mem::take(&mut self.messages);
         self.works.iter_mut().for_each(|work| end(work, &mut messages));
         self.messages = messages;
@@ -86,7 +90,8 @@ impl Session {
         let mut taken = HashSet::new();
         let mut renamed = HashMap::new();
         let of_branches = self.branches.iter_mut().flat_map(|branch| &mut branch.messages);
-        for message in self.messages.iter_mut().chain(of_branches) {
+        let deleted = self.deleted.iter_mut().flat_map(|turn| &mut turn.messages);
+        for message in self.messages.iter_mut().chain(of_branches).chain(deleted) {
             if message.id.as_ref().is_some_and(|id| is_id(id) && taken.insert(id.clone())) {
                 continue;
             }
@@ -101,7 +106,8 @@ impl Session {
                 name.clone_from(now);
             }
         };
-        self.branches.iter_mut().filter_map(|branch| branch.after.as_mut()).for_each(rename);
+        let of_branches = self.branches.iter_mut().filter_map(|branch| branch.after.as_mut());
+        of_branches.chain(self.deleted.iter_mut().filter_map(|turn| turn.after.as_mut())).for_each(rename);
         for part in &mut self.compacted {
             part.next.iter_mut().chain(&mut part.beginnings).for_each(rename);
         }
@@ -114,8 +120,9 @@ pub fn without_claims(session: &mut Map<String, Value>) {
     for claim in ["taint", "chosen", "project_id", "queue", "pinned"] {
         session.shift_remove(claim);
     }
-    let branches = session.get_mut("branches").and_then(Value::as_array_mut).into_iter().flatten();
-    branches.filter_map(Value::as_object_mut).for_each(without_claims_of_parts);
+    for parts in ["branches", "deleted"] {
+        objects(session, parts).for_each(without_claims_of_parts);
+    }
     without_claims_of_parts(session);
 }
 

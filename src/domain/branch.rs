@@ -64,9 +64,13 @@ impl Session {
         branch.messages.first().filter(|message| message.role == Role::User)
     }
 
-    /// Returns the person's message that a message answers, or that message itself.
+    /// Returns the person's message that a message answers, or that message itself; `None` if it was deleted.
     pub fn question_of(&self, id: &str) -> Option<&Arc<Message>> {
         let at = self.messages.iter().position(|message| message.id.as_deref() == Some(id))?;
+        let work_id = self.messages[at].work_id.as_ref();
+        if work_id.is_some_and(|work_id| self.has_deleted(work_id, Role::User)) {
+            return None;
+        }
         self.messages[..=at].iter().rev().find(|message| message.role == Role::User)
     }
 }

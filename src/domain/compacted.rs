@@ -141,7 +141,7 @@ impl Session {
 }
 
 /// Returns a message's id, or a hash in its place for files without ids.
-pub(super) fn name_of(message: &Message) -> String {
+pub fn name_of(message: &Message) -> String {
     message.id.clone().unwrap_or_else(|| {
         let said = serde_json::to_vec(&(message.role, &message.content)).expect("texts are JSON");
         format!("sha256:{}", &base16ct::lower::encode_string(&Sha256::digest(said))[..16])

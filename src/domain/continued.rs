@@ -8,7 +8,8 @@ use super::session::Session;
 use super::work::{Outcome, Work};
 
 impl Session {
-    /// Returns the last work, if it ended before its answer was complete, nothing was said since, and it is not withdrawn.
+    /// Returns the last work, if it ended before its answer was complete, nothing was said since, and it is neither withdrawn nor
+    /// deleted in part.
     pub fn continuable(&self) -> Option<&Work> {
         let work = self.works.last()?;
         let is_last = self.messages.last()?.work_id.as_ref() == Some(&work.work_id);
@@ -16,7 +17,8 @@ impl Session {
             Outcome::Length | Outcome::Interrupted { .. } | Outcome::Limit { .. } | Outcome::Error { .. } => true,
             Outcome::Done | Outcome::Refusal => false,
         };
-        (is_last && unfinished && !self.is_withdrawn(&work.work_id)).then_some(work.as_ref())
+        let is_whole = ![Role::User, Role::Assistant].iter().any(|role| self.has_deleted(&work.work_id, *role));
+        (is_last && unfinished && is_whole && !self.is_withdrawn(&work.work_id)).then_some(work.as_ref())
     }
 
     /// Opens a work that has ended again: its answer loses the marks of its end, and an empty one goes.

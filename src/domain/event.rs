@@ -94,6 +94,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<String>,
     },
+    /// A person deleted a message, or the answer that it begins; `place` is its index in the session's messages.
+    Deleted { message_id: String, place: usize },
     /// The messages from `from` on were put aside, and the branch that begins with `to`, if any, took their place.
     Branched {
         from: String,
@@ -191,6 +193,7 @@ impl Event {
             | Event::Restored { .. }
             | Event::Undone { .. }
             | Event::Withdrawn { .. }
+            | Event::Deleted { .. }
             | Event::TaintCleared {}
             | Event::Pinned { .. }
             | Event::Queued { .. }

@@ -10,6 +10,7 @@ use super::approval::{Approval, ApprovalAnswer, CallApproval, RecordedAnswer};
 use super::branch::Branch;
 use super::chosen::Chosen;
 use super::compacted::CompactedPart;
+use super::deleted::DeletedTurn;
 use super::event::{Event, Fact};
 use super::ids::{ProjectId, WorkId};
 use super::message::{CallStatus, Message, Role, ToolCall};
@@ -58,6 +59,9 @@ pub struct Session {
     /// Works that a person has withdrawn, in the order in which they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::withdrawn::lenient")]
     pub withdrawn: Vec<WithdrawnWork>,
+    /// Messages that a person has deleted, in the order in which they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::deleted::lenient")]
+    pub deleted: Vec<DeletedTurn>,
     /// Sources of text in the session that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
@@ -73,12 +77,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the hashes of the pictures in its messages, and of those that its calls read.
+    /// Returns the hashes of the pictures in its messages, the deleted ones included, and of those that their calls read.
     pub fn pictures(&self) -> BTreeSet<String> {
         let queued = self.queue.iter().flat_map(|message| &message.attachments);
-        let files = self.messages.iter().flat_map(|message| &message.attachments).chain(queued);
+        let messages = || self.messages.iter().chain(self.deleted_messages());
+        let files = messages().flat_map(|message| &message.attachments).chain(queued);
         let attached = files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone()));
-        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
+        let calls = messages().flat_map(|message| &message.tool_calls);
         let read = calls.flat_map(|call| call.pictures()).map(|(_, picture)| picture.hash);
         attached.chain(read).collect()
     }
@@ -97,6 +102,7 @@ impl Session {
             compacted: Vec::new(),
             pinned: Vec::new(),
             withdrawn: Vec::new(),
+            deleted: Vec::new(),
             taint: Vec::new(),
             project_id: None,
             seq: 0,
@@ -234,12 +240,15 @@ impl Session {
             }
             Event::TaintCleared {} => self.taint.clear(),
             Event::Pinned { message_id, pinned } => self.pin(message_id, *pinned),
+            Event::Deleted { message_id, place } => self.delete_turn((message_id, *place), at),
             Event::Branched { from, to } => self.put_aside(from, to.as_deref()),
             Event::Withdrawn { work_id, withdrawn: true, calls, kept } => self.withdraw(work_id, (calls, kept), at),
             Event::Withdrawn { work_id, withdrawn: false, .. } => self.reapply(work_id),
             Event::Undone { call_id, undone, .. } => {
                 let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));
-                let message = self.messages.iter_mut().rev().find(|m| has_it(m)).map(Arc::make_mut);
+                let deleted = self.deleted.iter_mut().flat_map(|turn| &mut turn.messages);
+                let messages = self.messages.iter_mut().rev().chain(deleted);
+                let message = { messages }.find(|m| has_it(m)).map(Arc::make_mut);
                 let mut calls = message.into_iter().flat_map(|m| &mut m.tool_calls).rev();
                 if let Some(call) = calls.find(|call| call.id.as_deref() == Some(call_id)) {
                     call.undone = *undone;
@@ -271,10 +280,10 @@ impl Session {
         self.works.iter().rev().find(|work| work.finished_at.is_none()).map(Arc::as_ref)
     }
 
-    /// Returns the work that began with the person's message of this id.
+    /// Returns the work that began with the person's message of this id, which may have been deleted.
     pub fn asked_as(&self, message_id: &str) -> Option<&WorkId> {
         let is_it = |m: &&Arc<Message>| m.role == Role::User && m.id.as_deref() == Some(message_id);
-        self.messages.iter().rev().find(is_it)?.work_id.as_ref()
+        self.messages.iter().rev().chain(self.deleted_messages()).find(is_it)?.work_id.as_ref()
     }
 
     /// Returns the work that has calls waiting for a person. It continues when they have answered, even after a
@@ -284,9 +293,10 @@ impl Session {
         self.calls_of(&last.work_id).any(ToolCall::waits).then_some(last.as_ref())
     }
 
-    /// Returns the calls of a work, in order.
+    /// Returns the calls of a work, in order, even if its answer was deleted.
     pub fn calls_of<'s, 'w>(&'s self, work_id: &'w WorkId) -> impl Iterator<Item = &'s ToolCall> + use<'s, 'w> {
-        self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
+        let messages = self.messages.iter().chain(self.deleted_messages());
+        messages.filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
     /// Returns all text of a work, its segments joined by a blank line.

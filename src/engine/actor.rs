@@ -4,6 +4,7 @@ mod answers;
 mod branches;
 mod command;
 mod compressing;
+mod deleting;
 mod errands;
 mod saying;
 mod withdrawing;
@@ -252,6 +253,7 @@ impl Actor {
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Withdraw { request, reply } => drop(reply.send(self.withdraw(request).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
+            Command::DeleteMessage { first, reply } => drop(reply.send(self.delete_message(first).await)),
             Command::Pin { message_id, pinned, reply } => drop(reply.send(self.pin(message_id, pinned).await)),
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),

@@ -106,8 +106,9 @@ fn point_title(session: &Session, message: &str, cut: BranchEnd) -> Option<Strin
 fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
-    // Compacted messages stay with the session they belong to.
+    // Compacted and deleted messages stay with the session they belong to.
     branch.compacted.clear();
+    branch.deleted.clear();
     branch.branches.clear();
     branch.queue.clear();
     let kept = match cut {

@@ -25,7 +25,7 @@ pub struct Transcript {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangingWork {
     pub work: WorkId,
-    /// The beginning of what the person wrote; at most 200 characters.
+    /// The beginning of what the person wrote, at most 200 characters; empty if that was deleted.
     pub prompt: String,
     /// Unix seconds of the first message; `None` if unknown.
     pub at: Option<f64>,
@@ -69,6 +69,11 @@ impl Transcript {
         self.compacted.iter().chain(&self.session.messages).cloned().collect()
     }
 
+    /// Returns the messages whose calls may have changed files: also deleted ones.
+    fn with_deleted(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.compacted.iter().chain(&self.session.messages).chain(self.session.deleted_here())
+    }
+
     /// Returns the calls that are done and not undone, oldest first: those of one work, or all.
     ///
     /// # Errors
@@ -76,10 +81,14 @@ impl Transcript {
     fn standing_calls(&self, work: Option<&WorkId>) -> Result<Vec<WorkCall>, StoreError> {
         let mut works: Vec<&WorkId> = Vec::new();
         let mut known = HashSet::new();
-        for id in self.compacted.iter().chain(&self.session.messages).filter_map(|message| message.work_id.as_ref()) {
+        for id in self.with_deleted().filter_map(|message| message.work_id.as_ref()) {
             if work.is_none_or(|work| work == id) && known.insert(id.as_str()) {
                 works.push(id);
             }
+        }
+        if !self.session.deleted.is_empty() {
+            let place = |id: &&WorkId| self.session.works.iter().position(|work| work.work_id == **id);
+            works.sort_by_key(place);
         }
         match work {
             Some(work) if works.is_empty() => Err(no_work(work)),
@@ -108,8 +117,7 @@ impl Transcript {
 
     /// Returns the commits that the calls of a work, or of all, made, oldest first.
     fn commits(&self, work: Option<&WorkId>) -> Vec<CommitOfCall> {
-        let messages = self.compacted.iter().chain(&self.session.messages);
-        let messages = messages.filter_map(|message| message.work_id.as_ref().map(|work| (work, message)));
+        let messages = self.with_deleted().filter_map(|message| message.work_id.as_ref().map(|work| (work, message)));
         let calls = messages
             .filter(|(of, _)| work.is_none_or(|work| work == *of))
             .flat_map(|(work, message)| message.tool_calls.iter().map(move |call| (work, call)));

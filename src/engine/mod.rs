@@ -8,6 +8,7 @@ mod catalogue;
 pub mod changes;
 mod choices;
 mod compress;
+mod deletion;
 pub mod documents;
 pub mod embedder;
 pub mod export;
@@ -122,6 +123,8 @@ pub enum EngineError {
     NotQueued(String),
     #[error("the message was removed from the queue")]
     Unqueued,
+    #[error("a summary replaces this message: restore the messages first")]
+    Compacted,
     #[error("the last response is complete; there is nothing to continue")]
     NothingToContinue,
     #[error("this session is too short to compact: it needs at least 4 messages")]

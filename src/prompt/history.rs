@@ -199,15 +199,22 @@ impl Builder {
         }
     }
 
-    /// Adds a message. Consecutive assistant texts become one message.
+    /// Adds a message. An assistant's text and what the assistant says or requests directly after it become one message:
+    /// some chat templates refuse two in a row, which a deleted question leaves.
     fn push(&mut self, message: ChatMessage) {
         match (self.out.last_mut(), message) {
             (
-                Some(ChatMessage::Assistant { content, calls: earlier, .. }),
-                ChatMessage::Assistant { content: text, calls, .. },
-            ) if earlier.is_empty() && calls.is_empty() => {
-                content.push_str("\n\n");
-                content.push_str(&text);
+                Some(ChatMessage::Assistant { content, thinking: before, calls: earlier }),
+                ChatMessage::Assistant { content: text, thinking, calls },
+            ) if earlier.is_empty() => {
+                if !text.is_empty() {
+                    content.push_str("\n\n");
+                    content.push_str(&text);
+                }
+                if !calls.is_empty() {
+                    // Some providers want the thinking back with the calls that it led to.
+                    (*before, *earlier) = (thinking.or_else(|| before.take()), calls);
+                }
             }
             (_, message) => self.out.push(message),
         }
@@ -220,7 +227,7 @@ impl Builder {
             arguments: arguments(call),
         };
         let requests: Vec<CallRequest> = calls.iter().map(request).collect();
-        self.out.push(ChatMessage::Assistant { content, thinking, calls: requests });
+        self.push(ChatMessage::Assistant { content, thinking, calls: requests });
     }
 
     /// Adds the results of calls, and then one message with the pictures among them: no result may contain a picture.

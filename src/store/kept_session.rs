@@ -21,8 +21,7 @@ impl Home {
     fn works_by_record(&self, session: &SessionId) -> HashMap<String, WorkId> {
         let Some(stored) = self.stored_session(session) else { return HashMap::new() };
         let compacted = self.session_files(session).compacted_messages(&stored);
-        let branches = stored.branches.iter().flat_map(|branch| &branch.messages);
-        let messages = stored.messages.iter().chain(branches).map(|message| &**message).chain(&compacted);
+        let messages = stored.stored_messages().map(|message| &**message).chain(&compacted);
         let of_message = |message: &Message| {
             let work = message.work_id.clone()?;
             let calls = message.tool_calls.iter().filter_map(|call| Some(file_name(call.id.as_deref()?)));

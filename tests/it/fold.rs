@@ -141,6 +141,9 @@ fn asked() -> impl Strategy<Value = Event> {
             Event::CallsRequested { work_id, dialogue, calls: calls.collect() }
         }),
         1 => any::<bool>().prop_map(|back| Event::Branched { from: "m".to_owned(), to: back.then(|| "m".to_owned()) }),
+        2 => (0..6usize, work_id(), 0..2u32, any::<bool>()).prop_map(|(place, work_id, segment, is_question)| {
+            Event::Deleted { place, message_id: if is_question { "m".to_owned() } else { format!("{work_id}.{segment}") } }
+        }),
         1 => (call_id(), any::<bool>()).prop_map(|(call_id, undone)| Event::Undone { call_id, undone, path: "memory/x.md".to_owned() }),
         1 => (work_id(), any::<bool>(), vec(call_id(), 0..3)).prop_map(|(work_id, withdrawn, calls)| {
             Event::Withdrawn { work_id, withdrawn, calls, kept: vec!["memory/x.md".to_owned()] }

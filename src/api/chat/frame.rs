@@ -327,6 +327,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         Event::Withdrawn { work_id, withdrawn, .. } => {
             Frame::Withdrawn { work_id: work_id.to_string(), withdrawn: *withdrawn }
         }
+        Event::Deleted { message_id, .. } => Frame::Branched { message_id: message_id.clone() },
         Event::Branched { from, .. } => Frame::Branched { message_id: from.clone() },
         Event::DialogueFinished { usage, context_window, left_out, .. } => Frame::Usage {
             input_tokens: usage.input_tokens,

@@ -15,7 +15,7 @@ use super::steps::{ProcessStep, arguments_of, has_succeeded, result_of, steps_of
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::clock;
-use crate::domain::{Attachment, Message, Role, SessionId, ToolCall};
+use crate::domain::{Attachment, Message, Role, SessionId, ToolCall, turns};
 use crate::engine::blocking;
 use crate::tokens::Counter;
 
@@ -105,16 +105,25 @@ pub async fn messages(
     Ok(enveloped(Page { items: shown.await?, next_cursor, has_more }))
 }
 
+/// Deletes a message, or an answer with all its tool calls and their results. What it changed in files stays. The message
+/// remains in the session's file, but it is shown nowhere and no later request to a model contains it.
+#[utoipa::path(delete, path = "/api/conversations/{id}/messages/{mid}", tag = "conversations",
+    params(("id" = String, Path), ("mid" = String, Path, description = "Also the id of a segment of an answer")),
+    responses((status = 200, body = Enveloped<Option<String>>),
+              (status = 404, description = "There is no such message; it may have been deleted", body = EnvelopedError),
+              (status = 409, description = "busy: while it answers; compacted: a summary replaces the message",
+               body = EnvelopedError)))]
+pub async fn delete_message(
+    caller: Caller,
+    Path((id, mid)): Path<(String, String)>,
+) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
+    caller.engine.delete_message(&conversation_id(&id)?, &mid).await?;
+    Ok(enveloped(None))
+}
+
 /// Returns the ids of the messages, each with the segments of which it consists as a range of all.
 fn groups(all: &[Arc<Message>]) -> Vec<(String, Range<usize>)> {
-    let mut start = 0;
-    let chunks = all.chunk_by(|a, b| is_answer(a) && is_answer(b) && a.work_id == b.work_id);
-    let ranges = chunks.map(|group| {
-        let range = start..start + group.len();
-        start = range.end;
-        range
-    });
-    ranges.map(|range| (all[range.start].id.clone().unwrap_or_else(|| format!("m{}", range.start)), range)).collect()
+    turns(all).map(|turn| (all[turn.start].id.clone().unwrap_or_else(|| format!("m{}", turn.start)), turn)).collect()
 }
 
 fn is_answer(message: &Message) -> bool {

@@ -223,7 +223,11 @@ impl FollowedAnswer {
             answer.end(&outcome);
         }
         let waits = session.queue.iter().any(|queued| queued.work_id == answer.work_id);
-        if answer.session.works.is_empty() && !waits {
+        let is_deleted = session.has_deleted(&answer.work_id, Role::Assistant);
+        if is_deleted {
+            answer.others.clear();
+        }
+        if is_deleted || (answer.session.works.is_empty() && !waits) {
             let content = "this message is no longer in the conversation".to_owned();
             answer.others.push(StepEvent::Error { content });
             answer.is_over = true;

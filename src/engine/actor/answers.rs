@@ -255,6 +255,7 @@ impl Actor {
             | Event::WorkContinued { .. }
             | Event::Undone { .. }
             | Event::Withdrawn { .. }
+            | Event::Deleted { .. }
             | Event::Branched { .. }
             | Event::DialogueFinished { .. }
             | Event::WorkFinished { .. }

@@ -74,6 +74,12 @@ pub enum Command {
         to: Option<String>,
         reply: Reply<()>,
     },
+    /// Deletes a message, or the answer that it is part of.
+    DeleteMessage {
+        /// What names its first message, and the index of that.
+        first: (String, usize),
+        reply: Reply<()>,
+    },
     /// Pins a message, or unpins it.
     Pin {
         message_id: String,

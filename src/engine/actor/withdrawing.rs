@@ -25,7 +25,7 @@ impl Actor {
             (Direction::Redo, None) => return Err(WithdrawRefused::NotWithdrawn.into()),
         };
         // A summary may have replaced the beginning of a work, and then it contains what the person asked.
-        if !session.messages.iter().any(|message| begins(message, &work_id)) {
+        if !session.messages.iter().chain(session.deleted_messages()).any(|message| begins(message, &work_id)) {
             return Err(WithdrawRefused::Compacted.into());
         }
         let WorkChanges { calls, stopped, .. } = wanted.changes.clone();

@@ -44,8 +44,7 @@ pub(super) fn touched(home: &Home, id: &SessionId, session: &Session) -> Touched
     }
     let kept = home.session_files(id);
     let compacted = kept.compacted_messages(session);
-    let of_branches = session.branches.iter().flat_map(|branch| &branch.messages);
-    let messages = session.messages.iter().chain(of_branches).map(|message| &**message).chain(&compacted);
+    let messages = session.stored_messages().map(|message| &**message).chain(&compacted);
     for (message, call) in messages.flat_map(|message| message.tool_calls.iter().map(move |call| (message, call))) {
         let Some(call_id) = &call.id else { continue };
         let Ok(RecordedChanges::Files(files)) = kept.recorded_changes(call_id) else { continue };
