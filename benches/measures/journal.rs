@@ -59,6 +59,7 @@ async fn appends(log: &SessionLog, claim: Claim, length: usize, n: usize) -> io:
         content: "a question of ordinary length, as it is asked every day".to_owned(),
         attachments: Vec::new(),
         model: "scripted".to_owned(),
+        without_tools: false,
     };
     let segment = Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 };
     let (mut synced, mut folded) = (Samples::default(), Samples::default());

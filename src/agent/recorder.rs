@@ -320,6 +320,7 @@ mod tests {
                 content,
                 attachments: Vec::new(),
                 model,
+                without_tools: false,
             },
             0.0,
         );

@@ -48,6 +48,8 @@ pub struct UserPrompt {
     pub attachments: Vec<Arc<Attachment>>,
     /// Bytes of the pictures among the attachments.
     pub pictures: Vec<NewPicture>,
+    /// The model is offered no tools.
+    pub without_tools: bool,
 }
 
 impl From<String> for UserPrompt {

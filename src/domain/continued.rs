@@ -63,6 +63,7 @@ mod tests {
             content: "Why?".to_owned(),
             attachments: Vec::new(),
             model: "mock".to_owned(),
+            without_tools: false,
         }
     }
 

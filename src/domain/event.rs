@@ -37,6 +37,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Arc<Attachment>>,
         model: String,
+        /// The model is offered no tools.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        without_tools: bool,
     },
     /// A person sent a message that runs after the run under way, or edited such a message.
     Queued { message: QueuedMessage },

@@ -39,6 +39,9 @@ pub struct QueuedMessage {
     /// Unix seconds.
     #[serde(default)]
     pub created_at: f64,
+    /// The model is offered no tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_tools: bool,
 }
 
 impl QueuedMessage {
@@ -50,6 +53,7 @@ impl QueuedMessage {
             content: self.content,
             attachments: self.attachments,
             model,
+            without_tools: self.without_tools,
         }
     }
 }
@@ -92,6 +96,7 @@ mod tests {
             content: content.to_owned(),
             attachments: Vec::new(),
             created_at: 1.0,
+            without_tools: false,
         }
     }
 

@@ -137,7 +137,7 @@ impl Session {
             Event::Titled { title } => self.title.clone_from(title),
             Event::Chosen { chosen } => self.chosen.clone_from(chosen),
             Event::Bound { project_id } => self.project_id.clone_from(project_id),
-            Event::WorkStarted { work_id, message_id, content, attachments, model } => {
+            Event::WorkStarted { work_id, message_id, content, attachments, model, without_tools } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),
                     created_at: at,
@@ -145,6 +145,7 @@ impl Session {
                     project_id: self.project_id.clone(),
                     foreign: false,
                     instead_of: None,
+                    without_tools: *without_tools,
                     dialogues: 0,
                     usage: Default::default(),
                     left_out: 0,
@@ -278,6 +279,12 @@ impl Session {
     /// Returns the work that has not ended, if any.
     pub fn running(&self) -> Option<&Work> {
         self.works.iter().rev().find(|work| work.finished_at.is_none()).map(Arc::as_ref)
+    }
+
+    /// Returns whether the answer to this message of a person was to be given without tools, also if it is on a branch.
+    pub fn is_without_tools(&self, question: &Message) -> bool {
+        let works = self.works.iter().chain(self.branches.iter().flat_map(|branch| &branch.works));
+        works.filter(|work| question.work_id.as_ref() == Some(&work.work_id)).any(|work| work.without_tools)
     }
 
     /// Returns the work that began with the person's message of this id, which may have been deleted.

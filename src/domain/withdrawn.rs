@@ -130,7 +130,14 @@ mod tests {
             let (content, model) = (format!("question of {id}"), String::new());
             let message_id = format!("m-{id}");
             for event in [
-                Event::WorkStarted { work_id: work_id.clone(), message_id, content, attachments: Vec::new(), model },
+                Event::WorkStarted {
+                    work_id: work_id.clone(),
+                    message_id,
+                    content,
+                    attachments: Vec::new(),
+                    model,
+                    without_tools: false,
+                },
                 Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
                 Event::ToolStarted {
                     work_id: work_id.clone(),

@@ -155,6 +155,9 @@ pub struct Work {
     /// The model that did not answer, if `model` was asked in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
+    /// The model is offered no tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_tools: bool,
     /// Number of exchanges with the model so far.
     #[serde(default)]
     pub dialogues: u32,

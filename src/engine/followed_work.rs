@@ -105,7 +105,8 @@ impl Engine {
         let from = asked.id.clone().ok_or_else(missing)?;
         // The bytes of its pictures stay with the session.
         let attachments = asked.attachments.clone();
-        let prompt = UserPrompt { text: asked.content.clone(), attachments, pictures: Vec::new() };
+        let without_tools = session.is_without_tools(asked);
+        let prompt = UserPrompt { text: asked.content.clone(), attachments, pictures: Vec::new(), without_tools };
         let (engine, id) = (self.clone(), id.clone());
         // A task, so that a client that disconnects does not cut it off in the middle.
         let watching = tokio::spawn(async move {

@@ -104,9 +104,12 @@ impl ToolSources {
         *sources = sources.iter().cloned().chain([source]).collect();
     }
 
-    /// Returns the tools for the next exchange in this scope.
+    /// Returns the tools for the next exchange in this scope; none during a work without tools.
     pub async fn tools(&self, scope: ExchangeScope<'_>) -> ToolSet {
         let mut all = ToolSet::default();
+        if scope.session.and_then(Session::running).is_some_and(|work| work.without_tools) {
+            return all;
+        }
         for source in self.sources().iter() {
             let tools = match source {
                 ToolSource::ByProject(tools) => tools.of(scope.session),

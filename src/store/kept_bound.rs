@@ -273,6 +273,7 @@ mod tests {
                     content,
                     attachments: Vec::new(),
                     model: String::new(),
+                    without_tools: false,
                 };
                 let called = calls.iter().map(|call| Event::ToolStarted {
                     work_id: work_id.clone(),

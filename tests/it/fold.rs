@@ -155,7 +155,7 @@ fn said() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => text().prop_map(|title| Event::Titled { title }),
         2 => (work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(work_id, content, attachments)| Event::WorkStarted {
-            work_id, content, attachments, message_id: "m".to_owned(), model: "mock".to_owned(),
+            work_id, content, attachments, message_id: "m".to_owned(), model: "mock".to_owned(), without_tools: false,
         }),
         1 => (work_id(), 0..4u32).prop_map(|(work_id, dialogue)| Event::DialogueStarted { work_id, dialogue }),
         3 => (work_id(), 0..3u32, 0..4u32)
@@ -172,7 +172,7 @@ fn said() -> impl Strategy<Value = Event> {
         1 => Just(Event::TaintCleared {}),
         1 => (0..3u8, work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(id, work_id, content, attachments)| {
             let id = if id == 0 { "m".to_owned() } else { format!("q{id}") };
-            Event::Queued { message: QueuedMessage { id, work_id, content, attachments, created_at: 1.0 } }
+            Event::Queued { message: QueuedMessage { id, work_id, content, attachments, created_at: 1.0, without_tools: false } }
         }),
         1 => (0..3u8, work_id()).prop_map(|(id, work_id)| Event::Unqueued { message_id: format!("q{id}"), work_id }),
         2 => work_id().prop_map(|work_id| Event::WorkContinued { work_id }),
@@ -265,7 +265,7 @@ proptest! {
     ) {
         let work_id = WorkId::new("w");
         let mut events = vec![
-            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new() },
+            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false },
             Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
         ];
         let question = |at: usize| Approval { id: format!("a{at}"), call_id: format!("c{at}"), ..shown_to(&work_id) };
@@ -312,7 +312,7 @@ proptest! {
         let work_id = WorkId::new("w");
         let mut session = Session::new("", 0.0);
         session.apply(&Event::WorkStarted {
-            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(),
+            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false,
         }, 1.0);
         session.apply(&Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 }, 1.0);
         let mut places: Vec<usize> = cuts.into_iter().filter(|at| text.is_char_boundary(*at)).collect();

@@ -127,7 +127,8 @@ pub(in crate::api) async fn prompt(
     let (attachments, pictures): (Vec<_>, Vec<_>) =
         all.await??.into_iter().map(|(attachment, picture)| (Arc::new(attachment), picture)).unzip();
     checked_together(&attachments)?;
-    Ok(UserPrompt { text: message, attachments, pictures: pictures.into_iter().flatten().collect() })
+    let pictures = pictures.into_iter().flatten().collect();
+    Ok(UserPrompt { text: message, attachments, pictures, without_tools: false })
 }
 
 /// Returns the attachment as it will be stored with the message, and the bytes of a picture.

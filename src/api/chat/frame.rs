@@ -268,7 +268,7 @@ pub fn project(published: &Publication) -> Option<Frame> {
 fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
     let frame = match event {
         Event::Titled { title } => Frame::Title { session_id: session.to_string(), title: title.clone() },
-        Event::WorkStarted { work_id, message_id, content, attachments, model } => Frame::UserMessage {
+        Event::WorkStarted { work_id, message_id, content, attachments, model, .. } => Frame::UserMessage {
             work_id: work_id.to_string(),
             message_id: message_id.clone(),
             content: content.clone(),

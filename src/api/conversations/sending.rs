@@ -19,7 +19,7 @@ use crate::api::chat::sending::usable;
 use crate::api::chat::sse::{self, respond};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::domain::{Approval, Event, Outcome, Role, Session, WorkId};
+use crate::domain::{Approval, Event, Outcome, Role, Session, UserPrompt, WorkId};
 use crate::engine::hub::{Hub, Publication, PublishedItem};
 use crate::engine::{EventId, NewMessage, WatchedWork};
 
@@ -42,7 +42,7 @@ pub struct ConversationPrompt {
     attachments: Vec<Attached>,
     /// Binds the conversation to this project first. Absent: the project that it is bound to.
     project_id: Option<String>,
-    /// `false` is refused: every answer may use the tools that the conversation's permission mode allows.
+    /// `false`: the model is offered no tools for this answer, also when it is continued or regenerated.
     tools_enabled: Option<bool>,
 }
 
@@ -104,10 +104,6 @@ pub async fn send(
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
     let Json(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
-    if tools_enabled == Some(false) {
-        let why = "tools cannot be switched off for one message; choose a permission mode for the conversation";
-        return Err(ApiError::bad_request("tools_stay", why));
-    }
     let key = key_of(&headers)?;
     // Unknown ids are refused; the engine would create the session.
     caller.engine.view(&id).await?;
@@ -116,6 +112,7 @@ pub async fn send(
     if let Some(project) = project_id.as_deref().filter(|id| !id.is_empty()) {
         caller.engine.bind(&id, Some(super::conversation::project_id(project)?)).await?;
     }
+    let prompt = UserPrompt { without_tools: tools_enabled == Some(false), ..prompt };
     let message = NewMessage { prompt, key, ..NewMessage::default() };
     let work = caller.engine.say_and_watch(&id, message, caller.until_over()).await?;
     Ok(streamed(&caller, work, &query))

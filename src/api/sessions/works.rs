@@ -15,6 +15,9 @@ pub struct WorkModel {
     /// The model that did not answer, if `model` was asked instead of it; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
+    /// The model was offered no tools.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    without_tools: bool,
     /// Number of the session's messages, counted from the first, that a request of this work did not contain because they
     /// did not fit.
     left_out: usize,
@@ -39,6 +42,7 @@ pub(in crate::api) fn models_of(session: &Session, works: &HashSet<&str>) -> Vec
         work_id: work.work_id.to_string(),
         model: work.model.clone(),
         instead_of: work.instead_of.clone(),
+        without_tools: work.without_tools,
         left_out: work.left_out,
     })
     .collect()

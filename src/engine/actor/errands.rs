@@ -22,9 +22,12 @@ impl Actor {
     pub(super) async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
         let session = &self.ledger.session;
         let is_it = |call: &&ToolCall| call.id.as_deref() == Some(call_id);
-        let found = session.messages.iter().rev().chain(session.deleted_here()).find_map(|message| {
-            Some((message, message.tool_calls.iter().rev().find(is_it)?))
-        });
+        let found = session
+            .messages
+            .iter()
+            .rev()
+            .chain(session.deleted_here())
+            .find_map(|message| Some((message, message.tool_calls.iter().rev().find(is_it)?)));
         let (message, call) = found.ok_or(UndoError::Unknown)?;
         if !session.is_in_effect(message) {
             return Err(WithdrawRefused::Withdrawn.into());

@@ -105,6 +105,7 @@ impl Actor {
             content: prompt.text,
             attachments: prompt.attachments,
             created_at: clock::now(),
+            without_tools: prompt.without_tools,
         }
     }
 

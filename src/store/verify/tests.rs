@@ -191,6 +191,7 @@ fn asked(work_id: &WorkId) -> Event {
         content: "tea?".to_owned(),
         attachments: Vec::new(),
         model: "m".to_owned(),
+        without_tools: false,
     }
 }
 

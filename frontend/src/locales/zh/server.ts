@@ -124,7 +124,6 @@ export const server: Record<string, string> = {
   internal: '发生内部错误，请查看服务器日志。',
   locked: '另一个 miniclaw 正在使用此主文件夹。',
   never_always: '此类请求每次都需要批准，无法设为始终允许。',
-  tools_stay: '无法仅为一条消息关闭工具；请为对话选择权限模式。',
   bad_choice: '某项设置超出范围：系统提示最多 20,000 个字符，温度为 0 至 2，最大词元数至少为 1。',
   bad_cursor: '列表中没有此游标所指的项；请从头读取。',
   bad_label: '标签须为 1 至 40 个字符，每个对话最多 20 个。',
