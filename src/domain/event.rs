@@ -28,6 +28,16 @@ pub enum Event {
     Chosen { chosen: Chosen },
     /// A person bound the session to a project, or to none.
     Bound { project_id: Option<ProjectId> },
+    /// A person changed several of these at once: all of them, or none.
+    Changed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen: Option<Chosen>,
+        /// The session is bound to another project.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<Binding>,
+    },
     /// A person sent a prompt.
     WorkStarted {
         work_id: WorkId,
@@ -158,6 +168,12 @@ pub enum Event {
     },
 }
 
+/// The project that a session is bound to, or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    pub project_id: Option<ProjectId>,
+}
+
 /// How much of a tool's input the model has written so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct InputProgress {
@@ -192,6 +208,7 @@ impl Event {
             Event::Titled { .. }
             | Event::Chosen { .. }
             | Event::Bound { .. }
+            | Event::Changed { .. }
             | Event::Compressed { .. }
             | Event::Restored { .. }
             | Event::Undone { .. }

@@ -59,7 +59,7 @@ pub use deleted::{DeletedTurn, turn_of, turns};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use entry_path::EntryPath;
-pub use event::{Event, Fact, InputProgress, RequestedCall, StatusKind};
+pub use event::{Binding, Event, Fact, InputProgress, RequestedCall, StatusKind};
 pub use ids::{ProjectId, SessionId, WorkId};
 pub use knowledge::Hit;
 pub use language::Language;

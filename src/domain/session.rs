@@ -124,7 +124,7 @@ impl Session {
         }
         self.seq = fact.seq;
         // A new title is no activity: a renamed session keeps its place in the list.
-        if !matches!(fact.event, Event::Titled { .. }) {
+        if !matches!(fact.event, Event::Titled { .. } | Event::Changed { chosen: None, bound: None, .. }) {
             self.updated_at = fact.at;
         }
         self.apply(&fact.event, fact.at);
@@ -137,6 +137,11 @@ impl Session {
             Event::Titled { title } => self.title.clone_from(title),
             Event::Chosen { chosen } => self.chosen.clone_from(chosen),
             Event::Bound { project_id } => self.project_id.clone_from(project_id),
+            Event::Changed { title, chosen, bound } => {
+                self.title = title.as_ref().unwrap_or(&self.title).clone();
+                self.chosen = chosen.as_ref().unwrap_or(&self.chosen).clone();
+                self.project_id = bound.as_ref().map_or(&self.project_id, |bound| &bound.project_id).clone();
+            }
             Event::WorkStarted { work_id, message_id, content, attachments, model, without_tools } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),

@@ -258,7 +258,7 @@ impl Actor {
             Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Choose { chosen, sender, reply } => drop(reply.send(self.choose(chosen, sender).await)),
-            Command::ChangeChoice { change, reply } => drop(reply.send(self.change_choice(change).await)),
+            Command::Change { change, reply } => drop(reply.send(self.change(change).await)),
             Command::Bind { project_id, reply } => drop(reply.send(self.bind(project_id).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { accepted, reply } => self.compress(accepted, reply),

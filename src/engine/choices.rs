@@ -18,6 +18,15 @@ pub enum ChoiceSender {
     Confirmed,
 }
 
+/// What is to be different in a session; an absent field stays as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionChange {
+    pub title: Option<String>,
+    /// The project that its tools work in; `Some(None)` for none.
+    pub project_id: Option<Option<ProjectId>>,
+    pub choice: ChoiceChange,
+}
+
 impl Engine {
     /// Creates a session, bound to a project of this home or to none.
     ///
@@ -86,11 +95,14 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), sender, reply }).await
     }
 
-    /// Changes what is chosen for a session from the next message on, except what may run.
+    /// Changes a session from its next message on: as a whole, or not at all if a part of it is refused or the server is
+    /// killed.
     ///
     /// # Errors
-    /// Returns an error if there is no such model or a value is out of range.
-    pub async fn change_choice(&self, id: &SessionId, change: ChoiceChange) -> Result<(), EngineError> {
-        self.ask(id, IfMissing::Fail, |reply| Command::ChangeChoice { change: change.clone(), reply }).await
+    /// Returns an error if there is no such project or model or if a value is out of range, and [`EngineError::Busy`] for
+    /// another project during a run.
+    pub async fn change(&self, id: &SessionId, change: SessionChange) -> Result<(), EngineError> {
+        self.check_project(change.project_id.as_ref().and_then(Option::as_ref))?;
+        self.ask(id, IfMissing::Fail, |reply| Command::Change { change: change.clone(), reply }).await
     }
 }

@@ -55,7 +55,7 @@ use tokio::sync::{mpsc, oneshot};
 use actor::{Closing, Command, Reply};
 pub use actor::{Compression, MessageState, View, WorkStarted};
 pub use adopt::BranchEnd;
-pub use choices::ChoiceSender;
+pub use choices::{ChoiceSender, SessionChange};
 pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
 pub use followed_work::{FinishedWork, FollowedWork, WatchedWork};

@@ -216,6 +216,47 @@ async fn answer_without_tools_stays_without_them() {
 }
 
 #[tokio::test]
+async fn change_is_one_fact_and_another_project_waits() {
+    let asks = steps([call("c1", "terminal", json!({"command": "touch x"})), json!({"finish": "tool_calls"})]);
+    let world = World::new(script([asks, says(["Not done."])])).await.with_file("config.yml", ASKING);
+    let server = world.serve().await;
+    let id = created(&server, json!({"title": "t"})).await;
+    let before = world.session(&id)["seq"].as_u64().unwrap_or_default();
+    let mut events = server.follow(&format!("/api/sessions/{id}/events")).await;
+    let change = json!({"title": "Work", "temperature": 0.5, "project_id": "scratch"});
+    data(&patch(&server, &id, change.clone()).await);
+    let told = events.until("bound").await;
+    for name in ["title", "chosen", "bound"] {
+        assert!(told.iter().any(|frame| frame.is(name)), "other tabs learn of {name}");
+    }
+    let file = world.session(&id);
+    assert_eq!(file["seq"].as_u64().unwrap(), before + 1);
+    assert_eq!(
+        (&file["title"], &file["chosen"]["temperature"], &file["project_id"]),
+        (&json!("Work"), &json!(0.5), &json!("scratch"))
+    );
+    data(&patch(&server, &id, change).await);
+    assert_eq!(world.session(&id)["seq"], file["seq"], "the same again is no fact");
+    data(&patch(&server, &id, json!({"project_id": null})).await);
+
+    let path = format!("{CONVERSATIONS}/{id}/messages");
+    let mut stream = streamed(&server, &path, "k", json!({"content": "go"})).await;
+    let asked = stream.until("approval_request").await;
+    let refusal = patch(&server, &id, json!({"title": "x", "project_id": "scratch"})).await;
+    assert_eq!(refused(&refusal), (409, "busy".to_owned()));
+    let during = data(&patch(&server, &id, json!({"title": "During", "project_id": null})).await);
+    assert_eq!((&during["title"], &during["project_id"]), (&json!("During"), &Value::Null));
+    // A kill: the journal has the change.
+    drop(server);
+    let server = world.serve().await;
+    assert_eq!(data(&server.get(&format!("{CONVERSATIONS}/{id}")).await)["title"], "During");
+    server.waiting(1).await;
+    server.decide(&asked.last().unwrap().data, "deny").await;
+    server.settled(&id).await;
+    data(&patch(&server, &id, json!({"project_id": "scratch"})).await);
+}
+
+#[tokio::test]
 async fn steps_of_a_stream_are_those_after_a_reload() {
     let world = world().await;
     world.provider.open_gate("g");

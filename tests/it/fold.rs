@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miniclaw::domain::{
-    Approval, ApprovalAnswer, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
+    Approval, ApprovalAnswer, Attachment, Binding, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
     QueuedMessage, RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
 use miniclaw::prompt::budget::Room;
@@ -185,6 +185,10 @@ fn said() -> impl Strategy<Value = Event> {
         1 => (0..6usize, "[a-z]{0,4}").prop_map(|(count, summary)| Event::Compressed {
             count, summary, archive: "a.json".to_owned(), sha256: None, automatic: false }),
         1 => proptest::option::of(text()).prop_map(|model| Event::Chosen { chosen: Chosen { model, ..Chosen::default() } }),
+        1 => (proptest::option::of(text()), any::<bool>()).prop_map(|(title, is_bound)| {
+            let bound = is_bound.then_some(Binding { project_id: None });
+            Event::Changed { title, chosen: Some(Chosen::default()), bound }
+        }),
         1 => vec("[a-z]{1,8}", 0..4).prop_map(|texts| Event::Restored {
             foreign: false,
             archive: "a.json".to_owned(),

@@ -281,6 +281,8 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         Event::ModelChanged { work_id, model, instead_of } => {
             Frame::Model { work_id: work_id.to_string(), model: model.clone(), instead_of: instead_of.clone() }
         }
+        // The events that it consists of follow it as previews.
+        Event::Changed { .. } => return None,
         Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
         Event::ApprovalAsked { approval, dialogue, index, .. } => {
             Frame::ApprovalRequest { approval: Box::new((**approval).clone()), index: *index, dialogue: *dialogue }

@@ -13,7 +13,7 @@ use crate::api::security::caller::Caller;
 use crate::api::sessions::session::title;
 use crate::clock;
 use crate::domain::{ChoiceChange, Chosen, ProjectId, SessionId};
-use crate::engine::EngineError;
+use crate::engine::SessionChange;
 use crate::store::{SessionListKind, SessionSummary};
 
 /// Number of conversations in a page, unless the request says how many.
@@ -156,7 +156,7 @@ pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Envelop
     read_again(&caller, &id).await
 }
 
-/// Changes a conversation from its next message on.
+/// Changes a conversation from its next message on: as a whole, or not at all.
 #[utoipa::path(patch, path = "/api/conversations/{id}", tag = "conversations", request_body = ConversationChange,
     params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Conversation>), (status = 400, body = EnvelopedError),
@@ -170,20 +170,8 @@ pub async fn change(
 ) -> Result<Json<Enveloped<Conversation>>, ApiError> {
     let id = conversation_id(&id)?;
     let Json(change) = request?;
-    let (title, project, choice) = (change.title()?, change.project()?, change.choice());
-    // Everything is checked first, so that a refused request changes nothing.
-    let chosen = choice.clone().of(&caller.engine.view(&id).await?.session.chosen);
-    chosen.check().map_err(EngineError::from)?;
-    if choice.model.is_some() {
-        caller.tenant().models.check(&chosen).map_err(EngineError::from)?;
-    }
-    if let Some(project) = project {
-        caller.engine.bind(&id, project).await?;
-    }
-    caller.engine.change_choice(&id, choice).await?;
-    if let Some(title) = title {
-        caller.engine.rename(&id, &title).await?;
-    }
+    let change = SessionChange { title: change.title()?, project_id: change.project()?, choice: change.choice() };
+    caller.engine.change(&id, change).await?;
     read_again(&caller, &id).await
 }
 

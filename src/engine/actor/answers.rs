@@ -238,6 +238,7 @@ impl Actor {
             Event::Titled { .. }
             | Event::Chosen { .. }
             | Event::Bound { .. }
+            | Event::Changed { .. }
             | Event::WorkStarted { .. }
             | Event::DialogueStarted { .. }
             | Event::ModelChanged { .. }

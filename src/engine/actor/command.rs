@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::domain::{ApprovalAnswer, ChoiceChange, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
+use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::{ApprovalResponse, RequestedRehearsal};
 use crate::engine::compress::Proposal;
 use crate::engine::documents::WorkFile;
 use crate::engine::withdrawal::WithdrawRequest;
-use crate::engine::{ChoiceSender, EngineError, Undone};
+use crate::engine::{ChoiceSender, EngineError, SessionChange, Undone};
 
 /// Commands to a session. Each gets one reply.
 pub enum Command {
@@ -100,9 +100,9 @@ pub enum Command {
         sender: ChoiceSender,
         reply: Reply<()>,
     },
-    /// Changes what is chosen, except what may run.
-    ChangeChoice {
-        change: ChoiceChange,
+    /// Changes the title, the project and what is chosen, except what may run: all of it, or nothing.
+    Change {
+        change: SessionChange,
         reply: Reply<()>,
     },
     /// Binds the session to a project, or to none.

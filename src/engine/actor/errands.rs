@@ -2,12 +2,12 @@
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
-use crate::domain::{ChoiceChange, Chosen, Event, ProjectId, ToolCall, WorkId};
+use crate::domain::{Binding, Chosen, Event, ProjectId, ToolCall, WorkId};
 use crate::engine::documents::{Direction, UndoError, Undone};
 use crate::engine::hub::PublishedItem;
 use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::work::make_title;
-use crate::engine::{ChoiceSender, EngineError};
+use crate::engine::{ChoiceSender, EngineError, SessionChange};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
@@ -68,15 +68,38 @@ impl Actor {
         Ok(())
     }
 
-    pub(super) async fn change_choice(&mut self, change: ChoiceChange) -> Result<(), EngineError> {
-        let chooses_model = change.model.is_some();
-        let chosen = change.of(&self.ledger.session.chosen);
+    /// Checks everything, and records what is different in one fact.
+    pub(super) async fn change(&mut self, change: SessionChange) -> Result<(), EngineError> {
+        let session = &self.ledger.session;
+        let SessionChange { title, project_id, choice } = change;
+        let chooses_model = choice.model.is_some();
+        let chosen = choice.of(&session.chosen);
         chosen.check()?;
         // A model that is gone is no reason to refuse other changes.
         if chooses_model {
             self.tenant.models.check(&chosen)?;
         }
-        self.choose(chosen, ChoiceSender::Anyone).await
+        let title = title.filter(|title| *title != session.title);
+        let chosen = Some(chosen).filter(|chosen| *chosen != session.chosen);
+        let bound = project_id.filter(|id| *id != session.project_id).map(|project_id| Binding { project_id });
+        if bound.is_some() && self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        if title.is_none() && chosen.is_none() && bound.is_none() {
+            return Ok(());
+        }
+        let parts = [
+            title.clone().map(|title| Event::Titled { title }),
+            chosen.clone().map(|chosen| Event::Chosen { chosen }),
+            bound.clone().map(|Binding { project_id }| Event::Bound { project_id }),
+        ];
+        self.ledger.fact(Event::Changed { title, chosen, bound }).await?;
+        parts.into_iter().flatten().for_each(|part| self.ledger.preview(part));
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        self.changed();
+        Ok(())
     }
 
     /// Binds the session to a project of this home, or to none, from the next message on.
