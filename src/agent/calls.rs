@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use futures_util::future::join_all;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{ApprovalResult, PendingApproval};
@@ -13,7 +14,7 @@ use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals};
 use super::rehearsing::{CallInTurn, PlannedRehearsal};
 use crate::domain::{
-    CallApproval, CallStatus, Outcome, RequestedCall, Session, SessionId, StoppedBy, Taint, ToolAnswer, WorkId,
+    CallApproval, CallStatus, Outcome, RequestedCall, SKIPPED, Session, SessionId, StoppedBy, Taint, ToolAnswer, WorkId,
 };
 use crate::provider::CallRequest;
 use crate::store::Home;
@@ -108,8 +109,8 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, its branches and what was deleted included,
-    /// gets a unique one; otherwise an undo would be ambiguous.
+    /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, also on its branches and among
+    /// what was deleted, gets a unique one; otherwise an undo would be ambiguous.
     pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
         let known = session.stored_messages().flat_map(|message| &message.tool_calls);
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
@@ -222,7 +223,8 @@ impl CallRunner<'_> {
                                 Use it, or do something else.",
                 *same - 1
             );
-            return PlannedCall::Answer(CallStatus::Error, ToolAnswer::failed(text));
+            let answer = ToolAnswer::failed(text).with_data(json!({ SKIPPED: true }));
+            return PlannedCall::Answer(CallStatus::Error, answer);
         }
         let context = ToolContext::new(self.session_id, &call.id, session);
         match self.tools.prepare(&call.name, &call.arguments, context).await {

@@ -10,6 +10,7 @@ use super::approval::{ApprovalAnswer, CallApproval, Decision, RecordedAnswer};
 use super::attachment::Attachment;
 use super::defang::defang;
 use super::ids::WorkId;
+use super::tool::SKIPPED;
 use super::work::StoppedBy;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -163,6 +164,12 @@ impl ToolCall {
         self.output.push_str(text);
         let surplus = self.output.len().saturating_sub(LIVE_OUTPUT);
         self.output.drain(..self.output.ceil_char_boundary(surplus));
+    }
+
+    /// Returns whether it was not run, because identical calls had been before it in its run.
+    pub fn was_skipped(&self) -> bool {
+        let data = self.result.as_ref().and_then(|result| result.get("data"));
+        self.status == Some(CallStatus::Error) && data.is_some_and(|data| data[SKIPPED] == true)
     }
 
     /// Returns whether it was run to its end. It may have changed files even if it failed.

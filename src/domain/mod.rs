@@ -79,7 +79,7 @@ pub use session::Session;
 pub use stamp::FileStamp;
 pub use taint::Taint;
 pub use todo::{TodoItem, TodoList};
-pub use tool::{Effect, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
+pub use tool::{Effect, SKIPPED, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
 pub use withdrawn::WithdrawnWork;
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
 

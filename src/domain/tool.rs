@@ -59,6 +59,9 @@ pub struct ToolAnswer {
     pub sources: Vec<Taint>,
 }
 
+/// The field of a record's `data` that says that the call was not run, because identical ones had been before it.
+pub const SKIPPED: &str = "skipped";
+
 /// The field of an operation's record that names the untrusted file of a skill among [`ToolAnswer::sources`].
 pub const UNTRUSTED_FILE: &str = "outside";
 

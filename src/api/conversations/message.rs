@@ -66,7 +66,7 @@ pub struct MessageCall {
     /// JSON text: `{success: true, data}` or `{success: false, error}`; `null` while there is none.
     result: Option<String>,
     success: bool,
-    /// Whether it was not run, because an identical call had been before it.
+    /// Whether it was not run, because identical calls had been before it; the results of those count.
     skipped: bool,
     /// Seconds; `null` if it was not run.
     execution_time: Option<f64>,
@@ -178,7 +178,7 @@ fn shown_call(call: &ToolCall) -> MessageCall {
         function: CalledFunction { name: call.tool.clone(), arguments: arguments_of(call) },
         success: result.is_some() && has_succeeded(call),
         result: result.map(|result| result.to_string()),
-        skipped: false,
+        skipped: call.was_skipped(),
         execution_time: call.duration_ms.map(|milliseconds| milliseconds as f64 / 1e3),
     }
 }

@@ -40,7 +40,7 @@ pub enum StepKind {
         name: String,
         /// JSON text: `{success: true, data}` or `{success: false, error}`.
         content: String,
-        /// Whether the call was not run, because an identical one had been before it.
+        /// Whether the call was not run, because identical ones had been before it; the results of those count.
         skipped: bool,
     },
 }
@@ -72,7 +72,7 @@ pub fn steps_of<'m>(answer: impl IntoIterator<Item = &'m Arc<Message>>, first: u
                 arguments: arguments_of(call),
             }));
             let content = result_of(call).map(|result| result.to_string());
-            push(content.map(|content| StepKind::ToolResult { id_ref, name, content, skipped: false }));
+            push(content.map(|content| StepKind::ToolResult { id_ref, name, content, skipped: call.was_skipped() }));
         }
     }
     steps
@@ -181,6 +181,18 @@ mod tests {
         assert_eq!(places(&calls(CallStatus::Running, CallStatus::Done)), [(0, false), (2, false), (3, true)]);
         let all = [(0, false), (1, true), (2, false), (3, true)];
         assert_eq!(places(&calls(CallStatus::Denied, CallStatus::Done)), all);
+    }
+
+    #[test]
+    fn call_that_was_not_run_again_is_skipped() {
+        let skipped = |result: Value, status| {
+            let call = ToolCall { result: Some(result), ..call("a", status, "Use the result above.") };
+            let steps = shapes(&steps_of(&[segment("", "", vec![call])], 0));
+            steps[1]["skipped"].as_bool().unwrap()
+        };
+        assert!(skipped(json!({"status": 1, "data": {"skipped": true}}), CallStatus::Error));
+        assert!(!skipped(json!({"status": 1, "data": null}), CallStatus::Error));
+        assert!(!skipped(json!({"status": 0, "data": {"skipped": true}}), CallStatus::Done), "a tool's own word");
     }
 
     #[test]
