@@ -19,7 +19,7 @@ use measures::{
     streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "start",
     "memory",
     "prompt",
@@ -29,6 +29,7 @@ const NAMES: [&str; 15] = [
     "sandbox",
     "captures",
     "sessions",
+    "pages",
     "search",
     "knowledge",
     "meaning",
@@ -69,6 +70,7 @@ fn main() -> io::Result<ExitCode> {
                 "sandbox" => sandbox::measure(&bench, &mut report).await?,
                 "captures" => captures::measure(&bench, &mut report).await?,
                 "sessions" => sessions::measure(&bench, &mut report).await?,
+                "pages" => sessions::pages(&bench, &mut report).await?,
                 "search" => search::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
                 "meaning" => meaning::measure(&bench, &mut report).await?,

@@ -15,10 +15,42 @@ use crate::kit::seed;
 use crate::kit::server::{Server, starter_home};
 
 const MANY: usize = 1_000;
+const VERY_MANY: usize = 10_000;
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     long_sessions(bench, report).await?;
     many_sessions(bench, report).await
+}
+
+/// Pages of a long list of conversations, also right after one of them has changed.
+pub async fn pages(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    report.section("Pages of 20 of 10,000 conversations");
+    let model = fast_model(1).await?;
+    let home = bench.folder("pages");
+    starter_home(&home, &model.base_url)?;
+    for number in 0..VERY_MANY {
+        seed::write(&home, &format!("s{number:05}"), &seed::session("4 messages", 4))?;
+    }
+    let server = Server::start(&home)?;
+    let mut connection = server.connect().await?;
+    let path = "/api/conversations?limit=20";
+    let (first, _) = get(&mut connection, path).await?;
+    let (mut warm, mut changed) = (Samples::default(), Samples::default());
+    let n = bench.times(200);
+    for number in 0..n {
+        warm.push(get(&mut connection, &format!("{path}&cursor=s{:05}", number * 40)).await?.0);
+    }
+    for number in 0..n {
+        seed::write(&home, &format!("s{number:05}"), &seed::session("another title", 4))?;
+        changed.push(get(&mut connection, path).await?.0);
+    }
+    report.figure("the first page, files read", first, "ms");
+    let note = format!("n = {}, p95 {:.1}; all over the list", warm.len(), warm.p95());
+    report.figure("a page, p50", warm.p50(), "ms").at_most(5.0).note(note);
+    let note = format!("n = {}, p95 {:.1}", changed.len(), changed.p95());
+    report.figure("a page after a file was written by another program, p50", changed.p50(), "ms").note(note);
+    report.show();
+    Ok(())
 }
 
 async fn long_sessions(bench: &Bench, report: &mut Report) -> io::Result<()> {

@@ -28,6 +28,7 @@ mod next_request;
 pub mod notice;
 mod opening;
 mod outgoing;
+pub mod page_ends;
 mod pins;
 pub mod project_search;
 mod projects;
@@ -73,7 +74,7 @@ use crate::domain::{
     When, WorkId,
 };
 use crate::provider::ProviderError;
-use crate::store::{SessionSummary, StoreError};
+use crate::store::{SessionList, SessionSummary, StoreError};
 
 /// Why a request was refused or failed, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -306,21 +307,25 @@ impl Engine {
     }
 
     /// Lists all sessions, most recently updated first.
-    pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
+    pub async fn list(&self) -> Result<SessionList, EngineError> {
         let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
-        let mut sessions = self.tenant.log.list(self.tenant.claim, in_memory).await?;
+        let sessions = self.tenant.log.list(self.tenant.claim, in_memory).await?;
         // The file of a session in its first work has no messages yet, so they are read from memory.
         let running: HashSet<String> = self.tenant.runs.list().iter().map(ToString::to_string).collect();
         let begins =
-            |it: &&mut SessionSummary| it.title.is_empty() && it.message_count == 0 && running.contains(&it.id);
-        for summary in sessions.iter_mut().filter(begins) {
+            |it: &Arc<SessionSummary>| it.title.is_empty() && it.message_count == 0 && running.contains(&it.id);
+        if running.is_empty() || !sessions.iter().any(begins) {
+            return Ok(sessions);
+        }
+        let mut sessions = sessions.to_vec();
+        for summary in sessions.iter_mut().filter(|summary| begins(summary)) {
             if let Ok(id) = SessionId::parse(&summary.id)
                 && let Ok(view) = self.view(&id).await
             {
-                summary.begins = SessionSummary::of(&id, &view.session).begins;
+                Arc::make_mut(summary).begins = SessionSummary::of(&id, &view.session).begins;
             }
         }
-        Ok(sessions)
+        Ok(sessions.into())
     }
 
     /// Stops the session and moves its file to the deleted ones.

@@ -9,6 +9,7 @@ use super::home_tools::{ToolParts, home_tools};
 use super::hub::Hub;
 use super::models::Models;
 use super::next_request::shared_prefix;
+use super::page_ends::PageEnds;
 use super::runtime::Runtime;
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSources};
@@ -51,6 +52,8 @@ pub struct Tenant {
     pub approvals: Approvals,
     /// What the home has used of the limits.
     pub budget: Arc<Budget>,
+    /// Where the pages of the list of conversations ended.
+    pub page_ends: PageEnds,
     pub skills: Arc<Skills>,
     /// Warnings about this home and how commands run in it.
     pub problems: Vec<String>,
@@ -119,6 +122,7 @@ impl Tenant {
             authors,
             runs: Runs::default(),
             approvals: Approvals::default(),
+            page_ends: PageEnds::default(),
             skills,
         });
         tenant.read_skills().await?;

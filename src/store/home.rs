@@ -19,7 +19,7 @@ use super::kept_bound::KeptBound;
 use super::quarantine::Quarantined;
 use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
-use super::summaries::SummaryCache;
+use super::session_list::SummaryCache;
 use super::trusted::{TEXTS, TrustCache};
 use super::usage::UsageLog;
 use crate::domain::{ProjectId, Root};

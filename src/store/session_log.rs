@@ -15,9 +15,9 @@ use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
 use super::reading::DeletedSession;
+use super::session_list::SessionList;
 use super::session_writer::{JournalWriter, SessionWriter};
 use super::sessions::{CompactedFile, Loaded, RecordVersion};
-use super::summaries::SessionSummary;
 use crate::domain::{Message, NewPicture, Session, SessionId};
 
 /// The backend that stores the sessions of one home. Cheap to clone.
@@ -102,10 +102,19 @@ impl SessionLog {
     ///
     /// # Errors
     /// Returns [`StoreError::Fenced`] if the claim is void: listing may have to move a record.
-    pub async fn list(&self, claim: Claim, in_memory: HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.sessions(&in_memory)).await,
+    pub async fn list(&self, claim: Claim, in_memory: HashSet<SessionId>) -> Result<SessionList, StoreError> {
+        let Self::Folder(home) = self;
+        let of_listing = in_memory.clone();
+        let listing = move |home: &Home| Ok((home.sessions(&of_listing)?, home.is_look_due()));
+        let (list, is_look_due) = fenced(home, claim, listing).await?;
+        if is_look_due {
+            let home = home.clone();
+            tokio::spawn(async move {
+                let looked = fenced(&home, claim, move |home| home.look_at_sessions(&in_memory)).await;
+                looked.inspect_err(|error| tracing::warn!(%error, "could not look at all sessions"))
+            });
         }
+        Ok(list)
     }
 
     /// Loads a session and closes what a crash left open in it. `None` if there is no such session.

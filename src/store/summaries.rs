@@ -1,8 +1,7 @@
-//! The list of sessions: a summary of each, read from the beginning of its file.
+//! The summary of a session for a list, read from the beginning of its file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -74,9 +73,6 @@ impl SessionSummary {
     }
 }
 
-/// Summaries by file name, each with the modification time and size of its file.
-pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
-
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -117,31 +113,13 @@ struct WorkHead {
 }
 
 impl Home {
-    /// Lists all sessions, most recently updated first. Does not reread files that have not changed since the last call.
-    /// Moves a damaged file to quarantine, unless its session is `in_memory`: then the task that owns the session does so,
-    /// because it knows the content.
-    pub(super) fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
-        let doing = || "listing sessions/";
-        let mut known = std::mem::take(&mut *self.summaries());
-        let mut fresh = SummaryCache::new();
-        for entry in self.sessions_dir().entries().map_err(StoreError::io(doing()))? {
-            let Ok(name) = entry.map_err(StoreError::io(doing()))?.file_name().into_string() else { continue };
-            let Some(id) = name.strip_suffix(".json").and_then(|stem| SessionId::parse(stem).ok()) else { continue };
-            let Ok(meta) = self.sessions_dir().metadata(&name) else { continue };
-            let Ok(modified) = meta.modified().map(cap_std::time::SystemTime::into_std) else { continue };
-            if let Some(kept) = known.remove(&name).filter(|(at, size, _)| *at == modified && *size == meta.len()) {
-                fresh.insert(name, kept);
-            } else if let Some(summary) = self.summary(&id, in_memory)? {
-                fresh.insert(name, (modified, meta.len(), summary));
-            }
-        }
-        let mut list: Vec<_> = fresh.values().map(|(_, _, summary)| summary.clone()).collect();
-        list.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
-        *self.summaries() = fresh;
-        Ok(list)
-    }
-
-    fn summary(&self, id: &SessionId, in_memory: &HashSet<SessionId>) -> Result<Option<SessionSummary>, StoreError> {
+    /// Returns the summary of a session from its file. `None` if the file cannot be read; a damaged one is moved to quarantine,
+    /// unless its session is `in_memory`.
+    pub(super) fn summary(
+        &self,
+        id: &SessionId,
+        in_memory: &HashSet<SessionId>,
+    ) -> Result<Option<SessionSummary>, StoreError> {
         let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
         if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
             let tokens = Usage::total_of(head.all_works().map(|work| &work.usage));

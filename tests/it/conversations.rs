@@ -171,6 +171,34 @@ async fn pages_of_conversations_join_and_are_filtered() {
 }
 
 #[tokio::test]
+async fn next_page_begins_where_the_page_before_ended() {
+    let world = World::new(script([says(["Yes."])])).await;
+    let server = world.serve().await;
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        ids.push(created(&server, json!({"title": format!("n{number}")})).await);
+    }
+    ids.reverse();
+    let page = async |cursor: &str| {
+        let page = data(&server.get(&format!("{CONVERSATIONS}?limit=2&cursor={cursor}")).await);
+        let items = page["items"].as_array().unwrap();
+        let ids: Vec<_> = items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+        (ids, page["next_cursor"].as_str().map(str::to_owned))
+    };
+    let (first, next) = page("").await;
+    assert_eq!((&first[..], next.as_ref()), (&ids[..2], Some(&ids[1])), "the cursor is the id of the last one");
+    // The conversation at the end of the page moves to the top of the list.
+    said(&server, &ids[1], "k", "hi").await;
+    server.settled(&ids[1]).await;
+    let (second, next) = page(&ids[1]).await;
+    assert_eq!((&second[..], next.as_ref()), (&ids[2..4], Some(&ids[3])));
+    data(&server.delete(&format!("{CONVERSATIONS}/{}", ids[3])).await);
+    assert_eq!(page(&ids[3]).await, (ids[4..].to_vec(), None));
+    let (again, _) = page("").await;
+    assert_eq!(again, [ids[1].clone(), ids[0].clone()]);
+}
+
+#[tokio::test]
 async fn choices_are_in_the_next_request_and_defaults_are_not() {
     let world = World::new(script([says(["One."]), says(["Two."])])).await;
     let server = world.serve().await;

@@ -150,6 +150,25 @@ async fn message_stays_deleted_in_copies_branches_and_restarts() {
 }
 
 #[tokio::test]
+async fn page_after_a_deleted_message_begins_where_it_was() {
+    let world = World::new(script([always(says(["Yes."]))])).await;
+    let server = world.serve().await;
+    let works = [ask(&server, "one").await, ask(&server, "two").await];
+    let texts = async |cursor: &str| {
+        let page = server.get(&format!("/api/conversations/s/messages?limit=2&cursor={cursor}")).await.ok();
+        let items = page["data"]["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let cursor = format!("{}.0", works[0]);
+    assert_eq!(texts(&cursor).await, ["two", "Yes."]);
+    assert_eq!(delete(&server, &cursor).await, 200);
+    assert_eq!(texts(&cursor).await, ["two", "Yes."]);
+    let first = listed(&server).await[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(delete(&server, &first).await, 200);
+    assert_eq!((texts(&cursor).await, texts(&first).await.len()), (vec!["two".to_owned(), "Yes.".to_owned()], 2));
+}
+
+#[tokio::test]
 async fn nothing_is_deleted_while_the_session_is_at_work() {
     let asks = calls([call("c1", "terminal", json!({"command": "touch x"}))]);
     let world = World::new(script([says(["Yes."]), asks, says(["Not done."])])).await.with_file("config.yml", ASKING);

@@ -1,6 +1,7 @@
 //! Conversations: create, list, read, change, delete.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -127,7 +128,8 @@ pub async fn create(
     Ok(enveloped(shown(&caller, SessionSummary::of(&id, &session))))
 }
 
-/// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out.
+/// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. The next page begins where
+/// the one before it ended, even if the last conversation of that has been used or deleted since.
 #[utoipa::path(get, path = "/api/conversations", tag = "conversations", params(PageQuery, ProjectFilter),
     responses((status = 200, body = Enveloped<Page<Conversation>>),
               (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError)))]
@@ -136,16 +138,33 @@ pub async fn list(
     Query(page): Query<PageQuery>,
     Query(ProjectFilter { project_id }): Query<ProjectFilter>,
 ) -> Result<Json<Enveloped<Page<Conversation>>>, ApiError> {
-    let mut all = caller.engine.list().await?;
+    let all = caller.engine.list().await?;
     let archived: HashSet<String> =
         caller.tenant().log.list_ids(SessionListKind::Archived).await?.into_iter().collect();
-    all.retain(|summary| !archived.contains(&summary.id));
-    if let Some(project) = project_id.filter(|id| !id.is_empty()) {
-        all.retain(|summary| summary.project_id.as_ref().is_some_and(|id| id.as_str() == project));
+    let project_id = project_id.filter(|id| !id.is_empty());
+    let is_listed = |summary: &SessionSummary| {
+        let bound = summary.project_id.as_ref().map(ProjectId::as_str);
+        (project_id.is_none() || bound == project_id.as_deref()) && !archived.contains(&summary.id)
+    };
+    let listed: Vec<&SessionSummary> = all.iter().map(Arc::as_ref).filter(|summary| is_listed(summary)).collect();
+    let ends = &caller.tenant().page_ends;
+    let range = page.range(listed.len(), DEFAULT_LIMIT, |cursor| match ends.find(cursor) {
+        Some(updated_at) => Some(listed.partition_point(|summary| is_up_to(summary, (cursor, updated_at)))),
+        None => listed.iter().position(|summary| summary.id == cursor).map(|at| at + 1),
+    })?;
+    let (items, has_more) = (&listed[range.clone()], range.end < listed.len());
+    let last = items.last().filter(|_| has_more);
+    if let Some(last) = last {
+        ends.remember(&last.id, last.updated_at);
     }
-    let Page { items, next_cursor, has_more } = page.page(all, DEFAULT_LIMIT, |summary| &summary.id)?;
-    let items = items.into_iter().map(|summary| shown(&caller, summary)).collect();
-    Ok(enveloped(Page { items, next_cursor, has_more }))
+    let last = last.map(|last| last.id.as_str());
+    let items = items.iter().map(|summary| shown(&caller, (*summary).clone())).collect();
+    Ok(enveloped(Page::of(items, last, has_more)))
+}
+
+/// Returns whether a session is listed at this place or before it: the most recently used first, and then by id.
+fn is_up_to(summary: &SessionSummary, (id, updated_at): (&str, f64)) -> bool {
+    summary.updated_at.total_cmp(&updated_at).then_with(|| summary.id.as_str().cmp(id)).is_ge()
 }
 
 /// Returns a conversation.

@@ -1,5 +1,7 @@
 //! The envelope of the document's responses, and its pages.
 
+use std::ops::Range;
+
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -55,11 +57,17 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// Returns the page of `all`, whose items `id` names, with `default_limit` items if the request does not say how many.
+    /// Returns the range of the page in a list of `length` items, with `default_limit` items if the request does not say how
+    /// many. `after` returns the index after the item of a cursor.
     ///
     /// # Errors
-    /// Returns `bad_cursor` if no item has the id of the cursor, and `bad_limit` for a limit out of range.
-    pub fn page<T>(&self, all: Vec<T>, default_limit: usize, id: impl Fn(&T) -> &str) -> Result<Page<T>, ApiError> {
+    /// Returns `bad_cursor` if the cursor has no place in the list, and `bad_limit` for a limit out of range.
+    pub fn range(
+        &self,
+        length: usize,
+        default_limit: usize,
+        after: impl FnOnce(&str) -> Option<usize>,
+    ) -> Result<Range<usize>, ApiError> {
         let limit = self.limit.unwrap_or(default_limit);
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
@@ -68,13 +76,17 @@ impl PageQuery {
             None => 0,
             Some(cursor) => {
                 let missing = || ApiError::bad_request("bad_cursor", "nothing has the id in cursor; begin without it");
-                1 + all.iter().position(|item| id(item) == cursor).ok_or_else(missing)?
+                after(cursor).ok_or_else(missing)?.min(length)
             }
         };
-        let has_more = all.len() - start > limit;
-        let items: Vec<T> = all.into_iter().skip(start).take(limit).collect();
-        let next_cursor = items.last().filter(|_| has_more).map(|last| id(last).to_owned());
-        Ok(Page { items, next_cursor, has_more })
+        Ok(start..length.min(start + limit))
+    }
+}
+
+impl<T> Page<T> {
+    /// Returns the page with these items; `last` is the id of the last one, and `has_more` whether others follow it.
+    pub fn of(items: Vec<T>, last: Option<&str>, has_more: bool) -> Self {
+        Self { items, next_cursor: last.filter(|_| has_more).map(str::to_owned), has_more }
     }
 }
 
@@ -103,8 +115,11 @@ mod tests {
     use super::*;
 
     fn page(limit: Option<usize>, cursor: Option<&str>) -> Result<Page<String>, ApiError> {
-        let all = (0..5).map(|n| format!("i{n}")).collect();
-        PageQuery { limit, cursor: cursor.map(str::to_owned) }.page(all, 2, |item| item)
+        let all: Vec<String> = (0..5).map(|n| format!("i{n}")).collect();
+        let after = |cursor: &str| all.iter().position(|item| item == cursor).map(|at| at + 1);
+        let range = PageQuery { limit, cursor: cursor.map(str::to_owned) }.range(all.len(), 2, after)?;
+        let last = range.clone().next_back().map(|at| all[at].as_str());
+        Ok(Page::of(all[range.clone()].to_vec(), last, range.end < all.len()))
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::{Attachment, Message, Role, SessionId, ToolCall, turns};
 use crate::engine::blocking;
+use crate::engine::changes::Transcript;
 use crate::tokens::Counter;
 
 /// Number of messages in a page, unless the request says how many.
@@ -94,7 +95,13 @@ pub async fn messages(
     let id = conversation_id(&id)?;
     let transcript = caller.engine.transcript(&id).await?;
     let all = transcript.all_messages();
-    let Page { items, next_cursor, has_more } = page.page(groups(&all), DEFAULT_LIMIT, |(id, _)| id)?;
+    let groups = groups(&all);
+    let range = page.range(groups.len(), DEFAULT_LIMIT, |cursor| {
+        let found = groups.iter().position(|(id, _)| id == cursor).map(|at| at + 1);
+        found.or_else(|| after_deleted(&transcript, (&groups, &all), cursor))
+    })?;
+    let (items, has_more) = (groups[range.clone()].to_vec(), range.end < groups.len());
+    let last = items.last().map(|(id, _)| id.clone());
     let works = &transcript.session.works;
     let written = works.iter().map(|work| (work.work_id.to_string(), work.usage.output_tokens)).collect();
     let tenant = caller.tenant().clone();
@@ -102,7 +109,18 @@ pub async fn messages(
         let shaper = Shaper { conversation: &id, written: &written, tokens: &tenant.runtime.tokens };
         Ok(items.into_iter().map(|(id, range)| shaper.message(id, &all[range])).collect())
     });
-    Ok(enveloped(Page { items: shown.await?, next_cursor, has_more }))
+    Ok(enveloped(Page::of(shown.await?, last.as_deref(), has_more)))
+}
+
+/// Returns the index of the group that followed a deleted message.
+fn after_deleted(transcript: &Transcript, (groups, all): (&[Group], &[Arc<Message>]), id: &str) -> Option<usize> {
+    let is_it = |message: &Arc<Message>| message.id.as_deref() == Some(id);
+    let turn = transcript.session.deleted.iter().find(|turn| turn.messages.first().is_some_and(is_it))?;
+    let end = match &turn.after {
+        Some(after) => all.iter().position(|message| message.id.as_ref() == Some(after))? + 1,
+        None => transcript.compacted.len(),
+    };
+    Some(groups.partition_point(|(_, range)| range.start < end))
 }
 
 /// Deletes a message, or an answer with all its tool calls and their results. What it changed in files stays. The message
@@ -121,8 +139,11 @@ pub async fn delete_message(
     Ok(enveloped(None))
 }
 
+/// The id of a message, with the range of its segments.
+type Group = (String, Range<usize>);
+
 /// Returns the ids of the messages, each with the segments of which it consists as a range of all.
-fn groups(all: &[Arc<Message>]) -> Vec<(String, Range<usize>)> {
+fn groups(all: &[Arc<Message>]) -> Vec<Group> {
     turns(all).map(|turn| (all[turn.start].id.clone().unwrap_or_else(|| format!("m{}", turn.start)), turn)).collect()
 }
 

@@ -99,7 +99,7 @@ pub struct Titled {
 pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     let sessions = caller.engine.list().await?;
     let busy = Busy::of(&caller);
-    let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
+    let sessions = sessions.iter().map(|summary| shown(&busy, summary)).collect();
     let log = &caller.tenant().log;
     let (pinned, archived) =
         (log.list_ids(store::SessionListKind::Pinned).await?, log.list_ids(store::SessionListKind::Archived).await?);
@@ -117,7 +117,7 @@ pub async fn create(
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(request) = request?;
     let summary = caller.engine.create(&title(&request.title)?, request.project_id).await?;
-    Ok(Json(shown(&Busy::of(&caller), summary)))
+    Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
 
 /// Renames a session.
@@ -131,7 +131,7 @@ pub async fn rename(
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let summary = caller.engine.rename(&id, &title(&request.title)?).await?;
-    Ok(Json(shown(&Busy::of(&caller), summary)))
+    Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
 
 /// Deletes a session: moves it to `sessions/archive/deleted/`, from where it can be restored.
@@ -148,7 +148,7 @@ pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Delet
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
     let summary = caller.engine.restore(&SessionId::parse(&id)?).await?;
-    Ok(Json(shown(&Busy::of(&caller), summary)))
+    Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
 
 /// Returns the raw messages, with the system prompt first.
@@ -191,7 +191,7 @@ impl Busy {
     }
 }
 
-pub(in crate::api) fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSummary {
+pub(in crate::api) fn shown(busy: &Busy, summary: &store::SessionSummary) -> SessionSummary {
     let state = if busy.asking.contains(&summary.id) {
         SessionState::Approval
     } else if busy.running.contains(&summary.id) {
@@ -202,9 +202,9 @@ pub(in crate::api) fn shown(busy: &Busy, summary: store::SessionSummary) -> Sess
         SessionState::Idle
     };
     SessionSummary {
-        id: summary.id,
-        begins: if summary.title.is_empty() { summary.begins } else { String::new() },
-        title: summary.title,
+        id: summary.id.clone(),
+        begins: if summary.title.is_empty() { summary.begins.clone() } else { String::new() },
+        title: summary.title.clone(),
         created_at: summary.created_at,
         updated_at: summary.updated_at,
         message_count: summary.message_count,

@@ -122,7 +122,7 @@ pub async fn import(
     without_claims(&mut fields);
     let session: Session = serde_json::from_value(Value::Object(fields)).map_err(|error| bad(&error.to_string()))?;
     let summary = caller.engine.import(session, archives, decoded(pictures)).await?;
-    Ok(Json(shown(&Busy::of(&caller), summary)))
+    Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
 
 /// Decodes the pictures. Damaged or too large ones are dropped; the session shows a note in their place.
@@ -165,5 +165,5 @@ pub async fn branch(
         let message = format!("session {id} has no message {}", off.message_id);
         return Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", message));
     };
-    Ok(Json(shown(&Busy::of(&caller), summary)))
+    Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
