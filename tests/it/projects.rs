@@ -22,7 +22,9 @@ async fn created(server: &Server<'_>, name: &str) -> String {
 /// Creates a conversation that works in a project.
 async fn bound(server: &Server<'_>, project: &str) -> String {
     let made = server.post("/api/conversations", json!({"title": "Work", "project_id": project})).await;
-    data(&made)["id"].as_str().unwrap().to_owned()
+    let made = data(&made);
+    assert_eq!(made["project_name"].as_str().map(str::is_empty), Some(false), "{made}");
+    made["id"].as_str().unwrap().to_owned()
 }
 
 async fn patch(server: &Server<'_>, path: &str, body: Value) -> Answer {
@@ -233,7 +235,11 @@ async fn conversation_works_in_its_project_and_nowhere_else() {
     undo(&server, &session, "c").await;
     assert_eq!(tree(&world.path("workspaces/Tea")).len(), 2, "done again");
 
+    let listed = data(&server.get(&format!("/api/conversations?project_id={id}")).await);
+    assert_eq!(listed["items"][0]["project_name"], "Tea");
     server.delete(&format!("{PROJECTS}/{id}")).await.ok();
+    let unnamed = data(&server.get(&format!("/api/conversations/{session}")).await);
+    assert_eq!((&unnamed["project_id"], &unnamed["project_name"]), (&json!(id), &Value::Null));
     ask(&server, &session, "hi").await;
     let tools = world.asked()[2]["tools"].to_string();
     assert!(tools.contains("\"terminal\"") && !tools.contains("\"bash\""), "without its project: {tools}");

@@ -1,6 +1,6 @@
 //! Conversations: create, list, read, change, delete.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -31,6 +31,7 @@ pub struct Conversation {
     user_id: u64,
     #[schema(value_type = Option<String>)]
     project_id: Option<ProjectId>,
+    /// `null` without a project, and if the project is deleted.
     project_name: Option<String>,
     title: String,
     /// The model that answers next.
@@ -125,7 +126,7 @@ pub async fn create(
     let (title, project) = (change.title()?.unwrap_or_default(), change.project()?.flatten());
     let chosen = change.choice().of(&Chosen::default());
     let (id, session) = caller.engine.create_with(&title, project, chosen).await?;
-    Ok(enveloped(shown(&caller, SessionSummary::of(&id, &session))))
+    Ok(enveloped(shown_one(&caller, SessionSummary::of(&id, &session)).await?))
 }
 
 /// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. The next page begins where
@@ -158,7 +159,8 @@ pub async fn list(
         ends.remember(&last.id, last.updated_at);
     }
     let last = last.map(|last| last.id.as_str());
-    let items = items.iter().map(|summary| shown(&caller, (*summary).clone())).collect();
+    let names = project_names(&caller, items.iter().copied()).await?;
+    let items = items.iter().map(|summary| shown(&caller, (*summary).clone(), &names)).collect();
     Ok(enveloped(Page::of(items, last, has_more)))
 }
 
@@ -206,7 +208,7 @@ pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Envel
 
 async fn read_again(caller: &Caller, id: &SessionId) -> Result<Json<Enveloped<Conversation>>, ApiError> {
     let session = caller.engine.view(id).await?.session;
-    Ok(enveloped(shown(caller, SessionSummary::of(id, &session))))
+    Ok(enveloped(shown_one(caller, SessionSummary::of(id, &session)).await?))
 }
 
 /// Parses the id of a conversation. One that cannot be an id names nothing.
@@ -220,12 +222,34 @@ pub(in crate::api) fn project_id(text: &str) -> Result<ProjectId, ApiError> {
     ProjectId::parse(text).map_err(missing)
 }
 
-fn shown(caller: &Caller, summary: SessionSummary) -> Conversation {
+/// The names of projects, by id.
+type ProjectNames = HashMap<ProjectId, String>;
+
+/// Returns the names of the projects, if any of these conversations is bound to one.
+async fn project_names(
+    caller: &Caller,
+    summaries: impl IntoIterator<Item = &SessionSummary>,
+) -> Result<ProjectNames, ApiError> {
+    if summaries.into_iter().all(|summary| summary.project_id.is_none()) {
+        return Ok(ProjectNames::new());
+    }
+    let scratch = ProjectId::scratch();
+    let mut names = ProjectNames::from([(scratch.clone(), scratch.to_string())]);
+    names.extend(caller.engine.projects().await?.into_iter().map(|project| (project.id, project.name)));
+    Ok(names)
+}
+
+async fn shown_one(caller: &Caller, summary: SessionSummary) -> Result<Conversation, ApiError> {
+    let names = project_names(caller, [&summary]).await?;
+    Ok(shown(caller, summary, &names))
+}
+
+fn shown(caller: &Caller, summary: SessionSummary, names: &ProjectNames) -> Conversation {
     let SessionSummary { id, title, created_at, updated_at, project_id, chosen, turns, .. } = summary;
     Conversation {
         id,
         user_id: OWNER,
-        project_name: project_id.as_ref().map(ToString::to_string),
+        project_name: project_id.as_ref().and_then(|id| names.get(id).cloned()),
         project_id,
         title,
         model: caller.tenant().models.status_of(&chosen).model,

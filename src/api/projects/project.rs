@@ -70,8 +70,11 @@ pub async fn list(
     Query(DeletedFilter { deleted }): Query<DeletedFilter>,
 ) -> Result<Json<Enveloped<Page<Project>>>, ApiError> {
     let all = if deleted { caller.engine.deleted_projects().await? } else { caller.engine.projects().await? };
-    let Page { items, next_cursor, has_more } = page.page(all, DEFAULT_LIMIT, |project| project.id.as_str())?;
-    Ok(enveloped(Page { items: items.into_iter().map(shown).collect(), next_cursor, has_more }))
+    let after = |cursor: &str| all.iter().position(|project| project.id.as_str() == cursor).map(|at| at + 1);
+    let range = page.range(all.len(), DEFAULT_LIMIT, after)?;
+    let (items, has_more) = (&all[range.clone()], range.end < all.len());
+    let last = items.last().map(|last| last.id.as_str());
+    Ok(enveloped(Page::of(items.iter().cloned().map(shown).collect(), last, has_more)))
 }
 
 /// Creates a project with an empty folder.
