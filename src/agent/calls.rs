@@ -110,8 +110,9 @@ pub struct ProposedCall {
 
 impl ProposedCall {
     /// Creates the calls of an exchange. Some providers reuse ids, so each call of the session, also on its branches and among
-    /// what was deleted, gets a unique one; otherwise an undo would be ambiguous.
-    pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
+    /// what was deleted, gets a unique one; otherwise an undo would be ambiguous. A call of `use_tool` is replaced by the one
+    /// that it stands for, so that it is decided on and recorded as if the model had called that tool.
+    pub fn of(calls: Vec<CallRequest>, session: &Session, tools: &ToolSet) -> Vec<Self> {
         let known = session.stored_messages().flat_map(|message| &message.tool_calls);
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
         let wanted = calls.into_iter().zip(0..).map(|(mut request, index)| {
@@ -119,6 +120,9 @@ impl ProposedCall {
             let others = (2..).map(|n: u32| format!("{given}_{n}"));
             request.id = std::iter::once(given.clone()).chain(others).find(|id| !ids.contains(id)).unwrap_or(given);
             ids.insert(request.id.clone());
+            if let Some((name, arguments)) = tools.inner_call(&request.name, &request.arguments) {
+                (request.name, request.arguments) = (name, arguments);
+            }
             Self { index, request, approval: None }
         });
         wanted.collect()

@@ -232,8 +232,8 @@ impl Run {
             // Checked before and after the exchange: the request may contain a skill that was listed in between, or one
             // that was removed since.
             let listed = before.or(self.tasks.listed().await);
+            let wanted = ProposedCall::of(answer.calls, recorder.session(), &tools);
             let calls = CallRunner { listed, ..self.tasks.calls(deadline, tools) };
-            let wanted = ProposedCall::of(answer.calls, recorder.session());
             calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {
                 let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 
-use crate::domain::{ProjectId, Session, SessionId};
+use crate::domain::{ProjectId, Session, SessionId, ToolSpec};
 use crate::tools::ToolSet;
 
 /// What the tools of an exchange are chosen for.
@@ -34,6 +34,8 @@ pub enum ToolSource {
     ByProject(ProjectTools),
     /// Tools that are chosen for each exchange. They keep no state for a session.
     Chosen(ChooseTools),
+    /// The same for tools that the model is not offered: it finds them with `find_tools`.
+    Deferred(ChooseTools),
 }
 
 /// The tools of a home, and those that replace them in a session that is bound to a project. Cheap to clone; the tools of a
@@ -80,44 +82,75 @@ impl ProjectTools {
         self.bound.write().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
+    /// Returns the tools of the home, and those of the projects that have needed theirs.
+    fn made(&self) -> Vec<ToolSet> {
+        let bound = self.bound.read().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(&self.unbound).chain(bound.values()).cloned().collect()
+    }
+
     fn session_closed(&self, session: &SessionId) {
-        let bound: Vec<ToolSet> = self.bound.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        std::iter::once(&self.unbound).chain(&bound).for_each(|tools| tools.session_closed(session));
+        self.made().iter().for_each(|tools| tools.session_closed(session));
     }
 }
 
 /// Returns the tools of a source for the next exchange.
 pub type ChooseTools = Arc<dyn for<'a> Fn(ExchangeScope<'a>) -> BoxFuture<'a, ToolSet> + Send + Sync>;
 
+/// Returns whether the tool with this name is on.
+pub type ToolSwitch = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The sources of one tenant, in the order in which their tools are offered.
-pub struct ToolSources(RwLock<Arc<[ToolSource]>>);
+pub struct ToolSources {
+    sources: RwLock<Arc<[ToolSource]>>,
+    is_on: ToolSwitch,
+}
 
 impl ToolSources {
+    /// Creates the sources with the tools of a home, all of which are on.
     pub fn new(tools: ProjectTools) -> Self {
-        Self(RwLock::new([ToolSource::ByProject(tools)].into()))
+        Self { sources: RwLock::new([ToolSource::ByProject(tools)].into()), is_on: Arc::new(|_| true) }
+    }
+
+    /// Returns these sources with a switch for each tool. It is asked before each exchange.
+    pub fn switched_by(self, is_on: ToolSwitch) -> Self {
+        Self { is_on, ..self }
     }
 
     /// Adds a source, whose tools are offered from the next exchange on. A tool that has the name of a tool of an earlier
     /// source is not offered.
     pub fn add(&self, source: ToolSource) {
-        let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.write().unwrap_or_else(PoisonError::into_inner);
         *sources = sources.iter().cloned().chain([source]).collect();
     }
 
     /// Returns the tools for the next exchange in this scope; none during a work without tools.
     pub async fn tools(&self, scope: ExchangeScope<'_>) -> ToolSet {
-        let mut all = ToolSet::default();
+        let (mut all, mut deferred) = (ToolSet::default(), ToolSet::default());
         if scope.session.and_then(Session::running).is_some_and(|work| work.without_tools) {
             return all;
         }
         for source in self.sources().iter() {
-            let tools = match source {
-                ToolSource::ByProject(tools) => tools.of(scope.session),
-                ToolSource::Chosen(choose) => choose(scope).await,
-            };
-            all = all.with(tools);
+            match source {
+                ToolSource::ByProject(tools) => all = all.with(tools.of(scope.session)),
+                ToolSource::Chosen(choose) => all = all.with(choose(scope).await),
+                ToolSource::Deferred(choose) => deferred = deferred.with(choose(scope).await),
+            }
         }
-        all
+        all.only(&*self.is_on).defer(deferred.only(&*self.is_on))
+    }
+
+    /// Returns every tool of a home, by name, with whether it is on: those of its projects, and those that are deferred.
+    pub async fn known(&self) -> Vec<(ToolSpec, bool)> {
+        let (mut all, mut deferred) = (ToolSet::default(), ToolSet::default());
+        for source in self.sources().iter() {
+            match source {
+                ToolSource::ByProject(tools) => all = tools.made().into_iter().fold(all, ToolSet::with),
+                ToolSource::Chosen(choose) => all = all.with(choose(ExchangeScope::new_session()).await),
+                ToolSource::Deferred(choose) => deferred = deferred.with(choose(ExchangeScope::new_session()).await),
+            }
+        }
+        let specs = all.with(deferred).specs();
+        specs.iter().map(|spec| (spec.clone(), (self.is_on)(&spec.name))).collect()
     }
 
     /// Forgets the tools of a project, which was deleted.
@@ -125,7 +158,7 @@ impl ToolSources {
         for source in self.sources().iter() {
             match source {
                 ToolSource::ByProject(tools) => tools.forget(id),
-                ToolSource::Chosen(_) => {}
+                ToolSource::Chosen(_) | ToolSource::Deferred(_) => {}
             }
         }
     }
@@ -135,13 +168,13 @@ impl ToolSources {
         for source in self.sources().iter() {
             match source {
                 ToolSource::ByProject(tools) => tools.session_closed(session),
-                ToolSource::Chosen(_) => {}
+                ToolSource::Chosen(_) | ToolSource::Deferred(_) => {}
             }
         }
     }
 
     fn sources(&self) -> Arc<[ToolSource]> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.sources.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -151,7 +184,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Config, Environment};
-    use crate::domain::{Effect, Event, Role, Shown, ToolAnswer, ToolSpec, UserPrompt};
+    use crate::domain::{Effect, Event, Role, Shown, ToolAnswer, UserPrompt};
     use crate::engine::{Homes, PublishedItem, Runtime, TenantId, TenantRegistry};
     use crate::provider::scripted::{self, Script};
     use crate::tools::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext};
@@ -214,6 +247,42 @@ mod tests {
         assert_eq!(names(&sources.tools(ExchangeScope::new_session()).await), ["one", "two"]);
         let session = Session::new("", 0.0);
         assert_eq!(names(&sources.tools(ExchangeScope::of(&session)).await), ["one", "two", "three"]);
+    }
+
+    #[tokio::test]
+    async fn deferred_tools_are_found_and_not_offered() {
+        let sources = ToolSources::new(ProjectTools { unbound: set(&["one"]), ..ProjectTools::default() });
+        let more = |tools: ToolSet| -> ChooseTools {
+            Arc::new(move |_| {
+                let tools = tools.clone();
+                Box::pin(async move { tools })
+            })
+        };
+        sources.add(ToolSource::Deferred(more(ToolSet::default())));
+        assert_eq!(names(&sources.tools(ExchangeScope::new_session()).await), ["one"]);
+        sources.add(ToolSource::Deferred(more(set(&["two"]))));
+        sources.add(ToolSource::Chosen(more(set(&["three"]))));
+        let tools = sources.tools(ExchangeScope::new_session()).await;
+        assert_eq!(names(&tools), ["one", "three", "find_tools", "use_tool"]);
+        assert!(tools.inner_call("use_tool", r#"{"name":"two","arguments":{}}"#).is_some());
+    }
+
+    #[tokio::test]
+    async fn tool_that_is_off_is_known_and_cannot_be_called() {
+        let tools = ProjectTools { unbound: set(&["one", "two"]), ..ProjectTools::default() };
+        let sources = ToolSources::new(tools).switched_by(Arc::new(|name| !["two", "three"].contains(&name)));
+        let deferred = set(&["three", "four"]);
+        sources.add(ToolSource::Deferred(Arc::new(move |_| {
+            let deferred = deferred.clone();
+            Box::pin(async move { deferred })
+        })));
+        let tools = sources.tools(ExchangeScope::new_session()).await;
+        assert_eq!(names(&tools), ["one", "find_tools", "use_tool"]);
+        let uses = |name: &str| tools.inner_call("use_tool", &json!({"name": name, "arguments": {}}).to_string());
+        assert!(uses("four").is_some() && uses("two").is_none() && uses("three").is_none());
+        let known = sources.known().await;
+        let known: Vec<(&str, bool)> = known.iter().map(|(spec, is_on)| (spec.name.as_str(), *is_on)).collect();
+        assert_eq!(known, [("one", true), ("two", false), ("three", false), ("four", true)]);
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! The agent's tools. A tool has a name and a JSON Schema, prepares a call from its arguments, and runs it.
 
 mod captured;
+mod deferred;
 mod fetch_url;
 pub mod files;
 mod held;
@@ -35,6 +36,7 @@ pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, Comman
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
+pub use deferred::{FIND_TOOLS, USE_TOOL};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool, KeepPictures};
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};

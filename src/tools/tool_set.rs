@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::deferred::{FIND_TOOLS, InnerCall, USE_TOOL, entry_tools};
 use super::schema::{ArgumentSchema, BadSchema};
 use super::{PreparedCall, Tool, ToolContext};
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
@@ -14,13 +15,31 @@ use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 pub struct ToolSet {
     tools: Arc<[RegisteredTool]>,
     specs: Arc<[ToolSpec]>,
+    /// Tools that can be called and are not offered.
+    deferred: Arc<[RegisteredTool]>,
 }
 
 /// A tool with its schema, prepared for checks.
 #[derive(Clone)]
-struct RegisteredTool {
-    tool: Arc<dyn Tool>,
+pub(super) struct RegisteredTool {
+    pub tool: Arc<dyn Tool>,
     schema: Arc<ArgumentSchema>,
+}
+
+impl RegisteredTool {
+    /// # Errors
+    /// Returns an error if the schema of the tool cannot be used.
+    fn new(tool: Arc<dyn Tool>) -> Result<Self, BadTool> {
+        let spec = tool.spec();
+        match ArgumentSchema::new(&spec.parameters, tool.schema_origin()) {
+            Ok(schema) => Ok(Self { tool, schema: Arc::new(schema) }),
+            Err(why) => Err(BadTool { name: spec.name.clone(), why }),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.tool.spec().name
+    }
 }
 
 /// A tool that cannot be offered.
@@ -74,19 +93,12 @@ impl ToolSet {
     /// # Errors
     /// Returns an error if the schema of a tool cannot be used.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Result<Self, BadTool> {
-        let registered = tools.into_iter().map(|tool| {
-            let spec = tool.spec();
-            match ArgumentSchema::new(&spec.parameters, tool.schema_origin()) {
-                Ok(schema) => Ok(RegisteredTool { tool, schema: Arc::new(schema) }),
-                Err(why) => Err(BadTool { name: spec.name.clone(), why }),
-            }
-        });
-        registered.collect::<Result<Vec<_>, _>>().map(Self::of)
+        tools.into_iter().map(RegisteredTool::new).collect::<Result<Vec<_>, _>>().map(Self::of)
     }
 
     fn of(tools: Vec<RegisteredTool>) -> Self {
         let specs = tools.iter().map(|tool| tool.tool.spec().clone()).collect();
-        Self { tools: tools.into(), specs }
+        Self { tools: tools.into(), specs, deferred: Arc::default() }
     }
 
     /// Returns this set and those of `more` whose names are not in it: a tool never takes the name of an earlier one.
@@ -94,12 +106,46 @@ impl ToolSet {
         if self.tools.is_empty() || more.tools.is_empty() {
             return if self.tools.is_empty() { more } else { self };
         }
-        let is_new = |tool: &&RegisteredTool| self.find(&tool.tool.spec().name).is_none();
+        let is_new = |tool: &&RegisteredTool| self.find(tool.name()).is_none();
         Self::of(self.tools.iter().chain(more.tools.iter().filter(is_new)).cloned().collect())
     }
 
+    /// Returns this set with tools that are not offered: the model finds them with `find_tools` and calls them with
+    /// `use_tool`, which are offered if there is at least one. A tool that has the name of an offered one is left out.
+    pub fn defer(self, deferred: Self) -> Self {
+        let is_new =
+            |tool: &&RegisteredTool| self.find(tool.name()).is_none() && ![FIND_TOOLS, USE_TOOL].contains(&tool.name());
+        let deferred: Arc<[RegisteredTool]> = deferred.tools.iter().filter(is_new).cloned().collect();
+        if deferred.is_empty() {
+            return self;
+        }
+        let entries = entry_tools(&deferred).map(RegisteredTool::new).into_iter().flatten();
+        Self { deferred, ..Self::of(self.tools.iter().cloned().chain(entries).collect()) }
+    }
+
+    /// Returns this set without the tools that `keep` does not name.
+    pub fn only(self, keep: impl Fn(&str) -> bool) -> Self {
+        match self.tools.iter().all(|tool| keep(tool.name())) {
+            true => self,
+            false => Self::of(self.tools.iter().filter(|tool| keep(tool.name())).cloned().collect()),
+        }
+    }
+
     fn find(&self, name: &str) -> Option<&RegisteredTool> {
-        self.tools.iter().find(|tool| tool.tool.spec().name == name)
+        self.tools.iter().chain(self.deferred.iter()).find(|tool| tool.name() == name)
+    }
+
+    /// Returns the name and the arguments of the call that a call of `use_tool` stands for, which takes its place; `None`
+    /// for any other call, and for one that stands for no call of a tool in this set.
+    pub fn inner_call(&self, name: &str, raw_arguments: &str) -> Option<(String, String)> {
+        if name != USE_TOOL || self.deferred.is_empty() {
+            return None;
+        }
+        let arguments: Value = serde_json::from_str(raw_arguments).ok()?;
+        self.find(USE_TOOL)?.schema.check(&arguments).ok()?;
+        let InnerCall { name, arguments } = serde_json::from_value(arguments).ok()?;
+        let is_other = name != USE_TOOL && self.find(&name).is_some();
+        is_other.then(|| (name, arguments.to_string()))
     }
 
     pub fn specs(&self) -> Arc<[ToolSpec]> {
@@ -124,11 +170,7 @@ impl ToolSet {
 
     fn check(&self, name: &str, raw_arguments: &str) -> Result<(&Arc<dyn Tool>, Value), String> {
         let Some(RegisteredTool { tool, schema }) = self.find(name) else {
-            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
-            return Err(format!(
-                "there is no tool named \"{name}\"; the tools are {}. Nothing was run.",
-                names.join(", ")
-            ));
+            return Err(self.unknown(name));
         };
         let arguments = if raw_arguments.trim().is_empty() {
             Value::Object(Map::new())
@@ -144,12 +186,21 @@ impl ToolSet {
             let known = &tool.spec().parameters["properties"];
             format!("wrong arguments for {name}: {wrong}. Nothing was run. Its arguments are {known}")
         })?;
+        if name == USE_TOOL {
+            // A call of a tool that there is has taken its place.
+            return Err(self.unknown(arguments["name"].as_str().unwrap_or_default()));
+        }
         Ok((tool, arguments))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+        format!("there is no tool named \"{name}\"; the tools are {}. Nothing was run.", names.join(", "))
     }
 
     /// Notifies every tool that a session is closed.
     pub fn session_closed(&self, session: &SessionId) {
-        for RegisteredTool { tool, .. } in self.tools.iter() {
+        for RegisteredTool { tool, .. } in self.tools.iter().chain(self.deferred.iter()) {
             tool.session_closed(session);
         }
     }
