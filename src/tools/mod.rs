@@ -1,5 +1,6 @@
 //! The agent's tools. A tool has a name and a JSON Schema, prepares a call from its arguments, and runs it.
 
+mod calculator;
 mod captured;
 mod deferred;
 mod fetch_url;
@@ -32,6 +33,7 @@ use crate::domain::{
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
+pub use self::calculator::Calculator;
 pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges, RecordObserved};
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
