@@ -17,6 +17,7 @@ mod search;
 mod terminal;
 mod text;
 mod tool_set;
+mod web_search;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ pub use schema::{BadSchema, SchemaOrigin};
 pub use search::SearchTool;
 pub use terminal::Terminal;
 pub use tool_set::{BadTool, Checked, Rejection, ToolSet};
+pub use web_search::{SearchBackend, SearchEngine, WebSearch};
 
 /// Maximum length of a command's output for the model, in characters.
 pub const OUTPUT_LIMIT: usize = 5_000;

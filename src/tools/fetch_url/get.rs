@@ -1,13 +1,16 @@
-//! One GET request without credentials: checks every redirect, and limits time and size.
+//! One request: checks every redirect, and limits time and size. A page is requested without credentials.
 
 use std::error::Error;
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode};
+use secrecy::ExposeSecret;
 use url::Url;
 
 use super::SIZE_LIMIT;
+use super::api::ApiRequest;
 use super::resolver::GuardedResolver;
 use crate::egress::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress};
 
@@ -31,6 +34,8 @@ pub enum FetchError {
     RedirectRefused { to: String, why: EgressRefusal },
     #[error(transparent)]
     NoPublicAddress(#[from] NoPublicAddress),
+    #[error("the service leads elsewhere, which a request with a key or a body does not follow")]
+    Redirected,
     #[error("more than five redirects")]
     TooManyRedirects,
     #[error("larger than {} MB", SIZE_LIMIT >> 20)]
@@ -67,20 +72,42 @@ impl Getter {
     }
 
     pub async fn get(&self, text: &str) -> Result<Fetched, FetchError> {
-        let mut url = self.guard.parse(text)?;
+        let accept = "text/html,application/json;q=0.9,text/*;q=0.8,*/*;q=0.1";
+        self.send(ApiRequest::get(self.guard.parse(text)?, accept)).await
+    }
+
+    pub async fn send(&self, request: ApiRequest) -> Result<Fetched, FetchError> {
+        let mut url = request.url.clone();
         let mut reach = self.guard.check(&url)?;
         for _ in 0..=REDIRECTS {
-            let client = match reach {
-                DialTarget::Public => &self.public,
-                DialTarget::Allowed => &self.allowed,
-            };
-            let accept = "text/html,application/json;q=0.9,text/*;q=0.8,*/*;q=0.1";
-            let response = client.get(url.clone()).header(ACCEPT, accept).send().await.map_err(explain)?;
+            let response = self.once(&url, reach, &request).await?;
             let Some(next) = next_hop(&url, &response) else { return read(url, response).await };
             reach = self.guard.check(&next).map_err(|why| FetchError::RedirectRefused { to: next.to_string(), why })?;
+            if request.key.is_some() || request.body.is_some() {
+                return Err(FetchError::Redirected);
+            }
             url = next;
         }
         Err(FetchError::TooManyRedirects)
+    }
+
+    async fn once(&self, url: &Url, reach: DialTarget, request: &ApiRequest) -> Result<Response, FetchError> {
+        let client = match reach {
+            DialTarget::Public => &self.public,
+            DialTarget::Allowed => &self.allowed,
+        };
+        let mut sending = match &request.body {
+            Some(body) => client.post(url.clone()).json(body),
+            None => client.get(url.clone()),
+        };
+        sending = sending.header(ACCEPT, request.accept);
+        if let Some((name, key)) = &request.key {
+            let unfit = || FetchError::Failed("the key has characters that no header can have".to_owned());
+            let mut value = HeaderValue::from_str(key.expose_secret()).map_err(|_| unfit())?;
+            value.set_sensitive(true);
+            sending = sending.header(*name, value);
+        }
+        sending.send().await.map_err(explain)
     }
 }
 

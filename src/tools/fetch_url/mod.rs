@@ -1,5 +1,6 @@
 //! `fetch_url`: fetches a web page as text.
 
+mod api;
 mod get;
 mod json;
 mod page;
@@ -12,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::get::{FetchError, Fetched, Getter};
+use self::get::{FetchError, Getter};
 use super::{
     EndRun, OUTPUT_LIMIT, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared,
     whole_number,
@@ -23,6 +24,8 @@ use crate::egress::Guard;
 use crate::extraction::Extractor;
 use crate::sandbox::grouped;
 
+pub(super) use self::api::{ApiClient, ApiError, ApiRequest};
+pub(super) use self::get::Fetched;
 pub use crate::egress::{Lookup, system_lookup};
 
 // The limits of `fetch_url`; its texts are formatted from them.
@@ -206,7 +209,9 @@ fn advice(error: &FetchError) -> &'static str {
         FetchError::RedirectRefused { .. } | FetchError::NoPublicAddress(_) => {
             "Use another source; the user can allow a host in the configuration."
         }
-        FetchError::TooManyRedirects | FetchError::Failed(_) => "Check the address, or use another source.",
+        FetchError::TooManyRedirects | FetchError::Redirected | FetchError::Failed(_) => {
+            "Check the address, or use another source."
+        }
         FetchError::TooLarge => "Look for a smaller page or an excerpt.",
     }
 }
