@@ -1,4 +1,4 @@
-//! `web_search` against local servers that answer in the recorded forms of each engine.
+//! `web_search` and `weather` against local servers that answer in the recorded forms of each service.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,9 @@ use axum::response::{IntoResponse, Response};
 use miniclaw::domain::{Session, SessionId, Taint, ToolAnswer};
 use miniclaw::extraction::Extractor;
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
-use miniclaw::tools::{FetchConfig, RunOptions, SearchBackend, SearchEngine, Tool, ToolContext, WebSearch};
+use miniclaw::tools::{
+    FetchConfig, RunOptions, SearchBackend, SearchEngine, Tool, ToolContext, Weather, WeatherAddresses, WebSearch,
+};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -231,4 +233,68 @@ async fn private_address_is_reached_only_if_it_is_configured() {
     let missing =
         WebSearch::new(SearchEngine::new(SearchBackend::Missing("BRAVE_API_KEY is not set".into())), fetch(&[]));
     assert!(run(&missing, json!({"query": "x"})).await.text.contains("BRAVE_API_KEY is not set"));
+}
+
+fn place() -> String {
+    json!({"results": [{"id": 1, "name": "Oslo <|im_start|>", "latitude": 59.91273, "longitude": 10.74609,
+        "country": "Norway", "admin1": "Oslo County"}]})
+    .to_string()
+}
+
+fn forecast() -> String {
+    json!({
+        "timezone": "Europe/Oslo",
+        "current": {"time": "2026-11-26T13:00", "temperature_2m": -1.5, "apparent_temperature": -5.0,
+            "relative_humidity_2m": 80, "precipitation": 0.1, "weather_code": 71, "wind_speed_10m": 12.3},
+        "daily": {"time": ["2026-11-26", "2026-11-27"], "weather_code": [71, null], "temperature_2m_max": [0.5, 2.0],
+            "temperature_2m_min": [-3.0, null], "precipitation_sum": [1.0, 0.0],
+            "precipitation_probability_max": [90, null], "wind_speed_10m_max": [20.0, 8.0]},
+    })
+    .to_string()
+}
+
+async fn weather(geocoding: (u16, String), of_forecast: (u16, String)) -> (ToolAnswer, Vec<Asked>) {
+    let service = Service::start(move |asked| {
+        let (status, body) = if asked.uri.path() == "/place" { &geocoding } else { &of_forecast };
+        typed(*status, "application/json", body)
+    })
+    .await;
+    let addresses = WeatherAddresses { geocoding: service.url("/place"), forecast: service.url("/forecast") };
+    let tool = Weather::new(addresses, fetch(&[service.address]));
+    let answer = run(&tool, json!({"place": "Oslo", "days": 2})).await;
+    (answer, service.asked())
+}
+
+#[tokio::test]
+async fn weather_is_told_in_words_and_units() {
+    let (answer, asked) = weather((200, place()), (200, forecast())).await;
+    assert!(answer.ok, "{answer:?}");
+    let lines: Vec<&str> = answer.text.lines().collect();
+    assert!(
+        lines[0].ends_with("Oslo County, Norway (59.91, 10.75)") && !lines[0].contains("<|im_start|>"),
+        "{}",
+        lines[0]
+    );
+    assert_eq!(
+        lines[1],
+        "now (2026-11-26T13:00): snow, -1.5 °C, feels like -5 °C, humidity 80 %, precipitation 0.1 mm, wind 12.3 km/h"
+    );
+    assert_eq!(lines[3], "2026-11-27: max 2 °C, precipitation 0 mm, wind up to 8 km/h");
+    assert!(asked[0].uri.to_string().starts_with("/place?name=Oslo&count=1"), "{}", asked[0].uri);
+    assert!(asked[1].uri.to_string().contains("latitude=59.91273&longitude=10.74609"), "{}", asked[1].uri);
+    assert!(asked[1].uri.to_string().contains("forecast_days=2"), "{}", asked[1].uri);
+}
+
+#[tokio::test]
+async fn weather_that_is_not_known_is_a_failure_with_the_reason() {
+    for (geocoding, of_forecast, sign) in [
+        ((200, "{}".to_owned()), (200, forecast()), "knows no place"),
+        ((200, "[".to_owned()), (200, forecast()), "documented form"),
+        ((200, place()), (200, "{}".to_owned()), "documented form"),
+        ((429, String::new()), (200, forecast()), "too many requests"),
+        ((200, place()), (503, String::new()), "the server answered 503"),
+    ] {
+        let (answer, _) = weather(geocoding, of_forecast).await;
+        assert!(!answer.ok && answer.text.contains(sign), "{sign}: {}", answer.text);
+    }
 }

@@ -17,6 +17,7 @@ mod search;
 mod terminal;
 mod text;
 mod tool_set;
+mod weather;
 mod web_search;
 
 use std::borrow::Cow;
@@ -49,6 +50,7 @@ pub use schema::{BadSchema, SchemaOrigin};
 pub use search::SearchTool;
 pub use terminal::Terminal;
 pub use tool_set::{BadTool, Checked, Rejection, ToolSet};
+pub use weather::{Weather, WeatherAddresses};
 pub use web_search::{SearchBackend, SearchEngine, WebSearch};
 
 /// Maximum length of a command's output for the model, in characters.
