@@ -9,6 +9,7 @@ mod prices;
 pub mod providers;
 mod retrieval;
 pub mod settings;
+mod tools;
 mod vision;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use crate::domain::{AutoCompact, Price};
 use crate::provider::Endpoint;
 use crate::sandbox::Level;
 use crate::store;
-use crate::tools::Policy;
+use crate::tools::{Policy, SearchEngine};
 
 use models::{ModelEntry, choose, configured, deepseek, endpoint, model_of, openai};
 use settings::SettingSource;
@@ -34,6 +35,7 @@ pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
 pub use retrieval::Retrieval;
+pub use tools::ToolSwitches;
 pub use vision::VisionModels;
 
 /// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
@@ -64,6 +66,8 @@ struct File {
     /// By the id of a model, or the name that is sent to its server.
     prices: BTreeMap<String, Price>,
     limits: prices::LimitsEntry,
+    tools: ToolSwitches,
+    web_search: tools::SearchEntry,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -128,6 +132,10 @@ pub struct Config {
     pub retrieval: Retrieval,
     /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
+    /// Which tools the model can use.
+    pub tools: ToolSwitches,
+    /// The engine that `web_search` asks.
+    pub search_engine: SearchEngine,
     /// Maximum size of everything that a home keeps for undos, in bytes.
     pub kept_limit: u64,
     pub token: Option<SecretString>,
@@ -256,6 +264,8 @@ impl Config {
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval::settings(&file.retrieval)?,
             policy: approvals::policy(&file.approvals)?,
+            tools: file.tools,
+            search_engine: tools::search_engine(&file.web_search, environment)?,
             kept_limit: file.undo.kept_mib.map_or(store::DEFAULT_KEPT_LIMIT, |mib| mib.max(1).saturating_mul(1 << 20)),
             token: environment.value(TOKEN).map(token).transpose()?,
             overrides: settings::SETTINGS

@@ -18,6 +18,7 @@ mod server;
 mod sessions;
 mod stats;
 mod status;
+mod tools;
 mod web;
 
 pub use app::{App, SandboxInfo};

@@ -5,7 +5,9 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status};
+use super::{
+    chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status, tools,
+};
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
@@ -122,6 +124,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(requests::tokens::text_tokens))
         .routes(routes!(chat::attachments::attachment_tokens))
         .routes(routes!(chat::attachments::picture))
+        .routes(routes!(tools::tools))
         .routes(routes!(stats::tokens::tokens))
         .routes(routes!(stats::csv::tokens_csv))
         .routes(routes!(status::settings::rag_mode, status::settings::set_rag_mode))

@@ -51,13 +51,17 @@ const NAMES: &[&str] = &[
     "sql",
     "create_todolist",
     "done_todo",
+    "find_tools",
+    "calculator",
+    "web_search",
+    "weather",
 ];
 
 /// Returns the key of the rule that applies to a tool without its own.
 pub(super) fn effect_key(tool: &str) -> &'static str {
     match tool {
         "terminal" | "bash" | "python_repl" => "approvals.effects.execute",
-        "fetch_url" => "approvals.effects.network",
+        "fetch_url" | "web_search" | "weather" => "approvals.effects.network",
         "create_file" | "edit_file" | "delete_file" | "move_file" | "sql" => "approvals.effects.write",
         _ => "approvals.effects.read",
     }

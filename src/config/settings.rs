@@ -7,7 +7,7 @@ use super::edit::{Edit, Step, at};
 use super::{Config, ConfigError, Environment, approvals};
 use crate::retrieval;
 use crate::store;
-use crate::tools::Rule;
+use crate::tools::{BUILT_IN, Rule};
 
 /// A setting of config.yml.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,7 @@ pub enum SettingError {
 /// The rules of an effect or a tool, from the safest to the least safe.
 const PLAIN: &[&str] = &["deny", "ask", "allow", "unattended"];
 const SANDBOXED: &[&str] = &["deny", "ask", "rehearse", "sandboxed", "allow", "unattended"];
+const SEARCH_ENGINES: &[&str] = &["auto", "duckduckgo", "searxng", "brave", "tavily"];
 /// Maximum length of a text, in bytes.
 const MAX_TEXT: usize = 200;
 /// Maximum number of entries of a list.
@@ -115,6 +116,8 @@ pub const SETTINGS: &[Setting] = &[
     rule("approvals.tools.terminal", SANDBOXED),
     rule("approvals.tools.python_repl", SANDBOXED),
     rule("approvals.tools.fetch_url", PLAIN),
+    rule("approvals.tools.web_search", PLAIN),
+    rule("approvals.tools.weather", PLAIN),
     rule("approvals.tools.read_file", PLAIN),
     rule("approvals.tools.search_knowledge_base", PLAIN),
     rule("approvals.tools.search_memory", PLAIN),
@@ -122,6 +125,26 @@ pub const SETTINGS: &[Setting] = &[
     rule("approvals.tools.edit_file", PLAIN),
     rule("approvals.tools.delete_file", PLAIN),
     whole("approvals.timeout_seconds", 1, 86_400),
+    setting("tools.terminal", SettingKind::Boolean),
+    setting("tools.bash", SettingKind::Boolean),
+    setting("tools.python_repl", SettingKind::Boolean),
+    setting("tools.fetch_url", SettingKind::Boolean),
+    setting("tools.web_search", SettingKind::Boolean),
+    setting("tools.weather", SettingKind::Boolean),
+    setting("tools.calculator", SettingKind::Boolean),
+    setting("tools.sql", SettingKind::Boolean),
+    setting("tools.read_file", SettingKind::Boolean),
+    setting("tools.create_file", SettingKind::Boolean),
+    setting("tools.edit_file", SettingKind::Boolean),
+    setting("tools.delete_file", SettingKind::Boolean),
+    setting("tools.move_file", SettingKind::Boolean),
+    setting("tools.list_files", SettingKind::Boolean),
+    setting("tools.search_files", SettingKind::Boolean),
+    setting("tools.search_knowledge_base", SettingKind::Boolean),
+    setting("tools.search_memory", SettingKind::Boolean),
+    setting("tools.create_todolist", SettingKind::Boolean),
+    setting("tools.done_todo", SettingKind::Boolean),
+    after_restart(setting("web_search.backend", SettingKind::Choice(SEARCH_ENGINES))),
     after_restart(rule("sandbox", &["strict", "standard"])),
     after_restart(Setting { loosening: Loosening::NewEntry, ..setting("fetch_allow_hosts", SettingKind::List) }),
     after_restart(Setting {
@@ -183,7 +206,8 @@ impl Setting {
             "undo.kept_mib" => json!(store::DEFAULT_KEPT_LIMIT >> 20),
             "host" => json!("127.0.0.1"),
             "port" => json!(8002),
-            _ => Value::Null,
+            "web_search.backend" => json!("auto"),
+            key => BUILT_IN.iter().find(|tool| tool.key == key).map_or(Value::Null, |tool| json!(tool.on)),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::library::Library;
 use crate::store::Home;
 use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
 use crate::tools::{
-    Captures, CommandEnvironment, FetchConfig, FetchUrl, FileAccess, FileTool, PythonRepl, ReadFile, SearchTool,
-    Terminal, Tool, ToolSet, WorkingFolder,
+    Calculator, Captures, CommandEnvironment, FetchConfig, FetchUrl, FileAccess, FileTool, PythonRepl, ReadFile,
+    SearchTool, Terminal, Tool, ToolSet, Weather, WeatherAddresses, WebSearch, WorkingFolder,
 };
 
 /// What the tools of a home work on.
@@ -26,9 +26,8 @@ pub struct ToolParts {
 
 /// Returns the tools of a home. Those of a project are made when a session first needs them.
 pub fn home_tools(parts: ToolParts) -> ProjectTools {
-    let fetch = FetchConfig::new(parts.runtime.config().fetch_allow_hosts.clone(), parts.runtime.extractor.clone());
-    let own_port = Some(parts.runtime.own_port);
-    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(FetchConfig { own_port, ..fetch }));
+    let allow_hosts = parts.runtime.config().fetch_allow_hosts.clone();
+    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(fetch_config(&parts.runtime, allow_hosts)));
     let search: Arc<dyn Tool> = Arc::new(SearchTool::knowledge(parts.knowledge.clone()));
     let scratch = ProjectId::scratch();
     let commands = command_tools(&parts, &scratch);
@@ -94,6 +93,22 @@ fn project_tools(
     }
     tools.extend(shared.iter().cloned());
     set(tools)
+}
+
+/// Returns the tools of every session that the model finds with `find_tools`.
+pub fn deferred_tools(runtime: &Runtime) -> ToolSet {
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Calculator::default())];
+    let engine = runtime.config().search_engine.clone();
+    tools.push(Arc::new(WebSearch::new(engine, fetch_config(runtime, Vec::new()))));
+    if let Ok(addresses) = WeatherAddresses::open_meteo() {
+        tools.push(Arc::new(Weather::new(addresses, fetch_config(runtime, Vec::new()))));
+    }
+    set(tools)
+}
+
+fn fetch_config(runtime: &Runtime, allow_hosts: Vec<String>) -> FetchConfig {
+    let fetch = FetchConfig::new(allow_hosts, runtime.extractor.clone());
+    FetchConfig { own_port: Some(runtime.own_port), ..fetch }
 }
 
 fn set(tools: Vec<Arc<dyn Tool>>) -> ToolSet {

@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
-use super::home_tools::{ToolParts, home_tools};
+use super::home_tools::{ToolParts, deferred_tools, home_tools};
 use super::hub::Hub;
 use super::models::Models;
 use super::next_request::shared_prefix;
 use super::page_ends::PageEnds;
 use super::runtime::Runtime;
 use super::skills::Skills;
-use super::tool_sources::{ExchangeScope, ToolSources};
+use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::agent::Budget;
@@ -98,7 +98,15 @@ impl Tenant {
             knowledge: knowledge.clone(),
             jobs: jobs.clone(),
         };
-        let tool_sources = Arc::new(ToolSources::new(home_tools(parts)));
+        let switches = runtime.clone();
+        let tool_sources =
+            ToolSources::new(home_tools(parts)).switched_by(Arc::new(move |name| switches.config().tools.is_on(name)));
+        let deferred = deferred_tools(&runtime);
+        tool_sources.add(ToolSource::Deferred(Arc::new(move |_| {
+            let deferred = deferred.clone();
+            Box::pin(async move { deferred })
+        })));
+        let tool_sources = Arc::new(tool_sources);
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
         let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
         documents.followed_by(&models);

@@ -2,6 +2,7 @@
 
 mod calculator;
 mod captured;
+mod catalogue;
 mod deferred;
 mod fetch_url;
 pub mod files;
@@ -37,6 +38,7 @@ use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
 pub use self::calculator::Calculator;
 pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges, RecordObserved};
+pub use self::catalogue::{BUILT_IN, BuiltIn, ToolCategory, built_in};
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};

@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn init_creates_working_home_and_keeps_existing_files() {
-    let world = World::new(script([says(["Yes."])])).await.with_file("workspace/SOUL.md", "mine\n");
+    let world = World::new(script([says(["Yes."]), says(["Yes."])])).await.with_file("workspace/SOUL.md", "mine\n");
     let home = world.home();
     let output = world.run(&["init", home.to_str().unwrap()]).await;
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -31,8 +31,22 @@ async fn init_creates_working_home_and_keeps_existing_files() {
     assert!(skills.as_array().unwrap().iter().all(|skill| skill.get("error").is_none()), "{skills}");
     server.chat("s", "hi").await;
     let bytes = world.asked()[0].to_string().len();
-    // The documented size for "hi" is 6 KB with the starter home; texts of tools and files may vary within this limit.
-    assert!(bytes < 10_000, "{bytes} bytes for \"hi\"");
+    assert!(bytes <= 6_144, "{bytes} bytes for \"hi\"");
+    let offered = |request: &serde_json::Value| {
+        let tools = request["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let plain = offered(&world.asked()[0]);
+    assert!(!plain.contains(&"find_tools".to_owned()), "{plain:?}");
+
+    // With the three deferred tools, two more definitions and nothing else.
+    let switches = json!({"tools.calculator": true, "tools.web_search": true, "tools.weather": true});
+    server.as_page("PATCH", "/api/settings", json!({"set": switches})).await.ok();
+    server.chat("t", "hi").await;
+    let with = world.asked().pop().unwrap();
+    let bytes = with.to_string().len();
+    assert!(bytes <= 6_844, "{bytes} bytes for \"hi\" with deferred tools");
+    assert_eq!(offered(&with), [plain, vec!["find_tools".to_owned(), "use_tool".to_owned()]].concat());
 }
 
 #[tokio::test]

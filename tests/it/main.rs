@@ -31,6 +31,7 @@ mod continued;
 mod conversations;
 mod crash;
 mod crash_asking;
+mod deferred_tools;
 mod deleted_messages;
 mod disk_error;
 mod documents;

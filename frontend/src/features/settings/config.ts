@@ -5,7 +5,7 @@ import type { Setting, Settings } from '@/api/types'
 import type { Key, Translate } from '@/lib/i18n'
 import '@/lib/later'
 
-export type Part = 'models' | 'agent' | 'approvals' | 'toolRules' | 'search' | 'network' | 'server'
+export type Part = 'models' | 'agent' | 'approvals' | 'toolRules' | 'tools' | 'search' | 'network' | 'server'
 
 /** The parts by the beginning of their keys. The default and the fallback model are chosen among the models. */
 const PARTS: readonly [string, Part | null][] = [
@@ -17,6 +17,8 @@ const PARTS: readonly [string, Part | null][] = [
   ['auto_compact', 'agent'],
   ['approvals.tools.', 'toolRules'],
   ['approvals.', 'approvals'],
+  ['tools.', 'tools'],
+  ['web_search.', 'tools'],
   ['sandbox', 'network'],
   ['fetch_allow_hosts', 'network'],
   ['embedding.', 'search'],
@@ -50,16 +52,17 @@ const LABELS: Readonly<Record<string, Key>> = {
   'retrieval.bm25_k1': 'setBm25K1',
   'retrieval.bm25_b': 'setBm25B',
   'retrieval.vector_weight': 'setVectorWeight',
+  'web_search.backend': 'setSearchEngine',
   'undo.kept_mib': 'setKeptMib',
   host_names: 'setHostNames',
   host: 'setHost',
   port: 'setPort',
 }
 
-/** The label of a setting: that of a tool's rule is the tool's own name. */
+/** The label of a setting: that of a tool's rule or switch is the tool's own name. */
 export function labelOf(key: string, t: Translate): string {
   const label = Object.hasOwn(LABELS, key) ? LABELS[key] : undefined
-  return label ? t(label) : key.replace(/^approvals\.tools\./, '')
+  return label ? t(label) : key.replace(/^(approvals\.)?tools\./, '')
 }
 
 const CHOICES: Readonly<Record<string, Key>> = {
@@ -73,6 +76,7 @@ const CHOICES: Readonly<Record<string, Key>> = {
   standard: 'levelStandard',
   local: 'choiceLocal',
   none: 'choiceNone',
+  'web_search.backend.auto': 'compactOn',
   'auto_compact.ask': 'compactAsk',
   'auto_compact.on': 'compactOn',
   'auto_compact.off': 'compactOff',

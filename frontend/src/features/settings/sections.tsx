@@ -11,6 +11,7 @@ import { Data } from './Data'
 import { General } from './General'
 import { Memory } from './Memory'
 import { Skills } from './Skills'
+import { ToolSwitches } from './ToolSwitches'
 import { Tools } from './Tools'
 
 export interface SettingsSection {
@@ -85,10 +86,15 @@ export const SECTIONS: readonly SettingsSection[] = [
     id: 'tools',
     title: 'settingsTools',
     hint: 'settingsToolsHint',
-    contains: ['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork', 'settingsSkills', 'untrusted'],
+    contains: [
+      ...(['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork'] as const),
+      ...(['settingsToolSwitches', 'settingsSkills', 'untrusted'] as const),
+    ],
+    part: 'tools',
     Content: () => (
       <div className="space-y-4">
         <Tools />
+        <ToolSwitches />
         <Skills />
       </div>
     ),

@@ -5,6 +5,9 @@ export const config = {
   settingsRulesHint:
     'What miniclaw may do without asking. Text from outside can still make it ask; “unattended” switches that off too. With “Show the effect, then ask”, a command first runs with its changes of files kept apart: you’re asked only if it would change something, and exactly what you see is applied.',
   settingsToolRules: 'Rules for single tools',
+  settingsToolSwitches: 'Tools on or off',
+  settingsToolSwitchesHint:
+    'calculator, web_search and weather are off at first: with them, each request also contains find_tools and use_tool, by which the model finds them. A search asks the engine below, and its key comes from .env.',
   settingsNetwork: 'Sandbox and network',
   settingsServer: 'Server',
   sourceDefault: 'default',
@@ -27,6 +30,7 @@ export const config = {
   setRerank: 'Reranking',
   setChunkTokens: 'Passage length (tokens)',
   setChunkOverlap: 'Passage overlap (tokens)',
+  setSearchEngine: 'Engine of web_search',
   setKeptMib: 'Space for undo (MiB)',
   setBm25K1: 'BM25: saturation of repeated words (k1)',
   setBm25B: 'BM25: penalty for long passages (b)',

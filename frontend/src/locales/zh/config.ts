@@ -6,6 +6,9 @@ export const config: Record<keyof typeof en, string> = {
   settingsRulesHint:
     'miniclaw 无需询问即可执行的操作。外部文本仍可能触发询问，“无人值守”会连同关闭这一保护。“先显示影响，再询问”：命令先在不改动文件的情况下运行，只有会产生更改时才询问，批准后应用的正是所显示的更改。',
   settingsToolRules: '单个工具的规则',
+  settingsToolSwitches: '启用或停用工具',
+  settingsToolSwitchesHint:
+    'calculator、web_search 和 weather 默认停用：启用后，每次请求还会包含 find_tools 和 use_tool，模型通过它们找到这些工具。搜索使用下方的搜索引擎，其密钥来自 .env。',
   settingsNetwork: '沙箱与网络',
   settingsServer: '服务器',
   sourceDefault: '默认值',
@@ -27,6 +30,7 @@ export const config: Record<keyof typeof en, string> = {
   setRerank: '重排序',
   setChunkTokens: '片段长度（词元）',
   setChunkOverlap: '片段重叠（词元）',
+  setSearchEngine: 'web_search 的搜索引擎',
   setKeptMib: '撤销所用空间（MiB）',
   setBm25K1: 'BM25：重复词饱和度（k1）',
   setBm25B: 'BM25：长片段惩罚（b）',
