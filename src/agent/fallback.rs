@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::recorder::Recorder;
-use super::run::{Run, TurnEnd, ending};
-use super::turn::{Exchange, ExchangeError};
+use super::run::{Run, TurnEnd};
+use super::turn::{Exchange, ExchangeError, ending};
 use crate::domain::{Event, Hit, StatusKind};
 use crate::provider::Client;
 use crate::tools::ToolSet;

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget::LimitReached;
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{AnsweredRequest, Event, InputProgress, StatusKind, Usage, WorkId};
+use super::run::TurnEnd;
+use crate::domain::{AnsweredRequest, ErrorParams, Event, InputProgress, Outcome, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
 /// The result of an exchange.
@@ -46,6 +47,46 @@ pub enum ExchangeError {
 impl From<NotRecorded> for ExchangeError {
     fn from(error: NotRecorded) -> Self {
         ExchangeError::Record(error)
+    }
+}
+
+/// Returns how a run ends whose exchange gave no answer.
+pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
+    match reason {
+        ExchangeError::Cancelled => TurnEnd::Stopped,
+        ExchangeError::Provider { error, .. } => TurnEnd::Outcome(Outcome::Error {
+            error: error.to_string(),
+            code: error.code().to_owned(),
+            retryable: error.retryable(),
+            params: error.params(),
+        }),
+        ExchangeError::Prompt { file, cause } => TurnEnd::Outcome(Outcome::Error {
+            error: format!(
+                "{file} is part of every request and cannot be read: {cause}. Nothing was sent to the model. Make the file \
+                 readable, or remove it, then try again."
+            ),
+            code: "prompt_unreadable".to_owned(),
+            retryable: true,
+            params: ErrorParams::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
+        }),
+        ExchangeError::Limit(reached) => TurnEnd::Outcome(Outcome::Error {
+            error: reached.to_string(),
+            code: "usage_limit".to_owned(),
+            retryable: true,
+            params: reached.params(),
+        }),
+        ExchangeError::UsageUnknown(cause) => TurnEnd::Outcome(Outcome::Error {
+            error: format!(
+                "The usage so far cannot be read, so its limits cannot be checked: {cause}. Nothing was sent."
+            ),
+            code: "usage_unknown".to_owned(),
+            retryable: true,
+            params: ErrorParams::from([("cause".to_owned(), cause)]),
+        }),
+        ExchangeError::TooLong => {
+            TurnEnd::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })
+        }
+        ExchangeError::Record(error) => TurnEnd::Record(error),
     }
 }
 

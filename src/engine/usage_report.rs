@@ -131,7 +131,7 @@ impl Tenant {
     /// Returns an error if the sessions cannot be listed.
     pub async fn usage_report(&self, range: ReportRange) -> Result<UsageReport, EngineError> {
         let home = self.home.clone();
-        blocking(move || Ok(home.with_counted_works(|works| UsageReport::of(works, range, clock::now()))?)).await
+        blocking(move || home.with_counted_works(|works| UsageReport::of(works, range, clock::now()))).await
     }
 
     /// Returns the limits of the server and how much of them this home has used.
