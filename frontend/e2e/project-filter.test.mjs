@@ -142,8 +142,18 @@ test('a project that is gone is no longer chosen', async ({ open }) => {
   await filter(page).press('Enter')
   await expect(place(page)).toHaveAccessibleName('Works in: AlgoLab')
   await page.unroute('**/api/projects?**')
-  await telling([])(page)
+  // It is there before the projects are told again, so that the list does not move.
+  let tell = () => {}
+  const told = new Promise(resolve => {
+    tell = resolve
+  })
+  await page.route('**/api/projects?**', async route => {
+    await told
+    await route.fulfill({ json: { code: 0, data: { items: [], next_cursor: null, has_more: false } } })
+  })
   await page.reload()
+  await expect(selector(page)).toBeVisible()
+  tell()
   await expect(place(page)).toHaveAccessibleName('Works in: Home')
   assert.equal(await selector(page).count(), 0)
   await begin(page, 'still works')

@@ -29,8 +29,8 @@ export function ConversationForm({ conversation, thread, leaving, onUnsaved, onS
   const lang = useLang()
   const { sessionId } = useCommandContext()
   const run = useRun()
-  const begins = useSessions().data?.find(({ id }) => id === conversation.id)?.begins
-  const edits = useEdits(conversation, thread)
+  const session = useSessions().data?.find(({ id }) => id === conversation.id)
+  const edits = useEdits({ id: conversation.id, title: session?.title ?? conversation.title }, thread)
   const form = useRef<HTMLFormElement>(null)
   const id = useId()
   const unsaved = Object.keys(edits.edits).length > 0
@@ -52,7 +52,7 @@ export function ConversationForm({ conversation, thread, leaving, onUnsaved, onS
         {t('thisConversationHint')} {running && t('thisConversationRunning')}
       </p>
       <form ref={form} id={id} onSubmit={event => void submit(event)} className="space-y-3">
-        <ConversationFields form={edits} running={running} begins={begins} />
+        <ConversationFields form={edits} running={running} begins={session?.begins} />
         <p className="text-fg-3 text-small">{t('conversationFacts', facts)}</p>
       </form>
       <DialogActions>

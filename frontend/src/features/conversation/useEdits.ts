@@ -9,7 +9,7 @@ import { changed, changeOf, type Field, problemsIn, refusedField, type Values, v
 type Problem = { field: Field | null; reason: string }
 
 /** The edits of a conversation until they are saved. What somebody else changes meanwhile shows where nothing is edited. */
-export function useEdits(conversation: Conversation, thread: Thread) {
+export function useEdits(conversation: Pick<Conversation, 'id' | 'title'>, thread: Thread) {
   const t = useT()
   const [typed, setTyped] = useState<Partial<Values>>({})
   const [state, setState] = useState<'edits' | 'saving' | 'saved'>('edits')

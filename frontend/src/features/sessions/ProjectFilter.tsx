@@ -1,14 +1,18 @@
 import { ChevronsUpDown, FolderCode, MessagesSquare } from 'lucide-react'
-import { useEffect } from 'react'
+import { useEffect, useMemo } from 'react'
 import { useProjects } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
 import { Button } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
 import { ownProjects, projectName, SCRATCH } from '@/features/project/place'
 import { useT } from '@/lib/i18n'
+import { store, stored } from '@/lib/storage'
 import { useProject } from '@/stores/project'
 
 const ProjectFilterList = onDemand(() => import('./ProjectFilterList'))
+
+/** Remembers that the server had projects, so that nothing moves when they are told again. */
+const OFFERED = 'projectsOffered'
 
 /**
  * Chooses the project whose conversations are listed and that new ones are bound to. A server without projects needs no
@@ -18,12 +22,16 @@ export function ProjectFilter() {
   const t = useT()
   const chosen = useProject(s => s.id)
   const { data } = useProjects()
-  const own = data && ownProjects(data)
+  const own = useMemo(() => data && ownProjects(data), [data])
   const gone = chosen !== null && own && (own.length === 0 || !isThere(chosen, own))
   useEffect(() => {
     if (gone) useProject.setState({ id: null })
   }, [gone])
-  if (gone || (chosen === null && !own?.length)) return null
+  const offered = own ? own.length > 0 : stored(OFFERED) === 'yes'
+  useEffect(() => {
+    if (own) store(OFFERED, own.length > 0 ? 'yes' : null)
+  }, [own])
+  if (gone || (chosen === null && !offered)) return null
   const name = chosen === null ? t('filterAll') : data || chosen === SCRATCH ? projectName(chosen, data) : '…'
   const Icon = chosen === null ? MessagesSquare : FolderCode
   const trigger = (
