@@ -88,12 +88,14 @@ function Report({ stats }: { stats: TokenStats }) {
         <>
           <UsageChart points={pointsOf(stats)} period={stats.period} />
           <div className="space-y-2">
-            <Segmented
-              label={t('usageGrouping')}
-              value={by}
-              options={GROUPINGS.map(({ value, word }) => ({ value, words: t(word) }))}
-              onChange={setBy}
-            />
+            <div className="flex">
+              <Segmented
+                label={t('usageGrouping')}
+                value={by}
+                options={GROUPINGS.map(({ value, word }) => ({ value, words: t(word) }))}
+                onChange={setBy}
+              />
+            </div>
             <UsageTable caption={t('usage')} first={t(FIRST[by])} rows={rows} total={stats} />
           </div>
         </>

@@ -57,7 +57,10 @@ function Line({ name, sum }: { name: string; sum: TokenSum }) {
   const tokens = [sum.works, sum.prompt_tokens, sum.cached_tokens, sum.completion_tokens, sum.thinking_tokens]
   return (
     <tr className="border-t">
-      <th scope="row" className="min-w-24 py-1 pe-3 text-start [font-weight:inherit] [overflow-wrap:anywhere]">
+      <th
+        scope="row"
+        className="min-w-24 py-1 pe-3 text-start [font-weight:inherit] [overflow-wrap:anywhere]"
+      >
         {name}
       </th>
       {tokens.map((value, i) => (
