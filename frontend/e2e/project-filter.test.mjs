@@ -1,5 +1,5 @@
-// Many projects: the chooser below the message field, and the selector above the list of conversations. The server of
-// this test has no projects of its own yet, so the page is told some.
+// Many projects: the chooser below the message field, and the selector above the list of conversations. The page is told of
+// more projects than the server of this test has.
 import assert from 'node:assert/strict'
 import { expect } from '@playwright/test'
 import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
@@ -8,13 +8,13 @@ import { answers, ask, MOBILE, say, settled, shot, until } from './harness.mjs'
 const test = withMiniclaw({})
 const AT = '2026-11-26T09:00:00Z'
 const project = (id, name, more = {}) => ({
-  ...{ id, name, path: `workspaces/${id}`, description: '', linked: false, created_at: AT, updated_at: AT },
+  ...{ id, name, user_id: 1, path: `folder-${id}`, description: '', created_at: AT, updated_at: AT },
   ...more,
 })
 const MANY = [
   project('p1', 'AlgoLab', { description: 'Course work on sorting' }),
   project('p2', '数据分析'),
-  project('p3', 'Site', { linked: true, path: '/srv/site' }),
+  project('p3', 'Site'),
   ...Array.from({ length: 117 }, (_, n) => project(`q${n}`, `Archive ${n}`)),
 ]
 

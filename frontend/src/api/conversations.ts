@@ -1,36 +1,12 @@
 /** Conversations and projects: the endpoints whose responses have an envelope. */
-import type { Client } from 'openapi-fetch'
-import { ApiError, api, dataOf } from './client'
-import type { Conversation, ConversationChange } from './types'
-
-/** A folder that the tools of conversations can work in. */
-export interface Project {
-  id: string
-  name: string
-  path: string
-  description: string
-  /** It is a folder of the machine that the server only refers to. */
-  linked: boolean
-  created_at: string
-  updated_at: string
-}
+import { api, dataOf } from './client'
+import type { Conversation, ConversationChange, Project } from './types'
 
 interface Page<Item> {
   items: Item[]
   next_cursor?: string | null
   has_more: boolean
 }
-
-/** The part of the API that its description lacks so far. */
-interface ProjectPaths {
-  '/api/projects': {
-    get: {
-      parameters: { query: { limit: number; cursor?: string } }
-      responses: { 200: { content: { 'application/json': { code: number; data: Page<Project> } } } }
-    }
-  }
-}
-const projects = api as unknown as Client<ProjectPaths>
 
 /** Number of items that are asked for at once: the maximum. */
 const PAGE = 100
@@ -46,17 +22,9 @@ async function whole<Item>(read: (query: { limit: number; cursor?: string }) => 
   return items
 }
 
-/** All projects of the server; none if it has no projects. */
-export async function listProjects(): Promise<Project[]> {
-  try {
-    return await whole(query =>
-      dataOf(projects.GET('/api/projects', { params: { query } })).then(r => r.data),
-    )
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return []
-    throw error
-  }
-}
+/** All projects that people have made. */
+export const listProjects = (): Promise<Project[]> =>
+  whole(query => dataOf(api.GET('/api/projects', { params: { query } })).then(r => r.data))
 
 /** The ids of the conversations that are bound to a project. Archived ones are not among them. */
 export const listBound = async (project_id: string): Promise<string[]> => {

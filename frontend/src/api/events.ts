@@ -16,6 +16,7 @@ const NOTICES: Record<Notice['type'], true> = {
   folder_changed: true,
   jobs_changed: true,
   skills_changed: true,
+  projects_changed: true,
   model_changed: true,
   config_changed: true,
   index: true,

@@ -202,7 +202,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. */
+        /**
+         * Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. The next page begins where
+         *     the one before it ended, even if the last conversation of that has been used or deleted since.
+         */
         get: operations["conversations_list"];
         put?: never;
         /** Creates a conversation, bound to a project or to none. */
@@ -231,7 +234,7 @@ export interface paths {
         delete: operations["conversations_delete"];
         options?: never;
         head?: never;
-        /** Changes a conversation from its next message on. */
+        /** Changes a conversation from its next message on: as a whole, or not at all. */
         patch: operations["conversations_change"];
         trace?: never;
     };
@@ -255,6 +258,26 @@ export interface paths {
          */
         post: operations["conversations_send"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}/messages/{mid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Deletes a message, or an answer with all its tool calls and their results. What it changed in files stays. The message
+         *     remains in the session's file, but it is shown nowhere and no later request to a model contains it.
+         */
+        delete: operations["conversations_delete_message"];
         options?: never;
         head?: never;
         patch?: never;
@@ -564,6 +587,144 @@ export interface paths {
          * @description Requires the page's secret.
          */
         patch: operations["models_change_model"];
+        trace?: never;
+    };
+    "/api/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists projects, newest first.
+         * @description `scratch`, the folder of commands, is not listed: every home has it, and conversations can be bound to it too.
+         */
+        get: operations["projects_list_projects"];
+        put?: never;
+        /** Creates a project with an empty folder. */
+        post: operations["projects_create_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["projects_read_project"];
+        /** Changes the name or the description of a project. Its folder keeps its name. */
+        put: operations["projects_change_project"];
+        post?: never;
+        /** Deletes a project: its folder goes to the trash, and its conversations stay. */
+        delete: operations["projects_delete_project"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/directories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a folder in a project. One that exists is left as it is. */
+        post: operations["projects_make_project_folder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists one folder of a project, with hidden and ignored entries. */
+        get: operations["projects_list_project_folder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/files/{*filepath}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads a file of a project.
+         * @description A UTF-8 text of at most 5 MiB is returned in the envelope. Any other file is a download with its type and its name, and so
+         *     is a text with `download=true` or a `Range` header; of several ranges, none is served.
+         */
+        get: operations["projects_read_project_file"];
+        /**
+         * Creates or replaces a text file of a project.
+         * @description With `If-Match` and the hash that was read, a file that was changed in the meantime is not overwritten (412); with
+         *     `If-None-Match: *`, only a new file is written.
+         */
+        put: operations["projects_write_project_file"];
+        post?: never;
+        /** Moves a file or folder of a project to the trash, which keeps the last 200 deletions. */
+        delete: operations["projects_delete_project_file"];
+        options?: never;
+        head?: never;
+        /** Renames or moves a file or folder of a project. Nothing is overwritten. */
+        patch: operations["projects_rename_project_file"];
+        trace?: never;
+    };
+    "/api/projects/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restores a deleted project with its folder. */
+        post: operations["projects_restore_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Searches the text files of a project for a text. Files that a `.gitignore` leaves out, binary files, and files of more
+         *     than 10 MiB are not searched.
+         */
+        post: operations["projects_search_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/prompt": {
@@ -1823,6 +1984,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists every tool with its category, its schema, and whether it is enabled. A tool of a project is listed too; one that the
+         *     home and a project have in different forms is listed in that of the home.
+         */
+        get: operations["tools_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -2088,6 +2269,11 @@ export interface components {
             deleted_since: boolean;
             undo: components["schemas"]["FileUndoState"];
         };
+        /** @description What is absent stays as it is. */
+        ChangedProject: {
+            name?: string | null;
+            description?: string | null;
+        };
         /** @description The net change of each file, by the operations that are done and not undone. */
         Changes: {
             /** @description The works that changed files, oldest first. */
@@ -2239,6 +2425,7 @@ export interface components {
             /** Format: int64 */
             user_id: number;
             project_id?: string | null;
+            /** @description `null` without a project, and if the project is deleted. */
             project_name?: string | null;
             title: string;
             /** @description The model that answers next. */
@@ -2306,7 +2493,7 @@ export interface components {
             attachments?: components["schemas"]["Attached"][];
             /** @description Binds the conversation to this project first. Absent: the project that it is bound to. */
             project_id?: string | null;
-            /** @description `false` is refused: every answer may use the tools that the conversation's permission mode allows. */
+            /** @description `false`: the model is offered no tools for this answer, also when it is continued or regenerated. */
             tools_enabled?: boolean | null;
         };
         /** @description An amount of money. */
@@ -2327,6 +2514,12 @@ export interface components {
         Deleted: {
             deleted: boolean;
             id: string;
+        };
+        DeletedEntry: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description The name under which `POST /api/files/restore` restores it. */
+            trash: string;
         };
         /** @description A deleted session that can be restored. */
         DeletedSession: {
@@ -2422,6 +2615,7 @@ export interface components {
                 /** Format: int64 */
                 user_id: number;
                 project_id?: string | null;
+                /** @description `null` without a project, and if the project is deleted. */
                 project_name?: string | null;
                 title: string;
                 /** @description The model that answers next. */
@@ -2437,6 +2631,37 @@ export interface components {
                 /** @description RFC 3339, UTC. */
                 created_at: string;
                 updated_at: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_DeletedEntry: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Relative to the project's root. */
+                path: string;
+                /** @description The name under which `POST /api/files/restore` restores it. */
+                trash: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_FoundInProject: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                query: string;
+                /** @description In the order of their paths. */
+                results: components["schemas"]["FoundProjectLine"][];
+                /** @description Number of files that were searched. */
+                files_searched: number;
+                /** @description There may be more lines than `max_results`, or the search took more than 10 s. */
+                more: boolean;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -2462,6 +2687,7 @@ export interface components {
                     /** Format: int64 */
                     user_id: number;
                     project_id?: string | null;
+                    /** @description `null` without a project, and if the project is deleted. */
                     project_name?: string | null;
                     title: string;
                     /** @description The model that answers next. */
@@ -2518,6 +2744,106 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_Page_Project: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    /** Format: int64 */
+                    user_id: number;
+                    name: string;
+                    /** @description The name of its folder in `workspaces/`. */
+                    path: string;
+                    description: string;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    updated_at: string;
+                    /** @description When it was deleted; absent if it is not. */
+                    deleted_at?: string | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Project: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                id: string;
+                /** Format: int64 */
+                user_id: number;
+                name: string;
+                /** @description The name of its folder in `workspaces/`. */
+                path: string;
+                description: string;
+                /** @description RFC 3339, UTC. */
+                created_at: string;
+                updated_at: string;
+                /** @description When it was deleted; absent if it is not. */
+                deleted_at?: string | null;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectFile: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Relative to the project's root. */
+                path: string;
+                /** @description Hash of the content, for `If-Match`; absent for a folder. */
+                etag?: string | null;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectFolder: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                project_id: string;
+                /** @description Relative to the project's root; empty for the root. */
+                path: string;
+                /** @description Folders first, each sorted by name. */
+                items: components["schemas"]["ProjectEntry"][];
+                /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
+                left_out: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectText: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Relative to the project's root. */
+                path: string;
+                content: string;
+                /** @description In bytes. */
+                size: number;
+                /** @description Hash of the content. Send it in `If-Match` when you write the file. */
+                etag: string;
+                /** @description RFC 3339, UTC. */
+                modified_at: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_TokenStats: {
             /**
              * Format: int32
@@ -2536,6 +2862,18 @@ export interface components {
                 items: components["schemas"]["TokenItem"][];
                 /** @description The limits of the server; empty if there are none. */
                 limits: components["schemas"]["TokenLimit"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ToolList: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                tools: components["schemas"]["ListedTool"][];
+                total: number;
             };
         };
         /** @description The body of every error response. */
@@ -2765,6 +3103,15 @@ export interface components {
             /** @description Whether more files may match: the limit was reached, or not every folder was searched. */
             more: boolean;
         };
+        FoundInProject: {
+            query: string;
+            /** @description In the order of their paths. */
+            results: components["schemas"]["FoundProjectLine"][];
+            /** @description Number of files that were searched. */
+            files_searched: number;
+            /** @description There may be more lines than `max_results`, or the search took more than 10 s. */
+            more: boolean;
+        };
         FoundLine: {
             /** @description Counted from 1. */
             line: number;
@@ -2791,6 +3138,17 @@ export interface components {
             ] | null;
             /** Format: double */
             score: number;
+        };
+        FoundProjectLine: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            line: number;
+            /** @description The first 300 characters of the line. */
+            text: string;
         };
         FoundSession: {
             id: string;
@@ -3183,6 +3541,16 @@ export interface components {
             share: number;
             terms: components["schemas"]["TermScore"][];
         };
+        ListedTool: {
+            name: string;
+            /** @description What the model reads about it. */
+            description: string;
+            category?: components["schemas"]["ToolCategory"] | null;
+            /** @description JSON Schema of its arguments. */
+            schema: Record<string, never>;
+            /** @description Whether the model can use it: `tools` in config.yml, which `PATCH /api/settings` changes. */
+            enabled: boolean;
+        };
         Login: {
             /** @description The server's token. Give either this or `code`. */
             token?: string | null;
@@ -3257,7 +3625,7 @@ export interface components {
             /** @description JSON text: `{success: true, data}` or `{success: false, error}`; `null` while there is none. */
             result?: string | null;
             success: boolean;
-            /** @description Whether it was not run, because an identical call had been before it. */
+            /** @description Whether it was not run, because identical calls had been before it; the results of those count. */
             skipped: boolean;
             /**
              * Format: double
@@ -3406,6 +3774,20 @@ export interface components {
          * @enum {string}
          */
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
+        NewFolder: {
+            /** @description Relative to the project's root. The folders above it are made too. */
+            path: string;
+        };
+        NewPath: {
+            /** @description Relative to the project's root. */
+            new_path: string;
+        };
+        NewProject: {
+            /** @description 1 to 255 characters; no other project may have the name, whatever its case. */
+            name: string;
+            /** @description At most 4,000 characters. */
+            description?: string | null;
+        };
         NewSession: {
             title?: string;
             /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
@@ -3444,6 +3826,9 @@ export interface components {
         } | {
             /** @enum {string} */
             type: "skills_changed";
+        } | {
+            /** @enum {string} */
+            type: "projects_changed";
         } | (components["schemas"]["ModelStatus"] & {
             /** @enum {string} */
             type: "model_changed";
@@ -3600,9 +3985,65 @@ export interface components {
             /** @description Position in the answer, from 0. */
             index: number;
         };
+        Project: {
+            id: string;
+            /** Format: int64 */
+            user_id: number;
+            name: string;
+            /** @description The name of its folder in `workspaces/`. */
+            path: string;
+            description: string;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            updated_at: string;
+            /** @description When it was deleted; absent if it is not. */
+            deleted_at?: string | null;
+        };
         ProjectBinding: {
             /** @description `scratch` is the folder of commands; `null` or absent for none. */
             project_id?: string | null;
+        };
+        ProjectEntry: {
+            name: string;
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @enum {string} */
+            type: "folder" | "file" | "link";
+            /**
+             * Format: int64
+             * @description In bytes; 0 for folders.
+             */
+            size: number;
+            /** @description RFC 3339, UTC. */
+            modified_at: string;
+            /** @description A `.gitignore` leaves it out, or it belongs to git. */
+            ignored: boolean;
+        };
+        ProjectFile: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description Hash of the content, for `If-Match`; absent for a folder. */
+            etag?: string | null;
+        };
+        ProjectFolder: {
+            project_id: string;
+            /** @description Relative to the project's root; empty for the root. */
+            path: string;
+            /** @description Folders first, each sorted by name. */
+            items: components["schemas"]["ProjectEntry"][];
+            /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
+            left_out: number;
+        };
+        ProjectText: {
+            /** @description Relative to the project's root. */
+            path: string;
+            content: string;
+            /** @description In bytes. */
+            size: number;
+            /** @description Hash of the content. Send it in `If-Match` when you write the file. */
+            etag: string;
+            /** @description RFC 3339, UTC. */
+            modified_at: string;
         };
         Prompt: {
             system: string;
@@ -3770,6 +4211,8 @@ export interface components {
              * @description Unix seconds.
              */
             created_at?: number;
+            /** @description The model is offered no tools. */
+            without_tools?: boolean;
         };
         RagMode: {
             enabled: boolean;
@@ -4340,7 +4783,7 @@ export interface components {
             name: string;
             /** @description JSON text: `{success: true, data}` or `{success: false, error}`. */
             content: string;
-            /** @description Whether the call was not run, because an identical one had been before it. */
+            /** @description Whether the call was not run, because identical ones had been before it; the results of those count. */
             skipped: boolean;
             /** @enum {string} */
             type: "tool_result";
@@ -4454,6 +4897,15 @@ export interface components {
             path: string;
             /** @description `null` if the file did not exist then. */
             before?: string | null;
+        };
+        TextSearch: {
+            /** @description The text to find, not a pattern. */
+            query: string;
+            /** @description A folder or file of the project, relative to its root; the whole project if absent. */
+            path?: string;
+            /** @description 1 to 1,000 lines; 50 if absent. */
+            max_results?: number | null;
+            case_sensitive?: boolean;
         };
         TextTokens: {
             /** @description Tokens of the whole text. */
@@ -4591,10 +5043,19 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * @description What a tool is for, as lists of tools group it.
+         * @enum {string}
+         */
+        ToolCategory: "code" | "file" | "crawler" | "data" | "knowledge" | "task" | "weather";
         ToolInfo: {
             name: string;
             description: string;
             effect: components["schemas"]["Effect"];
+        };
+        ToolList: {
+            tools: components["schemas"]["ListedTool"][];
+            total: number;
         };
         TrashedFile: {
             path: string;
@@ -4618,8 +5079,13 @@ export interface components {
              * @description Unix seconds.
              */
             deleted_at: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description 0 for a folder.
+             */
             bytes: number;
+            /** @description Whether it is a folder, with everything in it. */
+            folder: boolean;
         };
         TrustStatus: {
             path: string;
@@ -4790,6 +5256,8 @@ export interface components {
             model: string;
             /** @description The model that did not answer, if `model` was asked instead of it; otherwise absent. */
             instead_of?: string | null;
+            /** @description The model was offered no tools. */
+            without_tools?: boolean;
             /**
              * @description Number of the session's messages, counted from the first, that a request of this work did not contain because they
              *     did not fit.
@@ -4825,6 +5293,9 @@ export interface components {
             create_time?: number | null;
             /** @description Whether a summary replaces its messages: it cannot be undone before they are restored. */
             compacted: boolean;
+        };
+        WrittenContent: {
+            content: string;
         };
     };
     responses: never;
@@ -5537,6 +6008,47 @@ export interface operations {
             };
         };
     };
+    conversations_delete_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                /** @description Also the id of a segment of an answer */
+                mid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description There is no such message; it may have been deleted */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description busy: while it answers; compacted: a summary replaces the message */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     conversations_regenerate: {
         parameters: {
             query?: {
@@ -6226,6 +6738,575 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    projects_list_projects: {
+        parameters: {
+            query?: {
+                /** @description Number of items, at most 100. */
+                limit?: number;
+                /** @description The id of the last item of the page before. */
+                cursor?: string;
+                /** @description `true` lists the deleted projects that can be restored. */
+                deleted?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_Project"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_create_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewProject"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            /** @description bad_project_name, description_too_long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description name_taken */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_read_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_change_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangedProject"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            /** @description bad_project_name, description_too_long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description name_taken */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_delete_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description busy: a conversation is at work in it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_make_project_folder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFolder"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectFile"];
+                };
+            };
+            /** @description not_allowed: it would lead out of the project */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_project_folder: {
+        parameters: {
+            query?: {
+                /** @description A folder of the project, relative to its root; the root itself if absent. */
+                path?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectFolder"];
+                };
+            };
+            /** @description not_allowed: it is not a folder, or leads out of the project */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_read_project_file: {
+        parameters: {
+            query?: {
+                /** @description `true` returns the bytes of a text file too, as a download. */
+                download?: boolean;
+            };
+            header?: {
+                Range?: string | null;
+            };
+            path: {
+                id: string;
+                filepath: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectText"];
+                };
+            };
+            /** @description The bytes of a range */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_large: a text of more than 5 MiB; ask for a download or a range */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description bad_range */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_write_project_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string | null;
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                id: string;
+                filepath: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WrittenContent"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectFile"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_large: more than 10 MiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_delete_project_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string | null;
+            };
+            path: {
+                id: string;
+                filepath: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_DeletedEntry"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_rename_project_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string | null;
+            };
+            path: {
+                id: string;
+                filepath: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPath"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectFile"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description exists */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_restore_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            /** @description There is no deleted project with this id */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description name_taken, folder_taken */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_search_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TextSearch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_FoundInProject"];
+                };
+            };
+            /** @description bad_request: no query; bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
         };
@@ -9092,6 +10173,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ToolList"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
         };

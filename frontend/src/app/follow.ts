@@ -225,6 +225,9 @@ function handle(notice: Notice, id: string | null): void {
       refresh(keys.skills)
       refreshEach(ROOTS.filter(createsSkills).map(keys.root))
       break
+    case 'projects_changed':
+      refresh(keys.projects)
+      break
     case 'model_changed':
       patchModel(notice)
       refresh(keys.models)

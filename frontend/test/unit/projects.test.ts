@@ -1,13 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { ApiError } from '@/api/client'
-import {
-  changeConversation,
-  getConversation,
-  listBound,
-  listProjects,
-  type Project,
-} from '@/api/conversations'
+import { changeConversation, getConversation, listBound, listProjects } from '@/api/conversations'
 import { keys, putBound, queryClient } from '@/api/queries'
+import type { Project } from '@/api/types'
 import { projectChoices } from '@/features/project/choices'
 import { placeName, projectName } from '@/features/project/place'
 import { ofProject } from '@/features/sessions/groups'
@@ -25,7 +20,7 @@ afterEach(() => {
 })
 
 const project = (id: string, name: string, more: Partial<Project> = {}): Project => ({
-  ...{ id, name, path: `workspaces/${id}`, description: '', linked: false, created_at: '', updated_at: '' },
+  ...{ id, user_id: 1, name, path: `folder-${id}`, description: '', created_at: '', updated_at: '' },
   ...more,
 })
 const session = (id: string) => ({
@@ -46,9 +41,7 @@ it('a list is read to its end, page by page', async () => {
   expect(asked[3]).toBe('/api/conversations?limit=100&cursor=b&project_id=p%201')
 })
 
-it('a server without projects has none, and a failure is one', async () => {
-  serve(() => [404, { code: 'not_found', message: 'no such path' }])
-  expect(await listProjects()).toEqual([])
+it('a list that cannot be read is a failure', async () => {
   serve(() => [500, { code: 500, message: 'broken', reason: 'store' }])
   await expect(listProjects()).rejects.toThrow('broken')
 })
@@ -72,19 +65,13 @@ it('an envelope is opened, and its reason is the code of a refusal', async () =>
 })
 
 it('scratch comes first, then projects by name, and a chosen one that is unknown last', () => {
-  const projects = [
-    project('b', 'Site 10'),
-    project('scratch', 'x'),
-    project('a', 'Site 9', { linked: true }),
-  ]
+  const projects = [project('b', 'Site 10'), project('scratch', 'x'), project('a', 'Site 9')]
   const names = (chosen: string | null) => projectChoices(projects, chosen, t).map(({ words }) => words)
   expect(names(null)).toEqual(['scratch/', 'Site 9', 'Site 10'])
   expect(names('a')).toEqual(names(null))
   expect(names('gone')).toEqual(['scratch/', 'Site 9', 'Site 10', 'gone'])
   expect(projectChoices([project('a', 'A', { description: 'Notes' })], null, t)[1]?.hint).toBe('Notes')
-  expect(projectChoices([project('a', 'A', { linked: true, path: '/srv/a' })], null, t)[1]?.hint).toBe(
-    '/srv/a',
-  )
+  expect(projectChoices([project('a', 'A')], null, t)[1]?.hint).toBe('folder-a')
 })
 
 it('a place has its name, or its id while no name is known', () => {

@@ -1,5 +1,5 @@
 /** The places that the tools of a conversation can work in. */
-import type { Project } from '@/api/conversations'
+import type { Project } from '@/api/types'
 import type { Translate } from '@/lib/i18n'
 
 /** The project whose folder is the one of commands. Every home has it. */
