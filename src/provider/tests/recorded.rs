@@ -8,6 +8,7 @@ use super::client::Shared;
 use super::think::Splitter;
 use super::turn::receive;
 use super::*;
+use crate::domain::{Cost, Currency, Usage};
 
 const DEEPSEEK: &str = include_str!("../../../tests/fixtures/provider/deepseek.sse");
 const OPENAI: &str = include_str!("../../../tests/fixtures/provider/openai.sse");
@@ -52,7 +53,13 @@ async fn deepseek_thinking_and_parallel_calls_are_read() {
             arguments(0, "{\"path\": \"笔记.md\"}"),
             start_of(1, "call_01_Tq8bWm0nKd7vLr2s", "read_file"),
             arguments(1, "{\"path\": \"b.md\"}"),
-            usage(412, 91, 384),
+            StreamChunk::Usage(Usage {
+                input_tokens: 412,
+                output_tokens: 91,
+                cached_tokens: 384,
+                thinking_tokens: 17,
+                ..Usage::default()
+            }),
             StreamChunk::Finish(Finish::ToolCalls),
         ]
     );
@@ -93,7 +100,14 @@ async fn openrouter_thinking_names_and_comments_are_read() {
         [
             StreamChunk::Thinking("Short thought".into()),
             text("Voilà — done."),
-            usage(33, 12, 0),
+            StreamChunk::Usage(Usage {
+                input_tokens: 33,
+                output_tokens: 12,
+                thinking_tokens: 4,
+                cost: Cost::of(0.00004, Currency::USD),
+                priced_tokens: 45,
+                ..Usage::default()
+            }),
             StreamChunk::Finish(Finish::Stop)
         ]
     );
