@@ -251,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn deferred_tools_are_found_and_not_offered() {
-        let sources = ToolSources::new(ProjectTools { unbound: set(&["one"]), ..ProjectTools::default() });
+        let sources = ToolSources::new(ProjectTools::new(set(&["one"]), |_| None));
         let more = |tools: ToolSet| -> ChooseTools {
             Arc::new(move |_| {
                 let tools = tools.clone();
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn tool_that_is_off_is_known_and_cannot_be_called() {
-        let tools = ProjectTools { unbound: set(&["one", "two"]), ..ProjectTools::default() };
+        let tools = ProjectTools::new(set(&["one", "two"]), |_| None);
         let sources = ToolSources::new(tools).switched_by(Arc::new(|name| !["two", "three"].contains(&name)));
         let deferred = set(&["three", "four"]);
         sources.add(ToolSource::Deferred(Arc::new(move |_| {
