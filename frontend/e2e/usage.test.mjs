@@ -135,7 +135,7 @@ test('an answer counts at once, and a limit refuses the next one and says what t
   await answers(page).getByText('This much.').waitFor()
   await settled(page)
   const shown = await openUsage(page)
-  await shown.getByText('15,200 of 20,000 tokens').waitFor()
+  await shown.getByText('Tokens: 15,200 of 20,000').waitFor()
   await shown.getByText('$7.90 of $900.00').waitFor()
   await shown.getByRole('button', { name: 'By model' }).click()
   await row(shown, /^mock 1 15,000 0 200 0 \$7\.90$/).waitFor()

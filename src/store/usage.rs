@@ -173,7 +173,9 @@ impl UsageLog {
         for work in home.ended_works(since)? {
             is_complete &= !log.lines.add(work);
         }
-        if !is_complete || log.continue_file(home).is_err() {
+        // A home without works needs no log.
+        let is_needed = read.is_ok() || !log.lines.works.is_empty();
+        if is_needed && (!is_complete || log.continue_file(home).is_err()) {
             log.rewrite(home);
         }
         Ok(log)

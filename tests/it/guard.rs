@@ -296,7 +296,8 @@ async fn unlisted_paths_need_the_token() {
             let headers = [("Content-Type", "application/json")];
             let answer = server.send(&method, &format!("{path}?token={TOKEN}"), &headers, b"{}").await;
             // Errors of the document's paths have its form.
-            let has_envelope = ["/api/conversations", "/api/tools"].iter().any(|known| path.starts_with(known));
+            let enveloped = ["/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
+            let has_envelope = enveloped.iter().any(|known| path.starts_with(known));
             let code = if has_envelope { "reason" } else { "code" };
             assert_eq!((answer.status(), &answer.json()[code]), (401, &json!("signed_out")), "{method} {path}");
             checked += 1;

@@ -96,7 +96,7 @@ it('a sentence without a code is translated if the server still says it', () => 
 })
 
 it('why a run reached a limit is translated if the server still says it', () => {
-  const rust = ['agent/run.rs', 'agent/calls.rs'].map(rustStrings).join()
+  const rust = ['agent/run.rs', 'agent/turn.rs', 'agent/calls.rs'].map(rustStrings).join()
   const told = [...rust.matchAll(/"([^"\n]*)"/g)].map(([, text = '']) =>
     text.replace('same {tool} call', 'same … call').replace(/\{[\w.]+\}|\{\}/, '#'),
   )
@@ -225,6 +225,9 @@ const EXCUSED: Record<string, string> = {
   disk_full: 'the page has a text for it in every language',
   unqueued: 'only an answer that is not streamed has it, and the page streams',
   work_failed: 'only an answer that is not streamed has it, and the page streams',
+  bad_by: 'the page has no such parameter',
+  bad_day: 'the page has no such parameter',
+  bad_period: 'the page names periods from its table',
   bad_folder: 'the page names folders from its table',
   bad_host: 'the page comes from the host that it calls',
   bad_json: 'the page sends what the schema says',

@@ -28,6 +28,6 @@ export const usage = {
   usageUnnamed: 'Unknown model',
   usageToday: 'Limit for today (UTC)',
   usageThisMonth: 'Limit for this month (UTC)',
-  usageOfTokens: '{used} of {limit} tokens',
+  usageOfTokens: 'Tokens: {used} of {limit}',
   usageOfMoney: '{used} of {limit}',
 }
