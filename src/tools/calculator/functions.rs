@@ -150,7 +150,7 @@ pub fn approximated(argument: &Quantity, of: impl FnOnce(f64) -> f64) -> Result<
 
 /// Returns a root: exactly if it is rational, else approximately.
 pub fn root(argument: Quantity, degree: u32) -> Result<Quantity, CalcError> {
-    if argument.number.is_negative() && degree % 2 == 0 {
+    if argument.number.is_negative() && degree.is_multiple_of(2) {
         return Err(CalcError::Domain("there is no real root of a negative number"));
     }
     let mut dimensions = argument.dimensions;
