@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number};
-use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Place, Root, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
 /// Maximum characters that one call returns.
@@ -52,7 +52,7 @@ impl Tool for ReadFile {
 impl ReadFile {
     fn reading(&self, arguments: Value) -> Result<Reading, Box<ToolAnswer>> {
         let Arguments { path, offset, limit } = read("read_file", arguments)?;
-        let place = place(&self.home, &path)?;
+        let place = place(&path)?;
         let lines = Lines { offset: offset.unwrap_or(0), limit: limit.unwrap_or(usize::MAX) };
         Ok(Reading { home: self.home.clone(), path, place, lines })
     }
@@ -83,10 +83,14 @@ struct Reading {
 }
 
 /// Returns the place of a path, or the answer for the model if no file can be there.
-fn place(home: &Home, path: &str) -> Result<Place, Box<ToolAnswer>> {
+fn place(path: &str) -> Result<Place, Box<ToolAnswer>> {
     let failed = |why: &dyn std::fmt::Display| Box::new(ToolAnswer::failed(format!("{path:?} cannot be read: {why}.")));
     let place = Place::parse(path).map_err(|bad| failed(&bad))?;
-    if home.has_root(place.root()) { Ok(place) } else { Err(failed(&"there is no such project")) }
+    match place.root() {
+        // The tools of a project read its files, in conversations that are bound to it.
+        Root::Project(_) => Err(failed(&"this conversation does not work in that project")),
+        _ => Ok(place),
+    }
 }
 
 impl PreparedCall for Reading {
@@ -179,7 +183,6 @@ fn missing(home: &Home, path: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ProjectId;
     use futures_util::future::FutureExt;
 
     fn home() -> (tempfile::TempDir, Home) {
@@ -189,24 +192,16 @@ mod tests {
     }
 
     fn answer_to(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
-        place(home, path).map_or_else(|answer| *answer, |place| answer(home, &place, Lines { offset, limit }))
+        place(path).map_or_else(|answer| *answer, |place| answer(home, &place, Lines { offset, limit }))
     }
 
     #[test]
-    fn project_file_is_read_as_outside_text() {
-        let ((_folder, home), elsewhere) = (home(), tempfile::tempdir().unwrap());
-        std::fs::write(elsewhere.path().join("notes.md"), "green tea").unwrap();
-        let refused = "\"project/tea/notes.md\" cannot be read: there is no such project.";
-        assert_eq!(answer_to(&home, "project/tea/notes.md", 0, 1).text, refused);
-        home.add_project(ProjectId::parse("tea").unwrap(), elsewhere.path()).unwrap();
-        assert_eq!(answer_to(&home, "project/tea/notes.md", 0, 1).text, "green tea");
-        assert_eq!(
-            answer_to(&home, "project/tea/none.md", 0, 1).text,
-            "There is no project/tea/none.md. There are: project/tea/notes.md"
-        );
-        let tool = ReadFile::new(home);
-        let reading = tool.reading(json!({"path": "./project/tea//notes.md"})).unwrap();
-        assert_eq!(reading.outside_text().brings, [Taint::Document("project/tea/notes.md".to_owned())]);
+    fn file_of_a_project_is_not_read_outside_of_it() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("scratch/notes.md"), "canary").unwrap();
+        let refused = "\"project/scratch/notes.md\" cannot be read: this conversation does not work in that project.";
+        assert_eq!(answer_to(&home, "project/scratch/notes.md", 0, 1).text, refused);
+        assert!(ReadFile::new(home).reading(json!({"path": "./project/scratch//notes.md"})).is_err());
     }
 
     #[test]
