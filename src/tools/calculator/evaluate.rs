@@ -4,7 +4,9 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
 
-use super::functions::{Quantity, approximated, constant, factorial, function, is_function, mismatch, root};
+use super::functions::{
+    Quantity, approximated, constant, factorial, function, is_function, is_of_several, mismatch, of_two, root,
+};
 use super::number::{APPROXIMATE_DIGITS, CalcError, bits, bounded, integer_power, significant, text, to_f64};
 use super::token::{Token, tokens};
 use super::units::{Unit, symbol, unit};
@@ -73,7 +75,7 @@ fn shown(result: Quantity, target: Target, digits: usize) -> Result<Evaluated, C
     let name = if name.is_empty() { name } else { format!(" {name}") };
     if !result.exact {
         let value = significant(&number, APPROXIMATE_DIGITS);
-        let text = format!("≈ {value}{name} (approximate: {APPROXIMATE_DIGITS} digits)");
+        let text = format!("≈ {value}{name} (approximate: floating point)");
         return Ok(Evaluated { text, exact: false });
     }
     let (value, exact) = text(&number, digits);
@@ -330,8 +332,7 @@ impl Parser {
                     arguments.push(self.deeper(Self::sum)?);
                 }
                 self.expect(')', "a closing parenthesis")?;
-                let result = function(&name, arguments)?;
-                self.checked(result)
+                self.applied(&name, arguments)
             }
             Some(Token::Name(name)) => match constant(&name) {
                 Some(value) => {
@@ -342,6 +343,17 @@ impl Parser {
             },
             _ => Err(CalcError::Expected("a number")),
         }
+    }
+
+    /// Calculates a function. One of several arguments is checked after each of them.
+    fn applied(&mut self, name: &str, arguments: Vec<Quantity>) -> Result<Quantity, CalcError> {
+        if !is_of_several(name) {
+            let result = function(name, arguments)?;
+            return self.checked(result);
+        }
+        let mut arguments = arguments.into_iter();
+        let first = arguments.next().ok_or(CalcError::Expected("a number"))?;
+        arguments.try_fold(first, |one, other| self.checked(of_two(name, one, other)?))
     }
 
     /// Parses what a result is converted to: a unit such as `km/h`, or `hex`.

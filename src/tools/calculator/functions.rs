@@ -84,13 +84,13 @@ pub fn is_function(name: &str, next: Option<&Token>) -> bool {
     next == Some(&Token::Sign('(')) && NAMES.contains(&name)
 }
 
-/// Calculates a function that [`is_function`] knows.
+/// Returns whether a function takes several arguments: [`of_two`] of the first two, of that and the third, and so on.
+pub fn is_of_several(name: &str) -> bool {
+    matches!(name, "min" | "max" | "gcd" | "lcm")
+}
+
+/// Calculates a function of one argument that [`is_function`] knows.
 pub fn function(name: &str, arguments: Vec<Quantity>) -> Result<Quantity, CalcError> {
-    if matches!(name, "min" | "max" | "gcd" | "lcm") {
-        let mut arguments = arguments.into_iter();
-        let first = arguments.next().ok_or(CalcError::Expected("a number"))?;
-        return arguments.try_fold(first, |one, other| of_two(name, one, other));
-    }
     let [argument] = <[Quantity; 1]>::try_from(arguments).map_err(|_| CalcError::Expected("one argument"))?;
     match name {
         "abs" => return Ok(Quantity { number: argument.number.abs(), ..argument }),
@@ -120,14 +120,18 @@ pub fn function(name: &str, arguments: Vec<Quantity>) -> Result<Quantity, CalcEr
     }
 }
 
-fn of_two(name: &str, one: Quantity, other: Quantity) -> Result<Quantity, CalcError> {
+/// Calculates a function of two arguments, one of those that take several.
+pub fn of_two(name: &str, one: Quantity, other: Quantity) -> Result<Quantity, CalcError> {
     if one.dimensions != other.dimensions {
         return Err(mismatch(&one.dimensions, &other.dimensions));
     }
     let exact = one.exact && other.exact;
     let number = match name {
-        "min" => one.number.min(other.number),
-        "max" => one.number.max(other.number),
+        // Comparing fractions would recurse once for each term that their continued fractions share.
+        "min" | "max" => {
+            let is_less = (&one.number - &other.number).is_negative();
+            if is_less == (name == "min") { one.number } else { other.number }
+        }
         name => {
             if !one.number.is_integer() || !other.number.is_integer() || !is_plain(&one.dimensions) {
                 return Err(CalcError::Domain("gcd and lcm take integers"));

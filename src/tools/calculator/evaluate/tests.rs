@@ -38,11 +38,11 @@ fn decimals_integers_and_fractions_are_exact() {
 #[test]
 fn approximation_says_so() {
     for (expression, text) in [
-        ("sqrt(2)", "≈ 1.4142135623731 (approximate: 15 digits)"),
-        ("sin(pi/6)", "≈ 0.5 (approximate: 15 digits)"),
-        ("ln(e)", "≈ 1 (approximate: 15 digits)"),
-        ("2^0.5 * 0 + 1", "≈ 1 (approximate: 15 digits)"),
-        ("exp(200)", "≈ 7.22597376812575e86 (approximate: 15 digits)"),
+        ("sqrt(2)", "≈ 1.4142135623731 (approximate: floating point)"),
+        ("sin(pi/6)", "≈ 0.5 (approximate: floating point)"),
+        ("ln(e)", "≈ 1 (approximate: floating point)"),
+        ("2^0.5 * 0 + 1", "≈ 1 (approximate: floating point)"),
+        ("exp(200)", "≈ 7.22597376812575e86 (approximate: floating point)"),
     ] {
         assert_eq!(said(expression), text, "{expression}");
         assert!(!evaluate(expression, 20).unwrap().exact);
@@ -120,9 +120,14 @@ fn hostile_expressions_end_within_the_limits() {
         (repeated("1", 2_000), CalcError::TooLong),
         (format!("3^10000{}", repeated("*3^10000/3^10000", 50)), CalcError::TooLarge),
         (format!("3^10000{}", repeated("/7+3^10000", 80)), CalcError::TooMuchWork),
+        ("lcm(3^5047, 5^3445, 7^2849, 11^2312)".to_owned(), CalcError::TooLarge),
     ] {
         assert_eq!(evaluate(&expression, 1_000), Err(error), "{}", &expression[..expression.len().min(40)]);
     }
+    // The continued fractions of both share thousands of terms.
+    let near = "max(3^5000/7^2849, 3^5000/7^2849 + 1/(7^2849*2^7000)) - 3^5000/7^2849";
+    assert_eq!(said(near).split(' ').next(), Some("≈"));
+    assert_eq!((said("max(0.35, 0.3, 1/4)"), said("min(3, -2, 5)")), ("= 0.35".to_owned(), "= -2".to_owned()));
     assert!(evaluate("1500!", 20).unwrap().text.len() < 4_900);
     assert_eq!(said("1^99999999999 + (-1)^3 + 0^5 + 0^0"), "= 1");
 }
