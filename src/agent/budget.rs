@@ -194,9 +194,10 @@ impl Budget {
                 let logged = works.iter().find(|work| work.work_id == *id && !work.foreign);
                 running.reserved.is_some() || logged.is_none_or(|work| work.usage.total() < running.used.total())
             });
-            // The work may have made requests before this start of the server, or before it was continued.
+            // The work may have made requests before this start of the server, or before it was continued. What an imported
+            // work has used, another home has used.
             let own = running.entry(work.work_id.clone()).or_default();
-            if work.usage.total() > own.used.total() {
+            if !work.foreign && work.usage.total() > own.used.total() {
                 own.used = work.usage;
             }
             own.at = now;
@@ -377,6 +378,16 @@ mod tests {
         reserve(30, 50).unwrap().used(tokens(30));
         assert!(reserve(60, 41).is_err());
         assert_eq!(total(&budget), 60);
+    }
+
+    #[test]
+    fn imported_work_that_goes_on_counts_only_what_it_uses_here() {
+        let (_folder, budget) = budget();
+        let imported = Work { foreign: true, ..work("a", tokens(u64::MAX)) };
+        let reserved = budget.reserve(&day(100), &imported, tokens(60)).unwrap().unwrap();
+        reserved.used(tokens(30));
+        assert_eq!(total(&budget), 30);
+        assert!(budget.reserve(&day(100), &work("b", tokens(0)), tokens(70)).unwrap().is_ok());
     }
 
     #[test]
