@@ -35,6 +35,7 @@ pub mod repair;
 pub mod request;
 pub mod root;
 pub mod session;
+mod session_queries;
 pub mod stamp;
 pub mod taint;
 pub mod todo;
