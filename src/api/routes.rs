@@ -50,6 +50,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(projects::project::list, projects::project::create))
         .routes(routes!(projects::project::read, projects::project::change, projects::project::delete))
         .routes(routes!(projects::project::restore))
+        // What arrives is counted and written as it arrives.
+        .routes(routes!(projects::upload::upload).layer(DefaultBodyLimit::disable()))
         .routes(routes!(projects::files::list))
         .routes(routes!(
             projects::content::read,

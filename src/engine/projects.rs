@@ -2,7 +2,7 @@
 
 use super::{Engine, EngineError, Notice, blocking};
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, SessionId};
-use crate::store::{ProjectChange, StoreError};
+use crate::store::{ProjectChange, StoreError, Upload};
 
 impl Engine {
     /// Returns the projects that people have made, newest first.
@@ -31,6 +31,29 @@ impl Engine {
     /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name.
     pub async fn create_project(&self, name: ProjectName, description: String) -> Result<Project, EngineError> {
         let created = self.tenant.tree.create_project(self.tenant.claim, name, description).await?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(created)
+    }
+
+    /// Begins an upload of a folder that is to become a project.
+    ///
+    /// # Errors
+    /// Returns an error if its folder cannot be created.
+    pub async fn new_upload(&self) -> Result<Upload, EngineError> {
+        Ok(self.tenant.tree.new_upload(self.tenant.claim).await?)
+    }
+
+    /// Creates a project of what was uploaded.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name; what was uploaded is discarded.
+    pub async fn create_uploaded(
+        &self,
+        name: ProjectName,
+        description: String,
+        upload: Upload,
+    ) -> Result<Project, EngineError> {
+        let created = self.tenant.tree.create_uploaded(self.tenant.claim, (name, description), upload).await?;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(created)
     }

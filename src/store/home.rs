@@ -105,6 +105,7 @@ impl Home {
         let projects = BTreeMap::from([(ProjectId::scratch(), scratch)]);
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
         home.keep_key(key)?;
+        home.remove_uploads();
         home.open_projects();
         Ok(home)
     }

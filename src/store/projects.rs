@@ -1,6 +1,7 @@
 //! The projects of a home: `projects.json`, and a folder for each in `workspaces/`. The folder of a deleted project is in
 //! `storage/deleted_projects/{id}` until the project is restored or removed for good.
 
+use std::io;
 use std::path::PathBuf;
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
@@ -13,6 +14,7 @@ use super::home::Home;
 use super::roots::ProjectFolder;
 use super::settings::SettingsFile;
 use super::tree::{TreeChange, TreePath};
+use super::uploads::Upload;
 use crate::clock;
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath};
 
@@ -92,7 +94,33 @@ impl Home {
     /// # Errors
     /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name.
     pub(super) fn create_project(&self, name: &ProjectName, description: &str) -> Result<Project, StoreError> {
+        self.add_project_with(name, description, |workspaces, folder| {
+            workspaces.create_dir_with(folder, DirBuilder::new().mode(0o755))
+        })
+    }
+
+    /// Creates a project of what was uploaded.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name; what was uploaded is discarded.
+    pub(super) fn create_uploaded(
+        &self,
+        name: &ProjectName,
+        description: &str,
+        upload: Upload,
+    ) -> Result<Project, StoreError> {
+        self.add_project_with(name, description, |workspaces, folder| upload.move_to(workspaces, folder))
+    }
+
+    /// Creates a project whose folder `make` makes, in `workspaces/` and with this name.
+    fn add_project_with(
+        &self,
+        name: &ProjectName,
+        description: &str,
+        make: impl FnOnce(&Dir, &str) -> io::Result<()>,
+    ) -> Result<Project, StoreError> {
         let workspaces = self.workspaces()?;
+        free_name(&self.project_file().projects, name, None)?;
         let (id, now) = (new_project_id(), clock::now());
         let is_there = |folder: &str| workspaces.symlink_metadata(folder).is_ok();
         let project = {
@@ -102,16 +130,15 @@ impl Home {
             let (path, name) = (name.folder(is_taken), name.as_str().to_owned());
             Project { id, name, path, description, created_at: now, updated_at: now, deleted_at: None }
         };
-        let created = workspaces.create_dir_with(&project.path, DirBuilder::new().mode(0o755));
-        created.map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)))?;
+        make(&workspaces, &project.path).map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)))?;
         let added = self.edit_projects(|projects| {
             free_name(projects, name, None)?;
             projects.push(project.clone());
             Ok(())
         });
         if let Err(error) = added.and_then(|()| self.open_project(&project)) {
-            // It is empty.
-            let _ = workspaces.remove_dir(&project.path);
+            // Nobody has seen it yet.
+            let _ = workspaces.remove_dir_all(&project.path);
             return Err(error);
         }
         Ok(project)

@@ -2,8 +2,10 @@
 
 use super::error::StoreError;
 use super::fence::{Claim, fenced};
+use super::home::Home;
 use super::projects::ProjectChange;
 use super::tree::Tree;
+use super::uploads::Upload;
 use crate::domain::{Place, Project, ProjectId, ProjectName};
 
 impl Tree {
@@ -19,6 +21,33 @@ impl Tree {
     ) -> Result<Project, StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.create_project(&name, &description)).await,
+        }
+    }
+
+    /// Begins an upload of a folder.
+    ///
+    /// # Errors
+    /// Returns an error if its folder cannot be created.
+    pub async fn new_upload(&self, claim: Claim) -> Result<Upload, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, Home::new_upload).await,
+        }
+    }
+
+    /// Creates a project of what was uploaded.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Project`] if there is a project with that name; what was uploaded is discarded.
+    pub async fn create_uploaded(
+        &self,
+        claim: Claim,
+        (name, description): (ProjectName, String),
+        upload: Upload,
+    ) -> Result<Project, StoreError> {
+        match self {
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| home.create_uploaded(&name, &description, upload)).await
+            }
         }
     }
 

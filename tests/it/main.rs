@@ -61,6 +61,7 @@ mod pictures;
 mod pinned;
 mod power_cut;
 mod project;
+mod project_uploads;
 mod projects;
 mod prompt;
 mod provider_connect;

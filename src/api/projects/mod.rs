@@ -5,3 +5,4 @@ pub mod content;
 pub mod files;
 pub mod project;
 pub mod search;
+pub mod upload;

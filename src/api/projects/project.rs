@@ -136,7 +136,7 @@ pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Enve
     Ok(enveloped(shown(caller.engine.restore_project(&project_id(&id)?).await?)))
 }
 
-fn shown(project: domain::Project) -> Project {
+pub(super) fn shown(project: domain::Project) -> Project {
     let domain::Project { id, name, path, description, created_at, updated_at, deleted_at } = project;
     Project {
         id,

@@ -15,6 +15,8 @@ use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::Identity;
 use crate::api::security::person::Person;
 
+/// The only path that takes a form: any site could send one to it, but not with our `Origin`.
+const UPLOAD: &str = "/api/projects/upload";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
@@ -58,14 +60,26 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
         return refused("cross_site", "requests from other sites are refused");
     }
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if changes && *request.method() != Method::DELETE && !is_json(headers) {
-        let message = "send a JSON body with Content-Type: application/json";
-        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
+    if changes && *request.method() != Method::DELETE {
+        check_type(request)?;
     }
     if !app.access.needs_token() {
         return Ok(Some(owner(None)));
     }
     if is_public(request) { Ok(None) } else { authorised(app, request).map(Some) }
+}
+
+/// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing.
+fn check_type(request: &Request) -> Result<(), ApiError> {
+    let (wanted, code, message) = match request.uri().path() {
+        UPLOAD => ("multipart/form-data", "not_form", "send the files as multipart/form-data"),
+        _ => ("application/json", "not_json", "send a JSON body with Content-Type: application/json"),
+    };
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted)) {
+        return Ok(());
+    }
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code, message))
 }
 
 /// Returns the identity of the owner: this server serves one person.
@@ -105,11 +119,6 @@ fn is_page_visit(request: &Request) -> bool {
     *request.method() == Method::GET
         && request.headers().get(FETCH_MODE).is_some_and(|mode| mode == "navigate")
         && !request.uri().path().starts_with("/api/")
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// What is reachable without a credential. Every other path needs one, whether it exists or not: a new route is closed
