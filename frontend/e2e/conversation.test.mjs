@@ -59,7 +59,7 @@ test('values are saved for the next message, shown after a reload, and reset one
   await page.getByRole('option', { name: /^scratch/ }).click()
   await expect(field(page, 'project_id')).toBeFocused()
   await save(page).click()
-  await sheet(page).getByText('Saved. Counts from the next message.').waitFor()
+  await sheet(page).getByText('Saved. Applies from the next message.').waitFor()
   await expect(save(page)).toBeFocused()
   const { chosen, project_id, title } = await historyOf(app, page)
   assert.deepEqual(chosen, {
@@ -99,7 +99,7 @@ test('values are saved for the next message, shown after a reload, and reset one
     0,
   )
   await save(page).click()
-  await sheet(page).getByText('Saved. Counts from the next message.').waitFor()
+  await sheet(page).getByText('Saved. Applies from the next message.').waitFor()
   const after = await historyOf(app, page)
   assert.deepEqual(after.chosen ?? {}, {})
   assert.deepEqual([after.project_id ?? null, after.title], [null, ''])
@@ -132,7 +132,7 @@ test('a value out of range is explained at its field, and so is what the server 
   await field(page, 'model').selectOption('')
   assert.equal(await row(page, 'model').getByRole('alert').count(), 0)
   await save(page).click()
-  await sheet(page).getByText('Saved. Counts from the next message.').waitFor()
+  await sheet(page).getByText('Saved. Applies from the next message.').waitFor()
   assert.deepEqual((await historyOf(app, page)).chosen, { temperature: 1.5 })
 })
 
@@ -169,7 +169,7 @@ test('it opens from the menu of a conversation and from the palette, and follows
   await expect(field(page, 'temperature')).toHaveValue('0.5')
   await field(page, 'max_tokens').fill('100')
   await save(page).click()
-  await sheet(page).getByText('Saved. Counts from the next message.').waitFor()
+  await sheet(page).getByText('Saved. Applies from the next message.').waitFor()
   assert.deepEqual((await historyOf(app, page)).chosen, { temperature: 0.5, max_tokens: 100 })
   await page.keyboard.press('Escape')
 
@@ -193,7 +193,7 @@ test('during a run, only the project has to wait', async ({ open, app }) => {
   assert.deepEqual(await faults(page), [])
   await field(page, 'max_tokens').fill('200')
   await save(page).click()
-  await sheet(page).getByText('Saved. Counts from the next message.').waitFor()
+  await sheet(page).getByText('Saved. Applies from the next message.').waitFor()
   await shot(page, 'conversation-running')
   await app.openGate('go')
   await expect(field(page, 'project_id')).toBeEnabled()

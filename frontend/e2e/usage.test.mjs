@@ -155,7 +155,7 @@ test('a refused answer is explained in Chinese', async ({ open }) => {
   await page.locator('[data-composer]').fill('again')
   await page.locator('[data-composer]').press('Control+Enter')
   await page
-    .getByText(/已达到服务器的每日限额（20000 词元）.*limits\.day\.tokens/)
+    .getByText(/此请求会超出服务器的每日限额（20000 词元）.*limits\.day\.tokens/)
     .first()
     .waitFor()
   assert.deepEqual(await faults(page), [])

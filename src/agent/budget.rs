@@ -79,7 +79,7 @@ impl UsageLimits {
 /// A request would exceed a limit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "This server's limit of {limit}{} a {} does not allow this request: {used} are used, and it may need {}. Nothing was sent. \
+    "This server's limit of {limit}{} a {} does not allow this request: {used} have been used, and it may need {}. Nothing was sent. \
      Wait until the {} is over (UTC), or ask whoever runs the server to raise limits.{}.{} in config.yml.",
     if *.field == "tokens" { " tokens" } else { "" }, .period.word(), .needed.as_deref().unwrap_or("an unknown amount"),
     .period.word(), .period.word(), .field

@@ -2,13 +2,14 @@ import { Download } from 'lucide-react'
 import '@/lib/later'
 import { useState } from 'react'
 import { exportUsage } from '@/api/endpoints'
-import { useUsage } from '@/api/queries'
+import { useProjects, useUsage } from '@/api/queries'
 import type { TokenStats } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { QueryError } from '@/components/ui/QueryError'
 import { Segmented } from '@/components/ui/Segmented'
 import { Pending } from '@/components/ui/Skeleton'
+import { projectName } from '@/features/project/place'
 import { download } from '@/lib/download'
 import { useLang, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
@@ -73,12 +74,13 @@ function Report({ stats }: { stats: TokenStats }) {
   const t = useT()
   const lang = useLang()
   const [by, setBy] = useState<Grouping>('time')
-  const unnamed = t(by === 'project' ? 'usageNoProject' : 'usageUnnamed')
-  const rows = rowsOf(stats.items, by).map(({ name, sum }) => ({
-    key: name,
-    name: by === 'time' ? longDate(name, stats.period, lang) : name || unnamed,
-    sum,
-  }))
+  const projects = useProjects().data
+  const shown: Record<Grouping, (name: string) => string> = {
+    time: name => longDate(name, stats.period, lang),
+    model: name => name || t('usageUnnamed'),
+    project: name => (name ? projectName(name, projects) : t('usageNoProject')),
+  }
+  const rows = rowsOf(stats.items, by).map(({ name, sum }) => ({ key: name, name: shown[by](name), sum }))
   return (
     <div className="space-y-5">
       {stats.limits.length > 0 && <UsageLimits limits={stats.limits} />}

@@ -7,7 +7,7 @@ export const config = {
   settingsToolRules: 'Rules for single tools',
   settingsToolSwitches: 'Tools on or off',
   settingsToolSwitchesHint:
-    'calculator, web_search and weather are off at first: with them, each request also contains find_tools and use_tool, by which the model finds them. A search asks the engine below, and its key comes from .env.',
+    'calculator, web_search and weather are off by default: with them, each request also contains find_tools and use_tool, which the model uses to find them. A search asks the engine below, and its key comes from .env.',
   settingsNetwork: 'Sandbox and network',
   settingsServer: 'Server',
   sourceDefault: 'default',

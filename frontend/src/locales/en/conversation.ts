@@ -1,21 +1,22 @@
 /** The sheet of a conversation, and the lists of projects. */
 export const conversation = {
-  thisConversationHint: 'Changes count from the next message.',
+  thisConversationHint: 'Changes apply from the next message.',
   thisConversationRunning: 'The response that is being written isn’t affected.',
   conversationTitle: 'Title',
   conversationTitleHint: 'If empty, the list shows the beginning of the first message.',
   titleTooLong: 'A title has at most 200 characters.',
-  conversationModelHint: 'Responds from the next message on.',
+  conversationModelHint: 'Used from the next message on.',
   conversationModelDefault: 'Default: {name}',
   conversationModelGone: '{id} (no longer available)',
   conversationInstructions: 'Conversation Instructions',
   conversationInstructionsHint:
-    'Sent after the files of the system prompt, under this heading. They replace none of the files.',
+    'Sent after the files of the system prompt, under this heading. They don’t replace any of these files.',
   instructionsTooLong: 'Instructions have at most 20,000 characters. Put longer ones into a file.',
   temperatureHint: '0 to 2. If empty, it isn’t sent unless the model has its own in the settings.',
   temperatureOutside: 'A temperature is a number from 0 to 2.',
   maxTokens: 'Maximum response tokens',
-  maxTokensHint: 'Of one response. If empty, it isn’t sent unless the model has its own in the settings.',
+  maxTokensHint:
+    'Limit for one response. If empty, it isn’t sent unless the model has its own in the settings.',
   maxTokensOutside: 'A whole number of at least 1.',
   valueNotSent: 'Not sent',
   thinkingHint: 'Whether the model thinks before it writes.',
@@ -25,7 +26,7 @@ export const conversation = {
   worksInWait: 'Wait until the current run ends to change this.',
   resetValue: 'Reset “{name}” to default',
   conversationFacts: 'Created {created}, last used {used}, {n} {n|message|messages}',
-  conversationSaved: 'Saved. Counts from the next message.',
+  conversationSaved: 'Saved. Applies from the next message.',
   conversationUnsaved: 'You have unsaved changes.',
   discardChanges: 'Discard changes',
   xrayNext: 'X-ray of the next request',
@@ -33,5 +34,5 @@ export const conversation = {
   places: 'Where the tools work',
   projectList: 'Projects',
   projectsFilter: 'Filter projects',
-  projectFilterAllHint: 'New ones belong to no project',
+  projectFilterAllHint: 'New chats don’t belong to a project',
 }

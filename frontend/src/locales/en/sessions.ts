@@ -39,7 +39,7 @@ export const sessions = {
   sortCreated: 'Newest first',
   sortTitle: 'By title',
   noSessions: 'No conversations yet.',
-  noSessionsInProject: 'No conversations in this project yet. A new chat begins one.',
+  noSessionsInProject: 'No conversations in this project yet. Start one with New chat.',
   projectFilter: 'Project: {name}',
   thisConversation: 'This conversation',
   running: 'Running',
