@@ -1,5 +1,7 @@
 //! Error responses: `{code, message, error}`.
 
+use std::io::ErrorKind;
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
@@ -151,7 +153,11 @@ impl From<StoreError> for ApiError {
             // A server has opened its home, with a key, before it answers anything.
             StoreError::ShutDown | StoreError::NoKey { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
-            StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
+            StoreError::Io { source, .. } => match source.kind() {
+                // A file stands where a folder of the path would be.
+                ErrorKind::NotADirectory => (StatusCode::NOT_FOUND, "not_found", None),
+                _ => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
+            },
         };
         Self { etag, ..Self::new(status, code, error.to_string()) }
     }

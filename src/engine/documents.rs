@@ -180,14 +180,23 @@ impl Documents {
         let (documents, from, to) = (self.clone(), from.clone(), to.clone());
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
-            let CurrentFile { bytes, is_trusted } = documents.read(&from).await?;
-            let mut change = Change::written(&to, &bytes);
+            let mut change = Change::default();
+            let etag = match from.root().is_pinned() || to.root().is_pinned() {
+                true => {
+                    let CurrentFile { bytes, is_trusted } = documents.read(&from).await?;
+                    if is_trusted {
+                        change = change.trusting(&to, &bytes, TrustedBy::Editor);
+                    }
+                    etag(&bytes)
+                }
+                // Only trust needs the content, which may be large.
+                false => documents.hash(&from).await?,
+            };
+            let version = FileVersion { path: to.clone(), etag };
+            change.versions = vec![version.clone()];
             change.versions.extend(Change::deleted(&from).versions);
-            if is_trusted {
-                change = change.trusting(&to, &bytes, TrustedBy::Editor);
-            }
             documents.apply(change, Author::Person, tree.rename(*claim, [&from, &to], expect)).await?;
-            Ok(FileVersion { etag: etag(&bytes), path: to })
+            Ok(version)
         })
         .await
     }
@@ -304,6 +313,16 @@ impl Documents {
         self.reread_skills().await;
         self.prompt_changed();
         Ok(())
+    }
+
+    /// Returns the hash of a file, or of a link that leads nowhere an empty one.
+    async fn hash(&self, path: &Place) -> Result<String, EngineError> {
+        let (home, path) = (self.store.home.clone(), path.clone());
+        blocking(move || match home.hash(&path) {
+            Err(_) if home.has_entry(&path) && home.link_on_way(&path).is_some() => Ok(String::new()),
+            hash => hash,
+        })
+        .await
     }
 
     async fn read(&self, path: &Place) -> Result<CurrentFile, EngineError> {

@@ -1,11 +1,11 @@
 //! Finds the lines of a project that contain a text, with the engine of ripgrep, for a person.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use grep_regex::RegexMatcherBuilder;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Lossy;
 use grep_searcher::{BinaryDetection, SearcherBuilder};
 
@@ -14,6 +14,8 @@ use crate::store::{Home, StoreError, WalkOptions};
 
 /// Maximum characters of a line that is returned.
 const LONGEST_LINE: usize = 300;
+/// Number of files that are searched before the lines are counted.
+const PART: usize = 256;
 /// Maximum time of a search.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -62,29 +64,41 @@ pub fn search_lines(home: &Home, place: &Place, search: &LineSearch<'_>) -> Resu
     let too_long = |_| StoreError::NotAllowed { path: "the query".to_owned(), why: "it is too long" };
     let matcher = builder.build(search.text).map_err(too_long)?;
     let files = files(home, place)?;
-    let found: Mutex<Vec<FileLines>> = Mutex::default();
-    let (count, searched, is_cut) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let mut found = FoundLines { lines: Vec::new(), searched: 0, more: false };
     let started = Instant::now();
-    home.read_each(&files, &|at, bytes| {
+    // In parts, so that what is kept has a bound and the lines are the first ones.
+    for part in files.chunks(PART) {
+        let (lines, searched) = search_part(home, part, (&matcher, search.most));
+        found.searched += searched;
+        found.lines.extend(lines);
+        if found.lines.len() > search.most || started.elapsed() > TIME {
+            found.more = found.lines.len() > search.most || found.searched < files.len();
+            break;
+        }
+    }
+    found.lines.truncate(search.most);
+    Ok(found)
+}
+
+/// Searches some files. Returns their lines in the order of the files, and the number of files that could be read.
+fn search_part(home: &Home, files: &[Place], (matcher, most): (&RegexMatcher, usize)) -> (Vec<FoundLine>, usize) {
+    let found: Mutex<Vec<FileLines>> = Mutex::default();
+    let searched = AtomicUsize::new(0);
+    home.read_each(files, &|at, bytes| {
         searched.fetch_add(1, Ordering::Relaxed);
         let mut lines = Vec::new();
         let mut searcher = SearcherBuilder::new().line_number(true).binary_detection(BinaryDetection::quit(0)).build();
         let sink = Lossy(|number, line| {
             lines.push((number, line.trim_end_matches(['\n', '\r']).chars().take(LONGEST_LINE).collect()));
             // One more than is returned tells that there are more.
-            Ok::<_, io::Error>(lines.len() <= search.most)
+            Ok::<_, io::Error>(lines.len() <= most)
         });
         // Reading from memory does not fail.
-        let _ = searcher.search_slice(&matcher, bytes, sink);
+        let _ = searcher.search_slice(matcher, bytes, sink);
         if !lines.is_empty() {
-            count.fetch_add(lines.len(), Ordering::Relaxed);
             found.lock().unwrap_or_else(PoisonError::into_inner).push(FileLines { at, lines });
         }
-        let goes_on = started.elapsed() < TIME;
-        if !goes_on {
-            is_cut.store(true, Ordering::Relaxed);
-        }
-        goes_on
+        true
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|file| file.at);
@@ -92,9 +106,7 @@ pub fn search_lines(home: &Home, place: &Place, search: &LineSearch<'_>) -> Resu
         let place = files[at].clone();
         lines.into_iter().map(move |(number, text)| FoundLine { place: place.clone(), number, text })
     };
-    let lines = found.into_iter().flat_map(of_file).take(search.most).collect();
-    let more = count.into_inner() > search.most || is_cut.into_inner();
-    Ok(FoundLines { lines, searched: searched.into_inner(), more })
+    (found.into_iter().flat_map(of_file).collect(), searched.into_inner())
 }
 
 fn files(home: &Home, place: &Place) -> Result<Vec<Place>, StoreError> {

@@ -1,7 +1,7 @@
 //! The projects of a home, as people make and change them.
 
 use super::{Engine, EngineError, Notice, blocking};
-use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, SessionId};
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root};
 use crate::store::{ProjectChange, StoreError, Upload};
 
 impl Engine {
@@ -95,11 +95,12 @@ impl Engine {
         Ok(restored)
     }
 
-    /// Returns whether a session that is bound to the project has a run or a background command under way.
+    /// Returns whether a background command works in the project, or a session that is bound to it has a run under way.
     async fn is_at_work_in(&self, id: &ProjectId) -> bool {
-        let mut busy: Vec<SessionId> = self.tenant.runs.list();
-        busy.extend(self.tenant.jobs.sessions());
-        for session in busy {
+        if self.tenant.jobs.is_any_running_in(&Root::Project(id.clone())) {
+            return true;
+        }
+        for session in self.tenant.runs.list() {
             if self.view(&session).await.is_ok_and(|view| view.session.project_id.as_ref() == Some(id)) {
                 return true;
             }

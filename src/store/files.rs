@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, PermissionsE
 use sha2::{Digest, Sha256};
 
 use super::atomic;
+use super::blobs;
 use super::changes::{FileMode, FileState};
 use super::error::StoreError;
 use super::home::Home;
@@ -211,7 +212,7 @@ impl Home {
 
     /// Returns the hash that [`Home::read_text`] returns, also for a file that is not text.
     pub fn hash(&self, path: &Place) -> Result<String, StoreError> {
-        self.read_bytes(path).map(|bytes| etag(&bytes))
+        etag_of(self.open_regular(path)?).map_err(StoreError::io(format!("reading {path}")))
     }
 
     /// Returns the modification time of a file in Unix seconds; `None` if it cannot be determined.
@@ -265,6 +266,10 @@ impl Home {
             Ok(meta) if meta.is_dir() => {
                 return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a folder" });
             }
+            // Replacing it would leave the file that it leads to as it is.
+            _ if matches!(path.root(), Root::Project(_)) && is_link(&parent, path.file_name()) => {
+                return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a link" });
+            }
             Ok(meta) => meta.permissions().mode() & 0o777,
             Err(_) => 0o644,
         };
@@ -272,6 +277,10 @@ impl Home {
         atomic::replace_with_mode(&parent, path.file_name(), bytes, mode)
             .map_err(StoreError::io(format!("saving {path}")))
     }
+}
+
+fn is_link(folder: &Dir, name: &str) -> bool {
+    folder.symlink_metadata(name).is_ok_and(|meta| meta.is_symlink())
 }
 
 /// Converts an I/O error of a path. `cap-std` returns "permission denied" without an OS error if a path leads out of the
@@ -300,6 +309,13 @@ fn read_whole(file: File, path: &Place) -> Result<Vec<u8>, StoreError> {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+/// Returns the [`etag`] of what can be read from a file, whatever its size.
+pub(super) fn etag_of(file: File) -> std::io::Result<String> {
+    let mut hash = blobs::hash_of(file.into_std())?.hash;
+    hash.truncate(32);
+    Ok(hash)
 }
 
 /// Returns the first 128 bits of the SHA-256 in hexadecimal.

@@ -1,10 +1,12 @@
 //! Renames, deletes and restores files. A deleted file is kept in `storage/trash/{time}/{its path}`.
 
 use cap_std::fs::Dir;
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::atomic;
 use super::error::StoreError;
-use super::files::{Expect, escape_or, etag};
+use super::files::{Expect, escape_or};
 use super::home::Home;
 use super::project_folder::make_folders;
 use super::trash::{FOLDER_MARK, MAX_TRASHED, TRASH, parts_of};
@@ -24,13 +26,7 @@ impl Home {
         self.check(from, expect)?;
         let source = self.folder_of(from)?;
         let target = self.make_folder_of(to)?;
-        // A dangling link takes the path too.
-        if target.symlink_metadata(to.file_name()).is_ok() {
-            return Err(StoreError::Exists { path: to.to_string() });
-        }
-        let moved = source.rename(from.file_name(), &target, to.file_name());
-        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(format!("renaming {from}")))?;
-        atomic::sync_dir(&source).map_err(StoreError::io(format!("renaming {from}")))?;
+        move_entry((&source, from.file_name()), (&target, to), || format!("renaming {from}"))?;
         self.remove_empty_folder(from);
         Ok(())
     }
@@ -86,12 +82,7 @@ impl Home {
         self.open_folder(from)?;
         let source = self.folder_of(from)?;
         let target = self.make_folder_of(to)?;
-        if target.symlink_metadata(to.file_name()).is_ok() {
-            return Err(StoreError::Exists { path: to.to_string() });
-        }
-        let moved = source.rename(from.file_name(), &target, to.file_name());
-        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
-        atomic::sync_dir(&source).map_err(StoreError::io(doing()))
+        move_entry((&source, from.file_name()), (&target, to), doing)
     }
 
     /// Moves a folder to the trash, with everything in it. Returns the id with which it can be restored.
@@ -119,28 +110,34 @@ impl Home {
         let trash = self.trash().map_err(StoreError::io(doing()))?;
         let source = trash.open_dir(format!("{stamp}/{}", path.parent())).map_err(|_| missing())?;
         let is_folder = trash.is_file(format!("{stamp}/{FOLDER_MARK}"));
-        if !(source.is_file(path.file_name()) || is_folder && source.is_dir(path.file_name())) {
+        let kept = source.symlink_metadata(path.file_name()).map_err(|_| missing())?;
+        if kept.is_dir() != is_folder {
             return Err(missing());
         }
         let target = self.make_folder_of(&path)?;
-        if target.symlink_metadata(path.file_name()).is_ok() {
-            return Err(StoreError::Exists { path: path.to_string() });
-        }
-        let moved = source.rename(path.file_name(), &target, path.file_name());
-        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
+        move_entry((&source, path.file_name()), (&target, &path), doing)?;
         // Only empty folders remain in it.
         let _ = trash.remove_dir_all(stamp);
         Ok(path)
     }
 
+    /// Checks that there is a file or a link, and that it is what `expect` says: of a link, the file that it leads to.
     fn check(&self, path: &Place, expect: &Expect) -> Result<(), StoreError> {
-        let current = etag(&self.read_bytes(path)?);
+        let entry = self.folder_of(path)?.symlink_metadata(path.file_name());
+        let entry = entry.map_err(|error| escape_or(path, error))?;
+        if !(entry.is_file() || entry.is_symlink()) {
+            return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is not an ordinary file" });
+        }
         match expect {
             Expect::Anything => Ok(()),
-            Expect::Etag(seen) if *seen == current => Ok(()),
-            Expect::Etag(_) | Expect::Absent => {
+            Expect::Etag(seen) => {
+                let current = self.hash(path)?;
+                if *seen == current {
+                    return Ok(());
+                }
                 Err(StoreError::Conflict { path: path.to_string(), etag: Some(current) })
             }
+            Expect::Absent => Err(StoreError::Exists { path: path.to_string() }),
         }
     }
 
@@ -186,6 +183,25 @@ fn editable(path: &Place) -> Result<(), StoreError> {
         _ => return Ok(()),
     };
     Err(StoreError::NotAllowed { path: path.to_string(), why })
+}
+
+/// Moves an entry to a new place. Nothing is overwritten, also not what appears there in this moment.
+fn move_entry(
+    (source, name): (&Dir, &str),
+    (target, to): (&Dir, &Place),
+    doing: impl Fn() -> String,
+) -> Result<(), StoreError> {
+    let moved = renameat_with(source, name, target, to.file_name(), RenameFlags::NOREPLACE);
+    let moved = match moved {
+        // The file system has no such rename. A dangling link takes the path too.
+        Err(Errno::INVAL | Errno::NOSYS) if target.symlink_metadata(to.file_name()).is_err() => {
+            source.rename(name, target, to.file_name())
+        }
+        Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => return Err(StoreError::Exists { path: to.to_string() }),
+        moved => moved.map_err(Into::into),
+    };
+    moved.and_then(|()| atomic::sync_dir(target)).map_err(StoreError::io(doing()))?;
+    atomic::sync_dir(source).map_err(StoreError::io(doing()))
 }
 
 /// Checks that a place is a folder that a person may move: not a root itself.

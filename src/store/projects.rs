@@ -176,9 +176,17 @@ impl Home {
             project.deleted_at = Some(clock::now());
             Ok(())
         })?;
-        self.remove_project(id);
-        // The next start repeats what fails here.
-        self.move_deleted(&project)
+        let moved = self.move_deleted(&project);
+        if moved.is_ok() {
+            self.remove_project(id);
+        } else {
+            // It stays what it was. If even that fails, the next start moves the folder.
+            self.edit_projects(|projects| {
+                find(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
+                Ok(())
+            })?;
+        }
+        moved
     }
 
     /// Restores a deleted project with its folder.
@@ -191,15 +199,19 @@ impl Home {
             self.deleted_projects().into_iter().find(|project| project.id == *id).ok_or_else(|| missing(id))?;
         let workspaces = self.workspaces()?;
         let doing = || format!("restoring the project {}", project.name);
-        if workspaces.symlink_metadata(&project.path).is_ok() {
+        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
+        let is_moved = deleted.symlink_metadata(id.as_str()).is_ok();
+        if is_moved && workspaces.symlink_metadata(&project.path).is_ok() {
             return Err(StoreError::Project(ProjectRefused::FolderTaken(project.path)));
         }
         if let Ok(name) = ProjectName::parse(&project.name) {
             free_name(&self.project_file().projects, &name, Some(id))?;
         }
-        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
-        deleted.rename(id.as_str(), &workspaces, &project.path).map_err(StoreError::io(doing()))?;
-        atomic::sync_dir(&workspaces).map_err(StoreError::io(doing()))?;
+        // Otherwise the deletion has failed before it was moved.
+        if is_moved {
+            deleted.rename(id.as_str(), &workspaces, &project.path).map_err(StoreError::io(doing()))?;
+            atomic::sync_dir(&workspaces).map_err(StoreError::io(doing()))?;
+        }
         self.edit_projects(|projects| {
             find(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
             Ok(())

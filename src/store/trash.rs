@@ -5,7 +5,7 @@ use cap_std::fs::Dir;
 use serde::Serialize;
 
 use super::error::StoreError;
-use super::files::etag;
+use super::files::{etag, etag_of};
 use super::home::Home;
 use super::reading::is_compacted_file_of;
 use super::{aside, atomic, journal, pictures, requests};
@@ -41,7 +41,7 @@ pub struct DeletedFile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrashedVersion {
     pub path: Place,
-    /// Hash of the content; empty for a folder.
+    /// Hash of the content, or of the target of a link; empty for a folder.
     pub etag: String,
 }
 
@@ -57,11 +57,18 @@ impl Home {
         if self.root().is_file(format!("{TRASH}/{stamp}/{FOLDER_MARK}")) && folder.is_dir(path.file_name()) {
             return Ok(TrashedVersion { path, etag: String::new() });
         }
-        if !folder.is_file(path.file_name()) {
+        let doing = || StoreError::io(format!("reading {kept} in the trash"));
+        let kept = folder.symlink_metadata(path.file_name()).map_err(|_| missing())?;
+        if kept.is_symlink() {
+            let target = folder.read_link_contents(path.file_name()).map_err(doing())?;
+            let etag = etag(target.as_os_str().as_encoded_bytes());
+            return Ok(TrashedVersion { path, etag });
+        }
+        if !kept.is_file() {
             return Err(missing());
         }
-        let bytes = folder.read(path.file_name()).map_err(StoreError::io(format!("reading {kept} in the trash")))?;
-        Ok(TrashedVersion { path, etag: etag(&bytes) })
+        let file = folder.open(path.file_name()).map_err(doing())?;
+        Ok(TrashedVersion { etag: etag_of(file).map_err(doing())?, path })
     }
 
     /// Returns the deleted files that can be restored, most recently deleted first.
@@ -149,11 +156,11 @@ fn trashed(trash: &Dir, stamp: &str) -> Option<DeletedFile> {
     for _ in 0..MAX_DEPTH {
         let [name] = <[String; 1]>::try_from(names(&dir)).ok()?;
         path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-        if let Ok(inner) = dir.open_dir(&name) {
-            dir = inner;
+        if dir.symlink_metadata(&name).is_ok_and(|meta| meta.is_dir()) {
+            dir = dir.open_dir(&name).ok()?;
             continue;
         }
-        let meta = dir.symlink_metadata(&name).ok().filter(|meta| meta.is_file())?;
+        let meta = dir.symlink_metadata(&name).ok().filter(|meta| meta.is_file() || meta.is_symlink())?;
         let trash_id = format!("{stamp}/{path}");
         parts_of(&trash_id)?;
         return Some(DeletedFile {
@@ -216,7 +223,9 @@ mod tests {
         std::fs::create_dir_all(folder.path().join(TRASH).join("20261122T000000.000Z/memory")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join(TRASH).join("20261122T000000.000Z/memory/p.md"))
             .unwrap();
-        assert_eq!(home.trashed().len(), 1, "a link is no deleted file");
+        assert_eq!(home.trashed()[1].path, "memory/p.md");
+        let link = home.restore_text("20261122T000000.000Z/memory/p.md").unwrap();
+        assert!(matches!(home.read_bytes(&link), Err(StoreError::NotAllowed { .. })), "it leads nowhere else");
         assert!(folder.path().join("memory/b.md").exists());
     }
 

@@ -58,7 +58,10 @@ async fn uploaded_folder_becomes_a_project() {
 
     let named = [field("name", None, b"Other"), file("a.txt", b"1"), file("deep/b.txt", b"2")];
     assert_eq!(data(&send(&server, &named).await)["name"], "Other");
-    assert_eq!((world.read("workspaces/Other/a.txt"), world.read("workspaces/Other/deep/b.txt")), ("1".into(), "2".into()));
+    assert_eq!(
+        (world.read("workspaces/Other/a.txt"), world.read("workspaces/Other/deep/b.txt")),
+        ("1".into(), "2".into())
+    );
     assert!(is_empty(&world, "storage/uploads"));
 }
 

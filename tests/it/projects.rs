@@ -155,15 +155,20 @@ async fn no_path_leads_out_of_a_project() {
         "x/../../../config.yml",
         "C:/x",
     ] {
-        for method in ["GET", "DELETE", "PUT", "PATCH"] {
+        // A link itself may be moved and deleted; what it leads to is not reached.
+        let methods = if path == "config" { &["GET", "PUT"][..] } else { &["GET", "DELETE", "PUT", "PATCH"] };
+        for method in methods {
             let body = json!({"content": "x", "new_path": "stolen"}).to_string();
             let request = server.request(method, &format!("{files}/{path}"), &[JSON], body.as_bytes());
             let (status, _) = refused(&raw(server.address, &request).await);
             assert!((400..410).contains(&status), "{method} {path}: {status}");
         }
+    }
+    for path in ["../Other/x", "/etc/x", "link/x", "a\u{0}b", "..\\x", "x/../../y"] {
         let moved = patch(&server, &format!("{files}/config"), json!({"new_path": path})).await;
         assert!(moved.status() >= 400, "{path}");
     }
+    assert!(fs::read_link(world.path("workspaces/Tea/config")).is_ok(), "nothing was moved");
     for folder in ["..", "../Other", "link", "/", "/etc", "%00"] {
         let answer = server.get(&format!("{files}?path={folder}")).await;
         assert!(answer.status() >= 400 || folder == "/", "{folder}: {}", answer.text());
@@ -203,6 +208,38 @@ async fn large_and_binary_files_are_downloads_with_ranges() {
     assert_eq!(binary.head.header("content-disposition"), Some("attachment; filename*=UTF-8''a%20b.bin"));
     assert_eq!(binary.head.header("content-type"), Some("application/octet-stream"));
     assert_eq!(binary.head.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[tokio::test]
+async fn large_files_and_links_are_moved_deleted_and_restored() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let id = created(&server, "Tea").await;
+    let file = |path: &str| format!("{PROJECTS}/{id}/files/{path}");
+    let large = vec![7; 12 << 20];
+    fs::write(world.path("workspaces/Tea/large.bin"), &large).unwrap();
+    fs::write(world.path("workspaces/Tea/AGENTS.md"), "kept").unwrap();
+    symlink("AGENTS.md", world.path("workspaces/Tea/CLAUDE.md")).unwrap();
+    symlink("nowhere", world.path("workspaces/Tea/dangling")).unwrap();
+
+    data(&patch(&server, &file("large.bin"), json!({"new_path": "moved.bin"})).await);
+    for name in ["moved.bin", "CLAUDE.md", "dangling"] {
+        let trash = data(&server.delete(&file(name)).await)["trash"].clone();
+        assert!(world.path(&format!("workspaces/Tea/{name}")).symlink_metadata().is_err(), "{name}");
+        let listed = server.get("/api/files/deleted").await.ok();
+        assert_eq!(listed["files"][0]["trash"], trash, "{name}");
+        server.post("/api/files/restore", json!({"trash": trash})).await.ok();
+    }
+    assert_eq!(fs::read(world.path("workspaces/Tea/moved.bin")).unwrap(), large);
+    assert_eq!(fs::read_link(world.path("workspaces/Tea/dangling")).unwrap().to_str(), Some("nowhere"));
+
+    for link in ["CLAUDE.md", "dangling"] {
+        let written = server.put(&file(link), json!({"content": "x"})).await;
+        assert_eq!(refused(&written), (403, "not_allowed".to_owned()), "{link}");
+    }
+    assert_eq!(world.read("workspaces/Tea/AGENTS.md"), "kept");
+    let below_a_file = server.put(&file("AGENTS.md/x"), json!({"content": "x"})).await;
+    assert_eq!(refused(&below_a_file), (404, "not_found".to_owned()));
 }
 
 #[tokio::test]

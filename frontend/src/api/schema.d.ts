@@ -610,6 +610,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates a project of the files of a folder.
+         * @description If all files lie in one folder, its content becomes the project. At most 100,000 files and 1 GiB; if anything is refused
+         *     or the connection breaks, no project is made.
+         */
+        post: operations["projects_upload_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{id}": {
         parameters: {
             query?: never;
@@ -5158,6 +5179,14 @@ export interface components {
             call_id: string;
             problem: components["schemas"]["RecordState"];
         };
+        /** @description The form of an upload. It is only described here: the server reads it as a stream. */
+        UploadedFolder: {
+            /** @description The name of the project; if absent, that of the folder that all files lie in. */
+            name?: string | null;
+            description?: string | null;
+            /** @description The files. The name of each is its path with `/`, as a browser gives it for the files of a folder. */
+            files: string[];
+        };
         /** @description Tokens as counted by the provider, summed over a work's dialogues. */
         Usage: {
             /** Format: int64 */
@@ -6808,6 +6837,65 @@ export interface operations {
             };
             /** @description name_taken */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_upload_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["UploadedFolder"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            /** @description bad_form, bad_path, bad_project_name, no_files */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description name_taken; exists: two files have the same path */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description disk_full */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -106,10 +106,13 @@ pub async fn send(
     let Json(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
     let key = key_of(&headers)?;
     // Unknown ids are refused; the engine would create the session.
-    caller.engine.view(&id).await?;
+    let session = caller.engine.view(&id).await?.session;
+    let is_repeated =
+        key.as_deref().is_some_and(|key| session.asked_as(key).is_some() || session.queued(key).is_some());
     let text = text.or(content).or(message).unwrap_or_default();
     let prompt = prompt(&caller, &id, text, attachments).await?;
-    if let Some(project) = project_id.as_deref().filter(|id| !id.is_empty()) {
+    // A repeated request resumes its stream, whatever the conversation is bound to since.
+    if let Some(project) = project_id.as_deref().filter(|id| !id.is_empty() && !is_repeated) {
         caller.engine.bind(&id, Some(super::conversation::project_id(project)?)).await?;
     }
     let prompt = UserPrompt { without_tools: tools_enabled == Some(false), ..prompt };

@@ -13,6 +13,8 @@ use crate::domain::Place;
 use crate::engine::blocking;
 use crate::engine::project_search::{FoundLine, LineSearch, search_lines};
 
+/// Maximum bytes of a query.
+const MAX_QUERY: usize = 1_000;
 /// Maximum number of lines that are found.
 const MAX_RESULTS: usize = 1_000;
 
@@ -69,8 +71,9 @@ pub async fn search(
         let message = format!("max_results is a number from 1 to {MAX_RESULTS}");
         return Err(ApiError::bad_request("bad_limit", message));
     }
-    if query.is_empty() || query.contains('\n') {
-        return Err(ApiError::bad_request("bad_request", "query is a text without line breaks that is not empty"));
+    if query.is_empty() || query.contains('\n') || query.len() > MAX_QUERY {
+        let message = "query is a text of 1 to 1,000 bytes without line breaks";
+        return Err(ApiError::bad_request("bad_request", message));
     }
     let place = place_in(&root, &path, Place::parse_folder)?;
     let (home, wanted) = (caller.tenant().home.clone(), query.clone());

@@ -172,7 +172,8 @@ impl BashCall {
     /// Starts the commands in the background.
     fn start(&self) -> ToolAnswer {
         let (cancel, call) = (CancellationToken::new(), self.call.clone());
-        let new = NewJob { call_id: call.call_id.clone(), command: visible(&self.lines()), cancel: cancel.clone() };
+        let (command, root) = (visible(&self.lines()), self.shell.root().clone());
+        let new = NewJob { call_id: call.call_id.clone(), command, root, cancel: cancel.clone() };
         let Some(job) = self.jobs.add(&call.session, new) else {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };

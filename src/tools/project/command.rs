@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::ProjectFiles;
 use super::answer::Failure;
 use super::jobs::LiveText;
-use crate::domain::{EgressAttempts, Language};
+use crate::domain::{EgressAttempts, Language, Root};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, SandboxError};
 use crate::tools::terminal::{KEPT, output, refused, signal_name};
 use crate::tools::{CapturedRun, CommandEnvironment, LiveOutput, OUTPUT_LIMIT, Permissions};
@@ -171,6 +171,11 @@ pub struct Shell {
 impl Shell {
     pub fn new(files: ProjectFiles, environment: CommandEnvironment) -> Self {
         Self { files, environment }
+    }
+
+    /// Returns the project that commands work in.
+    pub fn root(&self) -> &Root {
+        &self.files.root
     }
 
     /// Runs a command to its end.

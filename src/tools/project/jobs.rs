@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::CommandEnd;
 use crate::clock;
-use crate::domain::SessionId;
+use crate::domain::{Root, SessionId};
 use crate::tools::CommandChanges;
 use crate::tools::text::plain;
 
@@ -69,6 +69,8 @@ pub struct NewJob {
     pub call_id: String,
     /// The commands as people see them, one a line, without hidden characters.
     pub command: String,
+    /// The project whose folder it works in.
+    pub root: Root,
     pub cancel: CancellationToken,
 }
 
@@ -118,6 +120,7 @@ pub struct Job {
     pub live: Arc<LiveText>,
     call_id: String,
     command: String,
+    root: Root,
     started: Instant,
     started_at: f64,
     cancel: CancellationToken,
@@ -128,10 +131,21 @@ pub struct Job {
 }
 
 impl Job {
-    fn new(id: String, NewJob { call_id, command, cancel }: NewJob) -> Self {
+    fn new(id: String, NewJob { call_id, command, root, cancel }: NewJob) -> Self {
         let (ended, _) = watch::channel(None);
         let (started, started_at) = (Instant::now(), clock::now());
-        Self { id, live: Arc::default(), call_id, command, started, started_at, cancel, ended, changes: Arc::default() }
+        Self {
+            id,
+            live: Arc::default(),
+            call_id,
+            command,
+            root,
+            started,
+            started_at,
+            cancel,
+            ended,
+            changes: Arc::default(),
+        }
     }
 
     fn is_running(&self) -> bool {
@@ -254,11 +268,11 @@ impl Jobs {
         join_all(jobs.iter().filter(|job| job.is_running()).map(Job::stopped)).await;
     }
 
-    /// Returns the sessions that have a running job.
-    pub fn sessions(&self) -> Vec<SessionId> {
+    /// Whether a job is running in the folder of a project.
+    pub fn is_any_running_in(&self, root: &Root) -> bool {
         let all = self.lock();
-        let busy = all.iter().filter(|(_, of_session)| of_session.running() > 0);
-        busy.map(|(session, _)| session.clone()).collect()
+        let mut jobs = all.values().flat_map(|of_session| of_session.jobs.values());
+        jobs.any(|job| job.is_running() && job.root == *root)
     }
 
     /// Whether a job of any session is running.
@@ -282,6 +296,7 @@ impl Drop for Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ProjectId;
 
     #[test]
     fn live_text_waits_for_whole_characters_and_is_bounded() {
@@ -298,7 +313,8 @@ mod tests {
     }
 
     fn new_job(cancel: &CancellationToken) -> NewJob {
-        NewJob { call_id: "call".to_owned(), command: "sleep 9".to_owned(), cancel: cancel.clone() }
+        let root = Root::Project(ProjectId::scratch());
+        NewJob { call_id: "call".to_owned(), command: "sleep 9".to_owned(), root, cancel: cancel.clone() }
     }
 
     fn succeeded() -> JobOutcome {

@@ -73,13 +73,13 @@ export const server: Record<string, string> = {
   prompt_unreadable:
     '{file} 是每次请求的组成部分，但无法读取（{cause}）。未向模型发送任何内容。请修复或移除该文件，然后重试。',
   'usage_limit.day.tokens':
-    '已达到服务器的每日限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.tokens。',
+    '此请求会超出服务器的每日限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.tokens。',
   'usage_limit.day.cost':
-    '已达到服务器的每日限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
+    '此请求会超出服务器的每日限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
   'usage_limit.month.tokens':
-    '已达到服务器的每月限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.tokens。',
+    '此请求会超出服务器的每月限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.tokens。',
   'usage_limit.month.cost':
-    '已达到服务器的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.cost。',
+    '此请求会超出服务器的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.cost。',
   'usage_limit.day.unpriced':
     '已达到服务器的每日限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
   'usage_limit.month.unpriced':
@@ -151,6 +151,8 @@ export const server: Record<string, string> = {
   description_too_long: '项目说明最多 4,000 个字符。',
   name_taken: '已有同名项目，请换一个名称。',
   folder_taken: '该项目文件夹原来的位置已被占用。请先将占用它的文件夹移走，再恢复项目。',
+  bad_form: '无法读取上传的表单，请重试。',
+  no_files: '没有收到任何文件。请选择一个包含文件的文件夹。',
   bad_range: '请求的字节范围超出文件，或包含多个范围。',
   bad_name: '名称必须是 1 到 100 字节的一行文字。',
   confirm_loosening: '此更改会降低安全性，需要确认。',
