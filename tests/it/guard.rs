@@ -293,7 +293,8 @@ async fn unlisted_paths_need_the_token() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys().filter(|_| path != "/health" && path != "/api/login") {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));
-            let headers = [("Content-Type", "application/json")];
+            let kind = if path == "/api/projects/upload" { "multipart/form-data" } else { "application/json" };
+            let headers = [("Content-Type", kind)];
             let answer = server.send(&method, &format!("{path}?token={TOKEN}"), &headers, b"{}").await;
             // Errors of the document's paths have its form.
             let enveloped = ["/api/conversations", "/api/projects", "/api/stats", "/api/tools"];

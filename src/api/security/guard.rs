@@ -71,15 +71,21 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
 
 /// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing.
 fn check_type(request: &Request) -> Result<(), ApiError> {
-    let (wanted, code, message) = match request.uri().path() {
-        UPLOAD => ("multipart/form-data", "not_form", "send the files as multipart/form-data"),
-        _ => ("application/json", "not_json", "send a JSON body with Content-Type: application/json"),
-    };
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted)) {
-        return Ok(());
-    }
-    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code, message))
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let error = if request.uri().path() == UPLOAD {
+        if kind.eq_ignore_ascii_case("multipart/form-data") {
+            return Ok(());
+        }
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_form", "send the files as multipart/form-data")
+    } else {
+        if kind.eq_ignore_ascii_case("application/json") {
+            return Ok(());
+        }
+        let message = "send a JSON body with Content-Type: application/json";
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
+    };
+    Err(error)
 }
 
 /// Returns the identity of the owner: this server serves one person.
