@@ -62,6 +62,7 @@ openapi: ## Write the OpenAPI description and the UI's types generated from it
 test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 	cd frontend && npm run lint && npm run typecheck && npm test
 
+# The browser tests drive the binary that cargo test built for its own.
 test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
@@ -71,7 +72,6 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder
-	cargo build --locked --bin miniclaw
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
 

@@ -18,7 +18,9 @@ case "${1:-}" in
     ls /usr/lib/llvm-*/lib/libclang.so* >/dev/null 2>&1 || ls /usr/lib/*/libclang*.so* >/dev/null 2>&1 || missing+=(libclang-dev)
     ;;
   browser)
-    command -v chromium >/dev/null 2>&1 || missing+=(chromium)
+    # The tests run in the one without windows, the measurements in the whole one.
+    need chromium-headless-shell chromium-headless-shell
+    need chromium chromium
     fc-list 2>/dev/null | grep -qi 'CJK' || missing+=(fonts-noto-cjk fontconfig)
     need python3 python3
     need git git
