@@ -290,6 +290,7 @@ fn less(one: Usage, other: Usage) -> Usage {
         output_tokens: one.output_tokens.saturating_sub(other.output_tokens),
         cached_tokens: one.cached_tokens.saturating_sub(other.cached_tokens),
         thinking_tokens: one.thinking_tokens.saturating_sub(other.thinking_tokens),
+        estimated_tokens: one.estimated_tokens.saturating_sub(other.estimated_tokens),
         priced_tokens: one.priced_tokens.saturating_sub(other.priced_tokens),
         cost,
     }

@@ -5,6 +5,7 @@ mod budget;
 mod calls;
 pub mod compress;
 mod deadline;
+mod estimate;
 mod executing;
 mod fallback;
 pub mod recorder;

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use super::budget::{Budget, UsageLimits};
 use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
+use super::estimate::{SentText, cut_off};
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
@@ -319,16 +320,16 @@ impl Run {
     }
 
     /// Loads the bytes of the request's pictures in a blocking task, because they are large.
-    async fn with_pictures(&self, mut request: ModelRequest) -> ModelRequest {
+    async fn with_pictures(&self, request: &Arc<ModelRequest>) -> Arc<ModelRequest> {
         if pictures::of(&request.messages).is_empty() {
-            return request;
+            return request.clone();
         }
-        let kept = self.tasks.home.session_files(&self.tasks.session_id);
+        let (kept, mut request) = (self.tasks.home.session_files(&self.tasks.session_id), ModelRequest::clone(request));
         let read = tokio::task::spawn_blocking(move || {
             pictures::load(&mut request.messages, &|hash| kept.picture(hash));
             request
         });
-        read.await.expect("reading pictures does not panic")
+        Arc::new(read.await.expect("reading pictures does not panic"))
     }
 
     /// Sends one request and returns its answer; stores the request for later inspection.
@@ -343,7 +344,12 @@ impl Run {
             return Err(ExchangeError::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
         }
         let reservation = self.reserve(recorder, attempt.client, &next).await?;
-        let request = Arc::new(self.with_pictures(next.request).await);
+        let sent = SentText {
+            request: Arc::new(next.request),
+            system: Arc::new(next.system),
+            retrieved: next.retrieved.into(),
+        };
+        let request = self.with_pictures(&sent.request).await;
         let keeper = RequestKeeper {
             home: self.tasks.home.clone(),
             session: self.tasks.session_id.clone(),
@@ -352,8 +358,8 @@ impl Run {
         };
         let keeping = keeper.keep(RequestToKeep {
             request: request.clone(),
-            system: Arc::new(next.system),
-            retrieved: next.retrieved.into(),
+            system: sent.system.clone(),
+            retrieved: sent.retrieved.clone(),
             left_out: next.left_out,
             work_id: recorder.work_id().clone(),
             position: RequestPosition {
@@ -362,10 +368,18 @@ impl Run {
                 attempt: attempt.number,
             },
         });
-        let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
-        let usage = answer.as_ref().ok().map(|answer| answer.usage);
+        let ended = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
+        let usage = self.usage_of(&ended, attempt.client, &sent);
         reservation.into_iter().zip(usage).for_each(|(reservation, usage)| reservation.used(usage));
         let request = keeping.finish(usage).await;
-        answer.map(|answer| Exchange { left_out: next.left_out, request, ..answer })
+        match ended.answer {
+            Ok(answer) => Ok(Exchange { left_out: next.left_out, request, usage: usage.unwrap_or_default(), ..answer }),
+            Err(error) => {
+                if let Some(usage) = usage {
+                    recorder.mark(cut_off(recorder, usage, attempt.client)).await?;
+                }
+                Err(error)
+            }
+        }
     }
 }

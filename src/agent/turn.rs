@@ -9,7 +9,7 @@ use super::budget::LimitReached;
 use super::recorder::{NotRecorded, Recorder};
 use super::run::TurnEnd;
 use crate::domain::{AnsweredRequest, ErrorParams, Event, InputProgress, Outcome, StatusKind, Usage, WorkId};
-use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
+use crate::provider::{AnswerStream, CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
 /// The result of an exchange.
 pub struct Exchange {
@@ -97,14 +97,33 @@ const INPUT_STEP: usize = 512;
 /// This many identical chunks in a row are a loop, not an answer.
 const MAX_SAME_CHUNK: u32 = 200;
 
+/// An exchange that has ended, with or without an answer.
+pub struct EndedExchange {
+    pub answer: Result<Exchange, ExchangeError>,
+    /// All that the model wrote until then: thinking, text, and the input of tools.
+    pub received: String,
+}
+
 /// Sends `request` and records thinking and text as they stream. What is recorded stays, however the exchange ends.
 pub async fn exchange(
     client: &Client,
     request: &ModelRequest,
     recorder: &mut Recorder,
     cancel: &CancellationToken,
+) -> EndedExchange {
+    let mut received = String::new();
+    let answer = stream(client.turn(request), recorder, cancel, &mut received).await;
+    let price = client.endpoint().price.as_ref();
+    let answer = answer.map(|answer| Exchange { usage: answer.usage.priced(price), ..answer });
+    EndedExchange { answer, received }
+}
+
+async fn stream(
+    mut turn: AnswerStream,
+    recorder: &mut Recorder,
+    cancel: &CancellationToken,
+    received: &mut String,
 ) -> Result<Exchange, ExchangeError> {
-    let mut turn = client.turn(request);
     let mut calls = BTreeMap::<u32, CallRequest>::new();
     let mut finish = Finish::Stop;
     let mut usage = Usage::default();
@@ -127,18 +146,22 @@ pub async fn exchange(
             }
             Some(Ok(StreamChunk::Thinking(text))) => {
                 shown = true;
+                received.push_str(&text);
                 guard.check(&text)?;
                 recorder.think(text).await?;
             }
             Some(Ok(StreamChunk::Text(text))) => {
                 shown = true;
+                received.push_str(&text);
                 guard.check(&text)?;
                 recorder.say(text).await?;
             }
             Some(Ok(StreamChunk::ToolCallStart { index, id, name })) => {
+                received.push_str(&name);
                 calls.insert(index, CallRequest { id, name, arguments: String::new() });
             }
             Some(Ok(StreamChunk::ToolCallArguments { index, delta })) => {
+                received.push_str(&delta);
                 guard.count(&delta)?;
                 if let Some(call) = calls.get_mut(&index) {
                     let before = call.arguments.len() / INPUT_STEP;
@@ -149,7 +172,7 @@ pub async fn exchange(
                     }
                 }
             }
-            Some(Ok(StreamChunk::Usage(told))) => usage = told.priced(client.endpoint().price.as_ref()),
+            Some(Ok(StreamChunk::Usage(told))) => usage = told,
             Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }

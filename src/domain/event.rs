@@ -115,6 +115,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    /// A dialogue has ended, with its answer or before it.
     DialogueFinished {
         work_id: WorkId,
         dialogue: u32,

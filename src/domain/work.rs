@@ -10,7 +10,7 @@ use super::event::RequestedCall;
 use super::ids::{ProjectId, WorkId};
 use super::request::AnsweredRequest;
 
-/// Tokens as counted by the provider, summed over a work's dialogues.
+/// Tokens as counted by the provider, summed over a work's dialogues. Those of a dialogue that it did not count are estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Usage {
     pub input_tokens: u64,
@@ -21,6 +21,9 @@ pub struct Usage {
     /// Output tokens that were thinking, if the provider says so.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub thinking_tokens: u64,
+    /// Number of tokens that this server estimated, because the provider did not count them.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub estimated_tokens: u64,
     /// What the tokens with a known price cost. Absent if no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -44,6 +47,7 @@ impl Usage {
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.thinking_tokens = self.thinking_tokens.saturating_add(other.thinking_tokens);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(other.estimated_tokens);
         self.cost = match (self.cost, other.cost) {
             (Some(own), Some(other)) if own.currency == other.currency => {
                 Some(Cost { nanos: own.nanos.saturating_add(other.nanos), ..own })
@@ -193,6 +197,7 @@ mod tests {
             output_tokens: u64::MAX,
             cached_tokens: u64::MAX,
             thinking_tokens: u64::MAX,
+            estimated_tokens: u64::MAX,
             cost,
             priced_tokens: u64::MAX,
         };

@@ -31,6 +31,8 @@ pub struct UsageSum {
     pub cached_tokens: u64,
     pub output_tokens: u64,
     pub thinking_tokens: u64,
+    /// Tokens that this server estimated, because the provider did not count them.
+    pub estimated_tokens: u64,
     /// Tokens whose price is not known.
     pub unpriced_tokens: u64,
     /// In billionths of each currency's unit. Empty if no price is known.
@@ -77,6 +79,7 @@ impl UsageSum {
         add(&mut self.cached_tokens, usage.cached_tokens);
         add(&mut self.output_tokens, usage.output_tokens);
         add(&mut self.thinking_tokens, usage.thinking_tokens);
+        add(&mut self.estimated_tokens, usage.estimated_tokens);
         add(&mut self.unpriced_tokens, usage.total().saturating_sub(usage.priced_tokens));
         if let Some(cost) = usage.cost {
             add(self.nanos.entry(cost.currency).or_default(), cost.nanos);

@@ -61,7 +61,7 @@ async fn usage_is_per_day_and_model_and_branches_count_once() {
     let item = |date: &str, model: &str, prompt: u64, cached: u64| {
         json!({"date": date, "model": model, "works": 1, "prompt_tokens": prompt, "completion_tokens": 10,
             "total_tokens": prompt + 10, "cached_tokens": cached, "thinking_tokens": 0, "costs": [],
-            "unpriced_tokens": prompt + 10})
+            "estimated_tokens": 0, "unpriced_tokens": prompt + 10})
     };
     let items = [item("2026-11-20", "small", 50, 0), item("2026-11-21", "big", 1000, 600)];
     assert_eq!(report["items"], json!(items));
@@ -154,10 +154,10 @@ async fn known_prices_are_added_up_and_unknown_ones_are_not_0() {
     assert_eq!(
         lines[0],
         "date,model,project_id,works,prompt_tokens,cached_tokens,completion_tokens,thinking_tokens,total_tokens,\
-         unpriced_tokens,cost_EUR,cost_USD"
+         estimated_tokens,unpriced_tokens,cost_EUR,cost_USD"
     );
     let day = report["items"][0]["date"].as_str().unwrap();
-    assert_eq!(lines[1..], [format!("{day},mock,,3,1057,400,153,30,1210,10,0.00164,0.25")]);
+    assert_eq!(lines[1..], [format!("{day},mock,,3,1057,400,153,30,1210,0,10,0.00164,0.25")]);
 }
 
 #[tokio::test]
@@ -276,6 +276,36 @@ async fn request_above_a_limit_is_refused_before_it_is_sent() {
     world.write("config.yml", format!("{CONFIG}limits: {{day: {{tokens: 1000000}}}}\n"));
     let server = world.serve().await;
     assert_eq!(said(&server, "d", "again").await["stop_reason"], "done");
+}
+
+#[tokio::test]
+async fn stopped_response_is_estimated_and_uses_up_the_limit() {
+    let held = steps([json!({"thinking": "Let me see."}), json!({"text": "One two three."}), json!({"gate": "never"})]);
+    let world = World::new(script([held, always(says(["Yes."]))])).await;
+    let config = format!("{CONFIG}prices: {{mock: {{input: 1, output: 2, currency: EUR}}}}\n");
+    world.write("config.yml", format!("{config}limits: {{day: {{tokens: 10000}}}}\n"));
+    let server = world.serve().await;
+    let mut stream = server.open_chat("a", "hi").await;
+    stream.until("token").await;
+    server.post("/api/sessions/a/interrupt", json!({})).await.ok();
+    let frames = stream.rest().await;
+    assert_eq!(frames.iter().find(|frame| frame.is("done")).unwrap().data["stop_reason"], "interrupted");
+    server.settled("a").await;
+    let report = stats(&server, "").await;
+    let number = |name: &str| report[name].as_u64().unwrap();
+    assert!(number("prompt_tokens") > 500, "the whole prompt counts: {report}");
+    assert_eq!((number("completion_tokens"), number("unpriced_tokens")), (7, 0), "{report}");
+    assert_eq!((number("estimated_tokens"), number("works")), (number("total_tokens"), 1));
+    assert!(report["costs"][0]["amount"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["limits"][0]["used_tokens"], report["total_tokens"]);
+    let works = world.session("a")["works"].clone();
+    assert_eq!(works[0]["usage"]["estimated_tokens"], report["total_tokens"]);
+
+    // An answer that the provider counts itself is not estimated.
+    said(&server, "b", "hi").await;
+    let counted = stats(&server, "").await;
+    let both = (&counted["estimated_tokens"], &counted["works"]);
+    assert_eq!(both, (&report["estimated_tokens"], &json!(2)), "{counted}");
 }
 
 #[tokio::test]

@@ -5019,6 +5019,11 @@ export interface components {
             thinking_tokens: number;
             /**
              * Format: int64
+             * @description Tokens that this server estimated, because the provider did not count them: those of stopped responses, for example.
+             */
+            estimated_tokens: number;
+            /**
+             * Format: int64
              * @description Number of works, one for each message of a person that was answered.
              */
             works: number;
@@ -5187,7 +5192,7 @@ export interface components {
             /** @description The files. The name of each is its path with `/`, as a browser gives it for the files of a folder. */
             files: string[];
         };
-        /** @description Tokens as counted by the provider, summed over a work's dialogues. */
+        /** @description Tokens as counted by the provider, summed over a work's dialogues. Those of a dialogue that it did not count are estimated. */
         Usage: {
             /** Format: int64 */
             input_tokens: number;
@@ -5203,6 +5208,11 @@ export interface components {
              * @description Output tokens that were thinking, if the provider says so.
              */
             thinking_tokens?: number;
+            /**
+             * Format: int64
+             * @description Number of tokens that this server estimated, because the provider did not count them.
+             */
+            estimated_tokens?: number;
             cost?: components["schemas"]["Cost"] | null;
             /**
              * Format: int64

@@ -10,6 +10,7 @@ const sum = (prompt_tokens: number, completion_tokens: number) => ({
   total_tokens: prompt_tokens + completion_tokens,
   cached_tokens: 0,
   thinking_tokens: 0,
+  estimated_tokens: 0,
   works: 1,
   costs: [],
   unpriced_tokens: prompt_tokens + completion_tokens,

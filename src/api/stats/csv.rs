@@ -21,6 +21,7 @@ const COLUMNS: &[&str] = &[
     "completion_tokens",
     "thinking_tokens",
     "total_tokens",
+    "estimated_tokens",
     "unpriced_tokens",
 ];
 
@@ -49,6 +50,7 @@ fn table(report: &UsageReport) -> String {
             sum.output_tokens,
             sum.thinking_tokens,
             sum.total_tokens(),
+            sum.estimated_tokens,
             sum.unpriced_tokens,
         ];
         let amount =

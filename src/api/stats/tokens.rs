@@ -55,6 +55,8 @@ pub struct TokenSum {
     cached_tokens: u64,
     /// Completion tokens that were thinking, if the provider says so.
     thinking_tokens: u64,
+    /// Tokens that this server estimated, because the provider did not count them: those of stopped responses, for example.
+    estimated_tokens: u64,
     /// Number of works, one for each message of a person that was answered.
     works: u64,
     /// What the tokens with a known price cost, one amount for each currency. Empty if no price is known.
@@ -198,6 +200,7 @@ impl TokenSum {
             total_tokens: sum.total_tokens(),
             cached_tokens: sum.cached_tokens,
             thinking_tokens: sum.thinking_tokens,
+            estimated_tokens: sum.estimated_tokens,
             works: sum.works,
             costs: sum.costs().map(Amount::of).collect(),
             unpriced_tokens: sum.unpriced_tokens,

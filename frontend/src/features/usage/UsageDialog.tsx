@@ -11,6 +11,7 @@ import { Segmented } from '@/components/ui/Segmented'
 import { Pending } from '@/components/ui/Skeleton'
 import { projectName } from '@/features/project/place'
 import { download } from '@/lib/download'
+import { count } from '@/lib/format'
 import { useLang, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
@@ -99,6 +100,11 @@ function Report({ stats }: { stats: TokenStats }) {
               />
             </div>
             <UsageTable caption={t('usage')} first={t(FIRST[by])} rows={rows} total={stats} />
+            {stats.estimated_tokens > 0 && (
+              <p className="text-fg-3 text-meta">
+                {t('usageEstimated', { n: count(stats.estimated_tokens) })}
+              </p>
+            )}
           </div>
         </>
       )}
