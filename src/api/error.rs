@@ -144,6 +144,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotKept { files } => return not_kept(files, error.to_string()),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Project(refused) => return project_refused(refused),
+            StoreError::BadArchive(_) => (StatusCode::BAD_REQUEST, "bad_archive", None),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),

@@ -44,6 +44,9 @@ pub enum StoreError {
     NoKey { reason: String },
     #[error("{0}")]
     Project(ProjectRefused),
+    /// An uploaded archive cannot be unpacked.
+    #[error("the archive cannot be unpacked: {0}")]
+    BadArchive(String),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }

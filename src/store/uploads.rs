@@ -1,11 +1,13 @@
-//! Folders that people upload as projects. Their files are written to `storage/uploads/{id}` and become a project when all of
-//! them have arrived: an upload that is cut off leaves nothing behind.
+//! Folders that people upload as projects, file by file or as archives. Their files are written to `storage/uploads/{id}` and
+//! become a project when all of them have arrived: an upload that is cut off leaves nothing behind.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 
 use cap_std::fs::{Dir, OpenOptions};
+use rustix::fs::{Mode, fchmod};
 
+use super::archives::{self, ArchiveKind, ArchivedLink};
 use super::error::StoreError;
 use super::home::Home;
 use super::project_folder::make_folders;
@@ -14,8 +16,13 @@ use crate::domain::RelPath;
 
 const FOLDER: &str = "storage/uploads";
 /// Maximum number of files and bytes of an upload.
-const MAX_FILES: u64 = 100_000;
-const MAX_BYTES: u64 = 1 << 30;
+const LIMITS: Limits = Limits { files: 100_000, bytes: 1 << 30 };
+
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub files: u64,
+    pub bytes: u64,
+}
 
 /// A folder that is arriving. Dropping it discards what has arrived.
 pub struct Upload {
@@ -25,14 +32,23 @@ pub struct Upload {
     now: Option<Arriving>,
     files: u64,
     bytes: u64,
+    pub(super) limits: Limits,
     /// The first name of all paths; empty if they differ, or if a file lies at the top.
     top: Option<String>,
 }
 
-/// The file that is arriving.
-struct Arriving {
-    path: RelPath,
-    file: File,
+/// What is arriving.
+enum Arriving {
+    File {
+        path: RelPath,
+        file: File,
+    },
+    /// An archive, in a file without a name.
+    Archive {
+        kind: ArchiveKind,
+        file: File,
+        bytes: u64,
+    },
 }
 
 impl Home {
@@ -45,7 +61,7 @@ impl Home {
         let id = clock::new_id();
         self.root().create_dir_all(format!("{FOLDER}/{id}")).map_err(doing())?;
         let dir = self.root().open_dir(format!("{FOLDER}/{id}")).map_err(doing())?;
-        Ok(Upload { home: self.clone(), id, dir, now: None, files: 0, bytes: 0, top: None })
+        Ok(Upload { home: self.clone(), id, dir, now: None, files: 0, bytes: 0, limits: LIMITS, top: None })
     }
 
     /// Removes what uploads have left that a server did not live to see.
@@ -66,47 +82,125 @@ impl Upload {
     /// 100,000 files.
     pub fn begin(&mut self, path: RelPath) -> Result<(), StoreError> {
         let doing = || StoreError::io(format!("writing {path}"));
-        self.files += 1;
-        if self.files > MAX_FILES {
-            let path = "the number of files of this folder".to_owned();
-            return Err(StoreError::TooLarge { path, size: self.files, limit: MAX_FILES });
-        }
         self.now = None;
-        let (above, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
-        let blocked = |error: io::Error| match error.kind() {
-            // A file with the path of its folder has arrived.
-            io::ErrorKind::NotADirectory => StoreError::Exists { path: above.to_owned() },
-            _ => doing()(error),
-        };
-        make_folders(&self.dir, above).map_err(blocked)?;
-        let folder = if above.is_empty() { self.dir.try_clone() } else { self.dir.open_dir(above) }.map_err(doing())?;
+        let folder = self.folder_of(&path)?;
+        let name = path.file_name();
         let created = folder.open_with(name, OpenOptions::new().write(true).create_new(true));
         let file = created.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_string() },
             _ => doing()(error),
         })?;
-        let top = if above.is_empty() { "" } else { path.first_name() };
+        let is_at_top = !path.as_str().contains('/');
+        self.note_top(if is_at_top { "" } else { path.first_name() });
+        self.now = Some(Arriving::File { path, file: file.into_std() });
+        Ok(())
+    }
+
+    /// Counts an entry, and returns its folder, which is created.
+    fn folder_of(&mut self, path: &RelPath) -> Result<Dir, StoreError> {
+        let doing = || StoreError::io(format!("writing {path}"));
+        self.count_entry()?;
+        let above = path.as_str().rsplit_once('/').map_or("", |(above, _)| above);
+        make_folders(&self.dir, above).map_err(|error| match error.kind() {
+            // A file with the path of its folder has arrived.
+            io::ErrorKind::NotADirectory => StoreError::Exists { path: above.to_owned() },
+            _ => doing()(error),
+        })?;
+        if above.is_empty() { self.dir.try_clone() } else { self.dir.open_dir(above) }.map_err(doing())
+    }
+
+    fn count_entry(&mut self) -> Result<(), StoreError> {
+        self.files += 1;
+        if self.files > self.limits.files {
+            let path = "the number of files of this folder".to_owned();
+            return Err(StoreError::TooLarge { path, size: self.files, limit: self.limits.files });
+        }
+        Ok(())
+    }
+
+    /// Notes the first name of a path, which is empty for a file at the top.
+    fn note_top(&mut self, top: &str) {
         match &self.top {
             None => self.top = Some(top.to_owned()),
             Some(known) if known == top => {}
             Some(_) => self.top = Some(String::new()),
         }
-        self.now = Some(Arriving { path, file: file.into_std() });
+    }
+
+    /// Makes a folder that may be empty.
+    pub(super) fn make_folder(&mut self, path: &RelPath) -> Result<(), StoreError> {
+        self.count_entry()?;
+        self.note_top(path.first_name());
+        make_folders(&self.dir, path.as_str()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => StoreError::Exists { path: path.to_string() },
+            _ => StoreError::io(format!("creating {path}"))(error),
+        })
+    }
+
+    /// Makes a symbolic link.
+    pub(super) fn link(&mut self, link: &ArchivedLink) -> Result<(), StoreError> {
+        let ArchivedLink { path, target } = link;
+        let made = self.folder_of(path)?.symlink(target, path.file_name());
+        self.note_top(if path.as_str().contains('/') { path.first_name() } else { "" });
+        made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_string() },
+            _ => StoreError::io(format!("creating {path}"))(error),
+        })
+    }
+
+    /// Makes the file that was begun last executable.
+    pub(super) fn make_executable(&mut self) -> Result<(), StoreError> {
+        let Some(Arriving::File { path, file }) = &self.now else { return Ok(()) };
+        let mode = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
+        fchmod(file, mode).map_err(|error| StoreError::io(format!("writing {path}"))(error.into()))
+    }
+
+    /// Begins an archive; [`Self::unpack`] unpacks it when it has arrived.
+    ///
+    /// # Errors
+    /// Returns an error if its file cannot be created.
+    pub fn begin_archive(&mut self, kind: ArchiveKind) -> Result<(), StoreError> {
+        let doing = || StoreError::io("writing an archive");
+        let name = format!("{FOLDER}/{}.archive", self.id);
+        let mut options = OpenOptions::new();
+        let file =
+            self.home.root().open_with(&name, options.read(true).write(true).create_new(true)).map_err(doing())?;
+        self.home.root().remove_file(&name).map_err(doing())?;
+        self.now = Some(Arriving::Archive { kind, file: file.into_std(), bytes: 0 });
         Ok(())
     }
 
-    /// Adds bytes to the file that was begun last.
+    /// Unpacks the archive that was begun last, if there is one.
     ///
     /// # Errors
-    /// Returns [`StoreError::TooLarge`] if all files together have more than 1 GiB, and [`StoreError::DiskFull`].
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let Some(Arriving { path, file }) = &mut self.now else { return Ok(()) };
-        self.bytes += bytes.len() as u64;
-        if self.bytes > MAX_BYTES {
-            let path = "this folder".to_owned();
-            return Err(StoreError::TooLarge { path, size: self.bytes, limit: MAX_BYTES });
+    /// Returns [`StoreError::BadArchive`] if it cannot be unpacked, [`StoreError::Exists`] if it has two entries with the same
+    /// path, and [`StoreError::TooLarge`] as for single files.
+    pub fn unpack(&mut self) -> Result<(), StoreError> {
+        let Some(Arriving::Archive { kind, mut file, .. }) = self.now.take() else { return Ok(()) };
+        file.rewind().map_err(StoreError::io("reading an archive"))?;
+        archives::unpack(kind, file, self)
+    }
+
+    /// Adds bytes to the file or archive that was begun last.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::TooLarge`] if all files together have more than 1 GiB, or an archive has, and
+    /// [`StoreError::DiskFull`].
+    pub fn add(&mut self, more: &[u8]) -> Result<(), StoreError> {
+        let (file, bytes, what) = match &mut self.now {
+            Some(Arriving::File { path, file }) => (file, &mut self.bytes, path.as_str()),
+            Some(Arriving::Archive { file, bytes, .. }) => (file, bytes, "an archive"),
+            None => return Ok(()),
+        };
+        *bytes += more.len() as u64;
+        if *bytes > self.limits.bytes {
+            return Err(StoreError::TooLarge {
+                path: "this folder".to_owned(),
+                size: *bytes,
+                limit: self.limits.bytes,
+            });
         }
-        file.write_all(bytes).map_err(StoreError::io(format!("writing {path}")))
+        file.write_all(more).map_err(StoreError::io(format!("writing {what}")))
     }
 
     /// Returns the name of the folder that all files lie in; `None` if there is none.

@@ -104,6 +104,26 @@ async fn begin(world: &World, server: &Server<'_>) -> TcpStream {
 }
 
 #[tokio::test]
+async fn uploaded_archive_becomes_a_project() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(3);
+    header.set_mode(0o644);
+    tar.append_data(&mut header, "tea/notes/a.txt", &b"one"[..]).unwrap();
+    let archive = tar.into_inner().unwrap().finish().unwrap();
+    let send_archive = async |name: &str, bytes: &[u8]| send(&server, &[field("archive", Some(name), bytes)]).await;
+    let made = data(&send_archive("download.tar.gz", &archive).await);
+    assert_eq!((&made["name"], world.read("workspaces/tea/notes/a.txt")), (&json!("tea"), "one".to_owned()));
+    for (name, bytes) in [("a.rar", &archive[..]), ("a.zip", &archive), ("b.tgz", &archive[..archive.len() / 2])] {
+        assert_eq!(refused(&send_archive(name, bytes).await), (400, "bad_archive".to_owned()), "{name}");
+    }
+    assert_eq!(data(&server.get("/api/projects").await)["items"].as_array().unwrap().len(), 1);
+    eventually("nothing is left", async || is_empty(&world, "storage/uploads")).await;
+}
+
+#[tokio::test]
 async fn upload_that_is_cut_off_leaves_nothing() {
     let world = World::new(script([])).await;
     let server = world.serve().await;

@@ -13,7 +13,7 @@ use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::{self, ProjectName, RelPath};
-use crate::store::{StoreError, Upload};
+use crate::store::{ArchiveKind, StoreError, Upload};
 
 /// Maximum bytes of a field that is no file.
 const MAX_FIELD: usize = 64 << 10;
@@ -24,22 +24,25 @@ const WAITING: usize = 16;
 #[derive(utoipa::ToSchema)]
 #[allow(dead_code, reason = "it describes a form")]
 pub struct UploadedFolder {
-    /// The name of the project; if absent, that of the folder that all files lie in.
+    /// The name of the project; if absent, that of the folder that all files lie in, or of the archive.
     name: Option<String>,
     description: Option<String>,
     /// The files. The name of each is its path with `/`, as a browser gives it for the files of a folder.
     #[schema(value_type = Vec<String>, format = Binary)]
     files: Vec<u8>,
+    /// An archive of files, which is unpacked: `.zip`, `.tar`, `.tar.gz` or `.tgz`.
+    #[schema(value_type = String, format = Binary)]
+    archive: Option<Vec<u8>>,
 }
 
-/// Creates a project of the files of a folder.
+/// Creates a project of the files of a folder, or of an archive.
 ///
-/// If all files lie in one folder, its content becomes the project. At most 100,000 files and 1 GiB; if anything is refused
-/// or the connection breaks, no project is made.
+/// If all files lie in one folder, its content becomes the project. At most 100,000 files and 1 GiB, unpacked too; if anything is
+/// refused or the connection breaks, no project is made. Symbolic links of an archive are kept if they lead to a place in it.
 #[utoipa::path(post, path = "/api/projects/upload", tag = "projects", operation_id = "upload_project",
     request_body(content = UploadedFolder, content_type = "multipart/form-data"),
     responses((status = 200, body = Enveloped<Project>),
-              (status = 400, description = "bad_form, bad_path, bad_project_name, no_files", body = EnvelopedError),
+              (status = 400, description = "bad_archive, bad_form, bad_path, bad_project_name, no_files", body = EnvelopedError),
               (status = 409, description = "name_taken; exists: two files have the same path", body = EnvelopedError),
               (status = 413, description = "too_large", body = EnvelopedError),
               (status = 507, description = "disk_full", body = EnvelopedError)))]
@@ -69,6 +72,8 @@ pub async fn upload(
 struct Told {
     name: Option<String>,
     description: Option<String>,
+    /// The name of the archive, without what says its form.
+    archive: Option<String>,
 }
 
 impl Told {
@@ -77,7 +82,7 @@ impl Told {
             let message = "the form has no files; an empty project is made without a form";
             return Err(ApiError::bad_request("no_files", message));
         }
-        let name = self.name.or_else(|| upload.top().map(str::to_owned)).unwrap_or_default();
+        let name = self.name.or_else(|| upload.top().map(str::to_owned)).or(self.archive).unwrap_or_default();
         let description = domain::project::description(&self.description.unwrap_or_default())?;
         Ok((ProjectName::parse(&name)?, description))
     }
@@ -86,11 +91,20 @@ impl Told {
 async fn read(form: &mut Multipart, writer: &Writer) -> Result<Told, ApiError> {
     let mut told = Told::default();
     while let Some(mut field) = form.next_field().await.map_err(|error| form_error(&error))? {
-        if let Some(path) = field.file_name() {
-            let path = RelPath::parse(path)?;
-            writer.send(Piece::Begin(path)).await?;
+        if let Some(name) = field.file_name() {
+            let is_archive = field.name() == Some("archive");
+            if is_archive {
+                let (kind, stem) = ArchiveKind::of_name(name).ok_or_else(unknown_archive)?;
+                told.archive = Some(stem.to_owned());
+                writer.send(Piece::BeginArchive(kind)).await?;
+            } else {
+                writer.send(Piece::Begin(RelPath::parse(name)?)).await?;
+            }
             while let Some(bytes) = field.chunk().await.map_err(|error| form_error(&error))? {
                 writer.send(Piece::Bytes(bytes)).await?;
+            }
+            if is_archive {
+                writer.send(Piece::Unpack).await?;
             }
             continue;
         }
@@ -115,6 +129,10 @@ async fn text(mut field: Field<'_>) -> Result<String, ApiError> {
     String::from_utf8(bytes).map_err(|_| bad_form("a field is not UTF-8"))
 }
 
+fn unknown_archive() -> ApiError {
+    ApiError::bad_request("bad_archive", "an archive is a .zip, .tar, .tar.gz or .tgz file")
+}
+
 fn bad_form(why: &str) -> ApiError {
     ApiError::bad_request("bad_form", format!("the form cannot be read: {why}"))
 }
@@ -128,7 +146,9 @@ fn form_error(error: &MultipartError) -> ApiError {
 
 enum Piece {
     Begin(RelPath),
+    BeginArchive(ArchiveKind),
     Bytes(Bytes),
+    Unpack,
 }
 
 /// Writes files in a thread of its own, in the order in which they arrive.
@@ -144,6 +164,8 @@ impl Writer {
             while let Some(piece) = arriving.blocking_recv() {
                 match piece {
                     Piece::Begin(path) => upload.begin(path)?,
+                    Piece::BeginArchive(kind) => upload.begin_archive(kind)?,
+                    Piece::Unpack => upload.unpack()?,
                     Piece::Bytes(bytes) => upload.add(&bytes)?,
                 }
             }
