@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::{
-    Approval, CallApproval, Event, Message, RecordedAnswer, RequestedCall, Role, Session, StatusKind, WorkId,
+    Approval, CallApproval, Event, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role, Session,
+    StatusKind, WorkId,
 };
 
 /// An event on its way to the task that owns the session.
@@ -216,6 +217,15 @@ impl Recorder {
             arguments,
         })
         .await
+    }
+
+    /// Records in the current segment what the model thought in this exchange, in the form of its provider.
+    pub async fn reason(&mut self, origin: String, items: Vec<ReasoningItem>) -> Result<(), NotRecorded> {
+        if self.segment.is_none() {
+            self.begin_segment().await?;
+        }
+        let reasoning = Arc::new(Reasoning { dialogue: self.dialogue, origin, items });
+        self.mark(Event::Reasoned { work_id: self.work_id.clone(), reasoning }).await
     }
 
     /// Records the calls that the model requested in this exchange.

@@ -214,6 +214,9 @@ impl Run {
             let context = ExchangeContext { hits: hits.as_deref(), tools: &tools };
             let answer = self.answer(recorder, context, &mut client).await?;
             output_tokens += answer.usage.output_tokens;
+            if !answer.reasoning.is_empty() {
+                recorder.reason(client.endpoint().origin(), answer.reasoning).await?;
+            }
             let finished = Event::DialogueFinished {
                 work_id: recorder.work_id().clone(),
                 dialogue,

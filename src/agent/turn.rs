@@ -8,12 +8,16 @@ use tokio_util::sync::CancellationToken;
 use super::budget::LimitReached;
 use super::recorder::{NotRecorded, Recorder};
 use super::run::TurnEnd;
-use crate::domain::{AnsweredRequest, ErrorParams, Event, InputProgress, Outcome, StatusKind, Usage, WorkId};
+use crate::domain::{
+    AnsweredRequest, ErrorParams, Event, InputProgress, Outcome, ReasoningItem, StatusKind, Usage, WorkId,
+};
 use crate::provider::{AnswerStream, CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
 /// The result of an exchange.
 pub struct Exchange {
     pub calls: Vec<CallRequest>,
+    /// What the model thought, as its provider wants it back.
+    pub reasoning: Vec<ReasoningItem>,
     pub finish: Finish,
     pub usage: Usage,
     /// Number of the session's messages that the request did not contain.
@@ -125,6 +129,7 @@ async fn stream(
     received: &mut String,
 ) -> Result<Exchange, ExchangeError> {
     let mut calls = BTreeMap::<u32, CallRequest>::new();
+    let mut reasoning = Vec::new();
     let mut finish = Finish::Stop;
     let mut usage = Usage::default();
     let mut guard = LoopGuard::default();
@@ -149,6 +154,10 @@ async fn stream(
                 received.push_str(&text);
                 guard.check(&text)?;
                 recorder.think(text).await?;
+            }
+            Some(Ok(StreamChunk::Reasoning(thought))) => {
+                guard.bytes_more(thought.item.to_string().len())?;
+                reasoning.push(thought);
             }
             Some(Ok(StreamChunk::Text(text))) => {
                 shown = true;
@@ -176,7 +185,7 @@ async fn stream(
             Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }
-    Ok(Exchange { calls: calls.into_values().collect(), finish, usage, left_out: 0, request: None })
+    Ok(Exchange { calls: calls.into_values().collect(), reasoning, finish, usage, left_out: 0, request: None })
 }
 
 /// Maximum characters shown of a tool's name: a model may call a tool by a name of any length.
@@ -232,7 +241,11 @@ impl LoopGuard {
     }
 
     fn count(&mut self, text: &str) -> Result<(), ExchangeError> {
-        self.bytes += text.len();
+        self.bytes_more(text.len())
+    }
+
+    fn bytes_more(&mut self, bytes: usize) -> Result<(), ExchangeError> {
+        self.bytes += bytes;
         if self.bytes > MAX_ANSWER_BYTES { Err(ExchangeError::TooLong) } else { Ok(()) }
     }
 }

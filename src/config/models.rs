@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{ConfigError, ConfiguredEndpoint, Environment, File, OPENAI_URL, bad, substitute, url};
-use crate::provider::{Endpoint, Profile, ProfileKind};
+use crate::provider::{Api, Endpoint, Profile, ProfileKind};
 
 const DEEPSEEK_URL: &str = "https://api.deepseek.com";
 const DEEPSEEK_MODEL: &str = "deepseek-chat";
@@ -17,6 +17,8 @@ pub(super) struct ModelEntry {
     id: String,
     name: Option<String>,
     api_url: String,
+    /// The form of requests, if the address does not tell it.
+    api: Option<Api>,
     api_key: Option<SecretString>,
     /// Name to send as `model`; the id if absent.
     model: Option<String>,
@@ -66,7 +68,7 @@ pub(super) fn configured(
         Err(name) => return Ok(Err(unset(name))),
     };
     let url = url(&address).map_err(|reason| bad("config.yml", format!("models: {}: api_url {reason}", entry.id)))?;
-    let mut endpoint = endpoint(url, entry.model.as_deref().unwrap_or(&entry.id), key);
+    let mut endpoint = endpoint(url, entry.model.as_deref().unwrap_or(&entry.id), key).with_api(entry.api);
     if let Some(name) = &entry.name {
         endpoint.label.clone_from(name);
     }

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{ConfigError, ConfiguredEndpoint, Environment, bad, endpoint, substitute, url};
 use crate::domain::Price;
-use crate::provider::{Endpoint, Parameters, ProfileKind, Thinking};
+use crate::provider::{Api, Endpoint, Parameters, ProfileKind, Thinking};
 
 /// A provider of `providers` in config.yml.
 #[derive(Debug, Deserialize)]
@@ -16,6 +16,8 @@ pub(super) struct Entry {
     id: String,
     name: Option<String>,
     base_url: String,
+    /// The form of requests, if the address does not tell it.
+    api: Option<Api>,
     /// The key, or `${NAME}` for that of a variable.
     api_key: Option<SecretString>,
     #[serde(default)]
@@ -48,6 +50,8 @@ pub struct Provider {
     pub name: String,
     pub kind: ProfileKind,
     pub base_url: Url,
+    /// The form of requests, if a person has said so.
+    pub api: Option<Api>,
     /// Sent to this address and nowhere else.
     pub api_key: Option<SecretString>,
     pub place: ProviderPlace,
@@ -119,7 +123,8 @@ pub(super) fn listed(
         let kind = ProfileKind::from_url(&base_url);
         let name = entry.name.clone().unwrap_or_else(|| name_of(kind, &base_url));
         let models = entry.models.iter().map(|settings| {
-            let endpoint = model_endpoint(&base_url, key.clone(), settings);
+            let plain = endpoint(base_url.clone(), &settings.name, key.clone()).with_api(entry.api);
+            let endpoint = with_settings(plain, settings);
             ProviderModel { settings: settings.clone(), endpoint }
         });
         providers.push(Provider {
@@ -127,6 +132,7 @@ pub(super) fn listed(
             name,
             kind,
             models: models.collect(),
+            api: entry.api,
             base_url,
             api_key: key,
             place: ProviderPlace::Providers(index),
@@ -154,8 +160,7 @@ impl Provider {
 }
 
 /// Returns the endpoint of a model with what a person has set for it.
-fn model_endpoint(base_url: &Url, key: Option<SecretString>, settings: &ModelSettings) -> Endpoint {
-    let mut endpoint = endpoint(base_url.clone(), &settings.name, key);
+fn with_settings(mut endpoint: Endpoint, settings: &ModelSettings) -> Endpoint {
     if let Some(label) = &settings.label {
         endpoint.label.clone_from(label);
     }
@@ -196,6 +201,7 @@ pub(super) fn grouped(
         let known = providers.iter_mut().find(|provider| {
             provider.place == place
                 && provider.base_url == endpoint.base_url
+                && provider.api == Some(endpoint.profile.api)
                 && key(&provider.api_key) == key(&endpoint.api_key)
         });
         if let Some(known) = known {
@@ -217,6 +223,7 @@ pub(super) fn grouped(
             name: name_of(kind, &endpoint.base_url),
             kind,
             base_url: endpoint.base_url.clone(),
+            api: Some(endpoint.profile.api),
             api_key: endpoint.api_key.clone(),
             place,
             variable,

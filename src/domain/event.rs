@@ -15,6 +15,7 @@ use super::ids::{ProjectId, WorkId};
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
 use super::queued::QueuedMessage;
+use super::reasoning::Reasoning;
 use super::request::AnsweredRequest;
 use super::taint::Taint;
 use super::work::{Outcome, Usage};
@@ -67,6 +68,8 @@ pub enum Event {
     Text { work_id: WorkId, at: usize, text: String },
     /// Thinking of the current segment, from byte `at` on.
     Thinking { work_id: WorkId, at: usize, text: String },
+    /// What the model thought in this exchange, as its provider wants it back with the current segment.
+    Reasoned { work_id: WorkId, reasoning: Arc<Reasoning> },
     /// The calls that the model requested in this exchange, recorded if a person is asked about any of them, so that
     /// the calls after a waiting one survive a restart.
     CallsRequested { work_id: WorkId, dialogue: u32, calls: Vec<RequestedCall> },
@@ -227,6 +230,7 @@ impl Event {
             | Event::SegmentStarted { work_id, .. }
             | Event::Text { work_id, .. }
             | Event::Thinking { work_id, .. }
+            | Event::Reasoned { work_id, .. }
             | Event::CallsRequested { work_id, .. }
             | Event::ApprovalAsked { work_id, .. }
             | Event::ApprovalAnswered { work_id, .. }

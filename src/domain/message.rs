@@ -10,6 +10,7 @@ use super::approval::{ApprovalAnswer, CallApproval, Decision, RecordedAnswer};
 use super::attachment::Attachment;
 use super::defang::defang;
 use super::ids::WorkId;
+use super::reasoning::Reasoning;
 use super::tool::SKIPPED;
 use super::work::StoppedBy;
 
@@ -47,6 +48,10 @@ pub struct Message {
     /// The model's thinking before it wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
+    /// The same thinking, and that of the calls, as the provider wants it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::reasoning::lenient")]
+    #[schema(ignore)]
+    pub reasoning: Vec<Arc<Reasoning>>,
     /// Word of the outcome, on the last message of a work that did not end normally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -78,6 +83,7 @@ impl Message {
             dialogue: None,
             created_at: None,
             thinking: None,
+            reasoning: Vec::new(),
             stop_reason: None,
             stopped_by: None,
             error: None,

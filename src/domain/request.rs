@@ -43,8 +43,12 @@ pub struct SentRequest {
     pub sha256: String,
     /// The system prompt: the texts of these parts, joined by an empty line.
     pub system: Vec<SentPart>,
-    /// Hashes of the other messages, each stored as JSON.
+    /// Hashes of the other messages, each stored as JSON; in the Responses API its items.
     pub messages: Vec<String>,
+    /// 0-based indexes of the messages whose last block marks what the provider's cache should keep. They are stored
+    /// without the mark, which moves from request to request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_marks: Vec<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<String>,
     /// What was retrieved for this question and is inside one of the messages.

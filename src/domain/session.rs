@@ -185,6 +185,13 @@ impl Session {
                     splice(message.thinking.get_or_insert_default(), *at, text);
                 }
             }
+            Event::Reasoned { work_id, reasoning } => {
+                if let Some(message) = self.segment_mut(work_id)
+                    && !message.reasoning.iter().any(|known| known.dialogue == reasoning.dialogue)
+                {
+                    message.reasoning.push(reasoning.clone());
+                }
+            }
             Event::CallsRequested { work_id, calls, .. } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.requested.clone_from(calls);

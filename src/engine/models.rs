@@ -17,7 +17,7 @@ use super::local_model::{LoadState, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use super::notice::Notice;
 use crate::domain::{Chosen, ErrorParams};
-use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
+use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Recipient, Thinking};
 
 /// Why no model can be used.
 #[derive(Debug, thiserror::Error)]
@@ -152,7 +152,8 @@ impl Models {
             Some(client) => thinking(client, chosen).body(request),
             None => {
                 let profile = Profile::new(ProfileKind::Local, "");
-                crate::provider::body(&profile, &self.status_of(chosen).model, request)
+                let model = &self.status_of(chosen).model;
+                crate::provider::body(Recipient { profile: &profile, model, origin: "", context_window: 0 }, request)
             }
         }
     }

@@ -11,7 +11,7 @@ use super::server_settings::SettingsRefused;
 use super::{EngineError, Tenant};
 use crate::config::edit::{Edit, Step, at};
 use crate::config::providers::{ProviderPlace, free_id, name_of};
-use crate::provider::{Endpoint, ProfileKind, ProviderError, list_models};
+use crate::provider::{Api, Endpoint, ProfileKind, ProviderError, list_models};
 
 /// Why a provider or model was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +158,7 @@ impl Tenant {
         };
         let mut answered = None;
         if change.base_url.is_some() || !matches!(change.api_key, KeyChange::Keep) {
-            let endpoint = endpoint_of(&new_url, key, "");
+            let endpoint = endpoint_of(&new_url, key, "").with_api(self.api_of(id));
             answered = Some((list_models(endpoint.clone()).await?, endpoint));
         }
         let (tenant, id) = (self.clone(), id.to_owned());
@@ -240,7 +240,7 @@ impl Tenant {
                 (base_url, None)
             }
         };
-        let endpoint = endpoint_of(&base_url, key, "");
+        let endpoint = endpoint_of(&base_url, key, "").with_api(self.api_of(id));
         match list_models(endpoint.clone()).await {
             Ok(names) => self.answered(&endpoint, names),
             // The refusal is what the state shows.
@@ -328,6 +328,11 @@ impl Tenant {
     fn answered(&self, endpoint: &Endpoint, names: Vec<String>) {
         self.runtime.models.health(endpoint).record(&Ok::<_, ProviderError>(()));
         self.runtime.models.set_named(endpoint, names);
+    }
+
+    /// Returns the API that config.yml names for a provider.
+    fn api_of(&self, id: &str) -> Option<Api> {
+        self.runtime.config().providers.iter().find(|provider| provider.id == id)?.api
     }
 
     /// Returns address and key of a provider that can be changed here.

@@ -114,10 +114,10 @@ impl Tenant {
         });
         let mut models: Vec<ListedModel> = listed.collect();
         // What the provider named besides, when it was checked last, can be enabled.
-        let asked = endpoint_of(&provider.base_url, provider.api_key.clone(), "");
+        let asked = endpoint_of(&provider.base_url, provider.api_key.clone(), "").with_api(provider.api);
         for name in self.runtime.models.named_by(&asked) {
             if !provider.models.iter().any(|model| model.settings.name == name) {
-                let endpoint = endpoint_of(&provider.base_url, None, &name);
+                let endpoint = endpoint_of(&provider.base_url, None, &name).with_api(provider.api);
                 let settings = ModelSettings { name, ..ModelSettings::default() };
                 models.push(roles.model(whole_id(&endpoint), &settings, &endpoint, false));
             }

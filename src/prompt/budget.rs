@@ -96,7 +96,8 @@ mod tests {
     use super::*;
 
     fn exchange(question: &str, answer: &str) -> Vec<ChatMessage> {
-        let answer = ChatMessage::Assistant { content: answer.to_owned(), thinking: None, calls: Vec::new() };
+        let answer =
+            ChatMessage::Assistant { content: answer.to_owned(), thinking: None, reasoning: None, calls: Vec::new() };
         vec![ChatMessage::User(question.to_owned()), answer]
     }
 

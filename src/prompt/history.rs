@@ -12,7 +12,7 @@ use super::budget::{self, Room};
 use super::pictures::{from_tools, label, marker};
 use crate::domain::attachment::in_line;
 use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
-use crate::domain::{CallStatus, Hit, Message, Picture, PinnedMessage, Role, Session, ToolCall};
+use crate::domain::{CallStatus, Hit, Message, Picture, PinnedMessage, Reasoning, Role, Session, ToolCall};
 use crate::provider::{CallRequest, ChatMessage, PictureSender, RequestPicture};
 
 const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
@@ -74,7 +74,7 @@ fn beginning<'a>(session: &Session, pins: impl Iterator<Item = &'a PinnedMessage
     let pinned: Vec<_> = pins.map(pinned_text).collect();
     let pinned = (!pinned.is_empty()).then(|| format!("{PINNED_HEAD}\n{}", pinned.join("\n\n")));
     let mut builder = Builder::default();
-    builder.say(&summary.into_iter().chain(pinned).collect::<Vec<_>>().join("\n\n"), None);
+    builder.say(&summary.into_iter().chain(pinned).collect::<Vec<_>>().join("\n\n"), Thoughts::default());
     builder
 }
 
@@ -168,8 +168,20 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
             content.push_str("\n\n");
             content.push_str(&text);
         }
-        _ => history.insert(question, ChatMessage::Assistant { content: text, thinking: None, calls: Vec::new() }),
+        _ => history.insert(question, said(text, Thoughts::default())),
     }
+}
+
+/// What the model thought before it wrote: as text, and as its provider wants it back.
+#[derive(Default)]
+struct Thoughts {
+    text: Option<String>,
+    reasoning: Option<Arc<Reasoning>>,
+}
+
+/// Returns an assistant's message without calls.
+fn said(content: String, Thoughts { text, reasoning }: Thoughts) -> ChatMessage {
+    ChatMessage::Assistant { content, thinking: text, reasoning, calls: Vec::new() }
 }
 
 /// Messages in the order of a request. The ids of their calls are those of the file.
@@ -180,22 +192,26 @@ struct Builder {
 
 impl Builder {
     fn assistant(&mut self, message: &Message, sight: VisionSupport) {
-        let thinking = message.thinking.clone();
+        let of_dialogue = |dialogue: Option<u32>| {
+            let mut all = message.reasoning.iter();
+            all.find(|reasoning| Some(reasoning.dialogue) == dialogue).cloned()
+        };
+        let mut thinking = message.thinking.clone();
         if message.tool_calls.is_empty() {
-            self.say(&message.content, thinking);
+            self.say(&message.content, Thoughts { text: thinking, reasoning: of_dialogue(message.dialogue) });
             return;
         }
         let mut content = message.content.clone();
-        let mut thinking = thinking;
         for group in message.tool_calls.chunk_by(|a, b| a.dialogue == b.dialogue) {
-            self.calls(std::mem::take(&mut content), thinking.take(), group);
+            let reasoning = group.first().and_then(|call| of_dialogue(call.dialogue));
+            self.calls(std::mem::take(&mut content), Thoughts { text: thinking.take(), reasoning }, group);
             self.results(group, sight);
         }
     }
 
-    fn say(&mut self, text: &str, thinking: Option<String>) {
+    fn say(&mut self, text: &str, thoughts: Thoughts) {
         if !text.trim().is_empty() {
-            self.push(ChatMessage::Assistant { content: text.to_owned(), thinking, calls: Vec::new() });
+            self.push(said(text.to_owned(), thoughts));
         }
     }
 
@@ -204,9 +220,14 @@ impl Builder {
     fn push(&mut self, message: ChatMessage) {
         match (self.out.last_mut(), message) {
             (
-                Some(ChatMessage::Assistant { content, thinking: before, calls: earlier }),
-                ChatMessage::Assistant { content: text, thinking, calls },
+                Some(ChatMessage::Assistant { content, thinking: before, reasoning: known, calls: earlier }),
+                ChatMessage::Assistant { content: text, thinking, reasoning, calls },
             ) if earlier.is_empty() => {
+                let separator = if text.is_empty() { 0 } else { "\n\n".len() };
+                let text_before = content.len() + separator;
+                if let Some(reasoning) = reasoning {
+                    *known = Some(Arc::new(reasoning.moved_by(text_before)));
+                }
                 if !text.is_empty() {
                     content.push_str("\n\n");
                     content.push_str(&text);
@@ -220,14 +241,14 @@ impl Builder {
         }
     }
 
-    fn calls(&mut self, content: String, thinking: Option<String>, calls: &[ToolCall]) {
+    fn calls(&mut self, content: String, Thoughts { text: thinking, reasoning }: Thoughts, calls: &[ToolCall]) {
         let request = |call: &ToolCall| CallRequest {
             id: call.id.clone().unwrap_or_default(),
             name: call.tool.clone(),
             arguments: arguments(call),
         };
         let requests: Vec<CallRequest> = calls.iter().map(request).collect();
-        self.push(ChatMessage::Assistant { content, thinking, calls: requests });
+        self.push(ChatMessage::Assistant { content, thinking, reasoning, calls: requests });
     }
 
     /// Adds the results of calls, and then one message with the pictures among them: no result may contain a picture.
@@ -368,7 +389,7 @@ mod tests {
     }
 
     fn said(content: &str) -> ChatMessage {
-        ChatMessage::Assistant { content: content.to_owned(), thinking: None, calls: Vec::new() }
+        super::said(content.to_owned(), Thoughts::default())
     }
 
     #[test]
@@ -388,7 +409,12 @@ mod tests {
             [
                 said("[以下是之前对话的摘要]\n早先"),
                 ChatMessage::User("北京天气怎么样？".to_owned()),
-                ChatMessage::Assistant { content: "让我查一下...".to_owned(), thinking: None, calls: vec![call] },
+                ChatMessage::Assistant {
+                    content: "让我查一下...".to_owned(),
+                    thinking: None,
+                    reasoning: None,
+                    calls: vec![call]
+                },
                 ChatMessage::Tool { call_id: "call_0".to_owned(), content: "晴".to_owned() },
                 said("晴，25°C。\n\n出门愉快。"),
             ]

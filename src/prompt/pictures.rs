@@ -13,6 +13,8 @@ pub const MOST_SENT: usize = 12;
 const MISSING: &str = "its file is missing or is not what was sent";
 const TOO_MANY: &str = "not sent again, newer pictures take its place";
 const MARKER: &str = "picture:";
+/// Stands before the data in a URL.
+const DATA: &str = ";base64,";
 /// Begins the message with the pictures that calls read. Its role is that of a user, so it says that it is none's.
 const FROM_TOOLS: &str = "[The pictures that the tools above have read; the user did not send them]";
 
@@ -29,9 +31,16 @@ pub fn from_tools(pictures: &[RequestPicture]) -> String {
 
 /// Returns whether a message's JSON contains the pictures that calls read, and not what a person said.
 pub fn are_from_tools(message: &Value) -> bool {
-    let content = &message["content"];
-    let text = content.as_str().or_else(|| content[0]["text"].as_str());
-    text.is_some_and(|text| text.starts_with(FROM_TOOLS))
+    let says_so = |text: Option<&str>| text.is_some_and(|text| text.starts_with(FROM_TOOLS));
+    match &message["content"] {
+        // In Anthropic's API the results of the calls come before the pictures, in the same message.
+        Value::Array(blocks) => {
+            let mut rest = blocks.iter().filter(|block| block["type"] != "tool_result");
+            rest.next().is_none_or(|first| says_so(first["text"].as_str()))
+                && !rest.any(|block| block["text"].is_string())
+        }
+        content => says_so(content.as_str()),
+    }
 }
 
 /// Returns the marker that stands for a picture's bytes: its type, size and hash.
@@ -97,23 +106,35 @@ pub fn of(messages: &[ChatMessage]) -> Vec<RequestPicture> {
     pictures.flatten().cloned().collect()
 }
 
-/// Returns the URLs of the pictures in a message's JSON.
+/// Returns the URLs of the pictures in a message's JSON; in Anthropic's API, their data without the beginning of a URL.
 pub fn addresses(message: &mut Value) -> impl Iterator<Item = &mut Value> {
     let parts = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
-    parts.filter_map(|part| part.get_mut("image_url")?.get_mut("url"))
+    parts.filter_map(|part| {
+        if part.get("source").is_some() {
+            return part.get_mut("source")?.get_mut("data");
+        }
+        let address = part.get_mut("image_url")?;
+        if address.is_string() { Some(address) } else { address.get_mut("url") }
+    })
 }
 
 /// Returns the tokens of the pictures in a message's JSON as recorded, with markers.
 pub fn tokens(message: &Value) -> usize {
     let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
-    let pictures = parts.filter_map(|part| marked(part.get("image_url")?.get("url")?.as_str()?));
-    pictures.map(|picture| picture.tokens()).sum()
+    let address = |part: &Value| {
+        let address = part.get("image_url").map(|address| address.get("url").unwrap_or(address));
+        marked(address.or_else(|| part.get("source")?.get("data"))?.as_str()?)
+    };
+    parts.filter_map(address).map(|picture| picture.tokens()).sum()
 }
 
 /// Replaces the bytes of the pictures in a message's JSON with markers.
 pub fn without_bytes(message: &mut Value, pictures: &[RequestPicture]) {
     for address in addresses(message) {
-        let known = address.as_str().and_then(|url| pictures.iter().find(|seen| *seen.url == *url));
+        let is_it = |seen: &RequestPicture, told: &str| {
+            *seen.url == *told || seen.url.split_once(DATA).is_some_and(|(_, data)| data == told)
+        };
+        let known = address.as_str().and_then(|told| pictures.iter().find(|seen| is_it(seen, told)));
         if let Some(seen) = known {
             *address = marker(&seen.picture).into();
         }
@@ -122,9 +143,13 @@ pub fn without_bytes(message: &mut Value, pictures: &[RequestPicture]) {
 
 /// Replaces the markers in a message's JSON with the bytes; `None` if a picture is missing or has changed.
 pub fn with_bytes(mut message: Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Value> {
+    let is_data =
+        message["content"].as_array().is_some_and(|parts| parts.iter().any(|part| part.get("source").is_some()));
     for address in addresses(&mut message) {
         if let Some(picture) = address.as_str().and_then(marked) {
-            *address = data_url(&read(&picture.hash)?)?.into();
+            let url = data_url(&read(&picture.hash)?)?;
+            let data = url.split_once(DATA).map(|(_, data)| data.to_owned()).filter(|_| is_data);
+            *address = data.unwrap_or(url).into();
         }
     }
     Some(message)
@@ -190,5 +215,16 @@ mod tests {
         assert_eq!(tokens(&kept), 85);
         assert_eq!(with_bytes(kept.clone(), &|hash| (hash == "x").then(|| GIF.to_vec())), Some(whole));
         assert_eq!(with_bytes(kept, &|_| None), None);
+        let data = STANDARD.encode(GIF);
+        for part in [
+            serde_json::json!({"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": data}}),
+            serde_json::json!({"type": "input_image", "image_url": data_url(GIF)}),
+        ] {
+            let whole = serde_json::json!({"role": "user", "content": [{"type": "text", "text": "look"}, part]});
+            let mut kept = whole.clone();
+            without_bytes(&mut kept, &pictures);
+            assert!(!kept.to_string().contains(&data) && tokens(&kept) > 0, "{kept}");
+            assert_eq!(with_bytes(kept, &|hash| (hash == "x").then(|| GIF.to_vec())), Some(whole));
+        }
     }
 }

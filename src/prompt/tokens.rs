@@ -26,7 +26,8 @@ impl RequestTokens {
     pub fn of(body: &Value, system: &SystemPrompt, retrieved: &str, count: &dyn Fn(&str) -> usize) -> Self {
         let parts = system.parts.iter().map(|part| count(&system.text[part.start..part.end]));
         let tools = body.get("tools").map(|tools| count(&tools.to_string()));
-        let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let messages = body.get("messages").or_else(|| body.get("input"));
+        let messages = messages.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let messages =
             messages.split_first().filter(|(first, _)| first["role"] == "system").map_or(messages, |(_, rest)| rest);
         let found = find_retrieved(messages, retrieved);
@@ -54,12 +55,18 @@ impl RequestTokens {
 
 /// Returns the tokens of a message in a request's body.
 pub fn of_message(message: &Value, count: &dyn Fn(&str) -> usize) -> usize {
-    let parts = message["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
-    let thinking = message["reasoning_content"].as_str();
+    let parts = message["content"].as_array().into_iter().flatten();
     let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["function"]);
-    let calls = calls.flat_map(|call| [call["name"].as_str(), call["arguments"].as_str()]).flatten();
-    let texts = std::iter::once(content(message)).chain(parts).chain(thinking).chain(calls);
-    MESSAGE_OVERHEAD + texts.map(count).sum::<usize>() + pictures::tokens(message)
+    // In the Responses API, a call and its result are items of their own.
+    let texts = std::iter::once(message).chain(parts).chain(calls).map(|part| of_part(part, count)).sum::<usize>();
+    MESSAGE_OVERHEAD + texts + pictures::tokens(message)
+}
+
+/// Returns the tokens of the texts of a part of a message: a block, a call or its result, a thought.
+fn of_part(part: &Value, count: &dyn Fn(&str) -> usize) -> usize {
+    let texts = ["content", "text", "reasoning_content", "thinking", "name", "arguments", "output"];
+    let texts = texts.iter().filter_map(|field| part.get(field)?.as_str()).map(count).sum::<usize>();
+    texts + part.get("input").map_or(0, |input| count(&input.to_string()))
 }
 
 #[cfg(test)]
@@ -93,5 +100,13 @@ mod tests {
         assert_eq!(of_message(&message, &str::len), MESSAGE_OVERHEAD + 2 + 3 + 4 + 2);
         let pictured = json!({"role": "user", "content": [{"type": "text", "text": "look"}]});
         assert_eq!(of_message(&pictured, &str::len), MESSAGE_OVERHEAD + 4);
+        let blocks = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "abc", "signature": "…"},
+            {"type": "text", "text": "ab"}, {"type": "tool_use", "id": "c", "name": "read", "input": {}},
+            {"type": "tool_result", "tool_use_id": "c", "content": "abcde"}]});
+        assert_eq!(of_message(&blocks, &str::len), MESSAGE_OVERHEAD + 3 + 2 + 4 + 2 + 5);
+        let item = json!({"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}"});
+        assert_eq!(of_message(&item, &str::len), MESSAGE_OVERHEAD + 4 + 2);
+        let item = json!({"type": "function_call_output", "call_id": "c", "output": "abc"});
+        assert_eq!(of_message(&item, &str::len), MESSAGE_OVERHEAD + 3);
     }
 }

@@ -56,7 +56,7 @@ mod tests {
 
     fn asks(id: &str) -> ChatMessage {
         let call = CallRequest { id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
-        ChatMessage::Assistant { content: String::new(), thinking: None, calls: vec![call] }
+        ChatMessage::Assistant { content: String::new(), thinking: None, reasoning: None, calls: vec![call] }
     }
 
     fn result(id: &str) -> ChatMessage {
@@ -74,7 +74,10 @@ mod tests {
             vec![user(), asks("a"), result("a"), asks("a"), result("a")],
             vec![user(), asks(""), result("")],
             vec![user(), ChatMessage::System("s".to_owned())],
-            vec![user(), ChatMessage::Assistant { content: String::new(), thinking: None, calls: Vec::new() }],
+            vec![
+                user(),
+                ChatMessage::Assistant { content: String::new(), thinking: None, reasoning: None, calls: Vec::new() },
+            ],
         ] {
             assert_eq!(refused(&bad).len(), 1, "{}: {:?}", bad.len(), refused(&bad));
         }

@@ -18,6 +18,8 @@ const OPTIONAL_FIELDS: &[&str] = &[
     "reasoning_effort",
     "reasoning",
     "thinking",
+    "include",
+    "store",
 ];
 
 const EFFORT: &str = "reasoning_effort";
@@ -51,6 +53,7 @@ pub(super) fn adjustment(error: &ProviderError, body: &Value) -> Option<Adjustme
         "not allowed",
         "extra inputs",
         "invalid parameter",
+        "must be verified",
     ];
     if !refuses.iter().any(|word| message.contains(word)) {
         return None;

@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::calls::CallAssembler;
 use super::classify::ErrorContext;
 use super::error::ProviderError;
+use super::profile::Profile;
 use super::sse::Event;
 use super::think::{Split, Splitter};
-use super::wire::{self, StreamItem};
+use super::wire::{Reader, StreamItem};
 use super::{Finish, StreamChunk};
-use crate::domain::{StatusKind, Usage};
+use crate::domain::{ReasoningItem, StatusKind, Usage};
 
 /// Number of malformed events that are skipped; one more fails the stream.
 const BAD_EVENTS: u32 = 3;
@@ -27,6 +28,7 @@ pub(super) enum ReadFlow {
 
 pub(super) struct Assembler {
     error_context: Arc<ErrorContext>,
+    reader: Reader,
     splitter: Option<Splitter>,
     calls: CallAssembler,
     usage: Option<Usage>,
@@ -37,6 +39,8 @@ pub(super) struct Assembler {
     processed: u64,
     queue: Option<u64>,
     refused: bool,
+    /// Bytes of text that were sent.
+    text_bytes: usize,
     /// Whether output was sent that a person or an agent may act on; then the response must not be replaced by a retry.
     shown: bool,
     /// Whether the last event advanced the answer.
@@ -46,10 +50,11 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub fn new(error_context: Arc<ErrorContext>, splitter: Option<Splitter>) -> Self {
+    pub fn new(error_context: Arc<ErrorContext>, profile: &Profile) -> Self {
         Self {
             error_context,
-            splitter,
+            reader: Reader::of(profile.api),
+            splitter: profile.think_tags.then(Splitter::default),
             calls: CallAssembler::default(),
             usage: None,
             finish: None,
@@ -58,6 +63,7 @@ impl Assembler {
             processed: 0,
             queue: None,
             refused: false,
+            text_bytes: 0,
             shown: false,
             progressed: false,
             out: Vec::new(),
@@ -87,10 +93,14 @@ impl Assembler {
 
     /// Processes a whole JSON document: a chunk, or a completion that was not streamed.
     pub fn document(&mut self, document: &Value) -> Result<ReadFlow, ProviderError> {
-        for said in wire::read(document) {
-            self.say(said)?;
+        let mut flow = ReadFlow::More;
+        for said in self.reader.read(document) {
+            match said {
+                StreamItem::Done => flow = ReadFlow::Done,
+                said => self.say(said)?,
+            }
         }
-        Ok(ReadFlow::More)
+        Ok(flow)
     }
 
     /// Ends the response. On `Ok`, usage and finish are the last chunks; `stated` is whether the provider itself marked
@@ -163,6 +173,12 @@ impl Assembler {
                 self.thinking(text);
                 Ok(())
             }
+            StreamItem::Reasoning(item) => {
+                self.progressed = true;
+                let (text_before, calls_before) = (self.text_bytes, self.calls.announced());
+                self.out.push(StreamChunk::Reasoning(ReasoningItem { text_before, calls_before, item }));
+                Ok(())
+            }
             StreamItem::Text(text) => {
                 match &mut self.splitter {
                     Some(splitter) => {
@@ -197,6 +213,7 @@ impl Assembler {
                 self.finish = Some(reason);
                 Ok(())
             }
+            StreamItem::Done => Ok(()),
         }
     }
 
@@ -223,12 +240,14 @@ impl Assembler {
         }
         self.progressed = true;
         if self.said_words() {
+            self.text_bytes += text.len();
             self.out.push(StreamChunk::Text(text));
             return;
         }
         self.blank.push_str(&text);
         if !self.blank.trim().is_empty() {
             self.shown = true;
+            self.text_bytes += self.blank.len();
             self.out.push(StreamChunk::Text(self.blank.clone()));
         }
     }

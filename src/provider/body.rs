@@ -1,20 +1,52 @@
-//! Builds the request's JSON: the conversation in the OpenAI chat format, adapted to the profile.
+//! Builds the request's JSON: the conversation in the form of the API, adapted to the profile. The OpenAI chat format is
+//! here.
+
+mod call_ids;
+mod messages;
+mod responses;
 
 use serde_json::{Map, Value, json};
 
-use super::profile::{Profile, ThinkingReplay};
+use super::profile::{Api, Profile, ThinkingReplay};
 use super::{ChatMessage, ModelRequest, RequestPicture};
-use crate::domain::ToolSpec;
+use crate::domain::{Reasoning, ToolSpec};
 
 /// Stands between the result of a call and a user message for models that refuse one directly after the other.
 const AFTER_RESULT: &str = "I have the results.";
 
+/// The model that a request is for.
+#[derive(Clone, Copy)]
+pub struct Recipient<'a> {
+    pub profile: &'a Profile,
+    pub model: &'a str,
+    /// `Endpoint::origin`: only thoughts of this origin are sent back.
+    pub origin: &'a str,
+    /// Maximum tokens of prompt and answer together.
+    pub context_window: u32,
+}
+
+impl Recipient<'_> {
+    /// Returns these thoughts if they are the recipient's own and it thinks.
+    fn own<'r>(&self, reasoning: Option<&'r Reasoning>) -> Option<&'r Reasoning> {
+        reasoning.filter(|reasoning| !self.origin.is_empty() && reasoning.origin == self.origin)
+    }
+}
+
 /// Returns the whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking
 /// models refuse the field.
-pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
+pub fn body(to: Recipient<'_>, request: &ModelRequest) -> Value {
+    let body = match to.profile.api {
+        Api::Chat => chat(to, request),
+        Api::Messages => messages::body(to, request),
+        Api::Responses => responses::body(to, request),
+    };
+    Value::Object(body)
+}
+
+fn chat(Recipient { profile, model, .. }: Recipient<'_>, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
-    body.insert("messages".into(), Value::Array(messages(profile, &request.messages)));
+    body.insert("messages".into(), Value::Array(chat_messages(profile, &request.messages)));
     if !request.tools.is_empty() {
         body.insert("tools".into(), tools(&request.tools));
         if let Some(parallel) = profile.parallel_tool_calls {
@@ -26,6 +58,16 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     if profile.stream_options {
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
+    add_parameters(profile, request, &mut body);
+    if let Some(effort) = profile.effort_with_tools.filter(|_| !request.tools.is_empty()) {
+        body.insert("reasoning_effort".into(), json!(effort));
+    }
+    body.extend(profile.extra.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    body
+}
+
+/// Adds what a person has set, as far as the model accepts it: sampling, the limit of the answer, thinking.
+fn add_parameters(profile: &Profile, request: &ModelRequest, body: &mut Map<String, Value>) {
     let parameters = profile.parameters;
     let temperature = request.temperature.or(parameters.temperature);
     if let Some(temperature) = temperature.filter(|_| profile.accepts("temperature")) {
@@ -39,11 +81,6 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
         body.insert(profile.max_tokens_field.into(), json!(wish.clamp(1, most)));
     }
     body.extend(profile.thinking_parameter.field(profile.thinking).map(|(name, value)| (name.to_owned(), value)));
-    if let Some(effort) = profile.effort_with_tools.filter(|_| !request.tools.is_empty()) {
-        body.insert("reasoning_effort".into(), json!(effort));
-    }
-    body.extend(profile.extra.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
-    Value::Object(body)
 }
 
 /// Returns the shortest decimal that parses to the same `f32`: 0.7, not 0.699999988079071.
@@ -63,7 +100,7 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
+fn chat_messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
     let mut out = Vec::with_capacity(messages.len());
     let mut follows_result = false;
     for (message, with_calls) in messages.iter().zip(mark_exchanges(messages)) {
@@ -112,7 +149,7 @@ fn mark_exchanges(messages: &[ChatMessage]) -> Vec<bool> {
 }
 
 fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool) -> Value {
-    let ChatMessage::Assistant { content, thinking, calls } = message else { return Value::Null };
+    let ChatMessage::Assistant { content, thinking, calls, .. } = message else { return Value::Null };
     let mut fields = Map::new();
     fields.insert("role".into(), json!("assistant"));
     // With calls, "" and not null: chat templates of self-hosted models concatenate it with other text.
@@ -144,11 +181,54 @@ fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool
 /// Returns arguments as they are sent back to the provider. Self-hosted servers parse them and refuse the whole
 /// conversation if they are not a JSON object, so invalid ones are wrapped in an object.
 fn replayable(arguments: &str) -> String {
-    if arguments.trim().is_empty() {
-        return "{}".to_owned();
-    }
     match serde_json::from_str::<Map<String, Value>>(arguments) {
         Ok(_) => arguments.to_owned(),
-        Err(_) => json!({"invalid_arguments": arguments}).to_string(),
+        Err(_) => Value::Object(object_of(arguments)).to_string(),
+    }
+}
+
+/// Returns arguments as an object; invalid ones are wrapped in one.
+fn object_of(arguments: &str) -> Map<String, Value> {
+    if arguments.trim().is_empty() {
+        return Map::new();
+    }
+    serde_json::from_str(arguments)
+        .unwrap_or_else(|_| Map::from_iter([("invalid_arguments".to_owned(), Value::from(arguments))]))
+}
+
+/// A piece of an assistant's message.
+enum Piece<'a> {
+    Thought(&'a Value),
+    Text(&'a str),
+    Call(&'a super::CallRequest),
+}
+
+/// Returns an assistant's message in the order in which it was written: its thoughts are where they were.
+fn in_order<'a>(content: &'a str, calls: &'a [super::CallRequest], reasoning: Option<&'a Reasoning>) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
+    let (mut text, mut call) = (0, 0);
+    for thought in reasoning.into_iter().flat_map(|reasoning| &reasoning.items) {
+        let end = content.floor_char_boundary(thought.text_before).max(text);
+        push_text(&mut pieces, &content[text..end]);
+        text = end;
+        let end = thought.calls_before.clamp(call, calls.len());
+        if end > call {
+            // A call ends the text.
+            push_text(&mut pieces, &content[text..]);
+            text = content.len();
+        }
+        pieces.extend(calls[call..end].iter().map(Piece::Call));
+        call = end;
+        pieces.push(Piece::Thought(&thought.item));
+    }
+    push_text(&mut pieces, &content[text..]);
+    pieces.extend(calls[call..].iter().map(Piece::Call));
+    pieces
+}
+
+/// Adds a text, unless it is blank: Anthropic refuses such a block.
+fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, text: &'a str) {
+    if !text.trim().is_empty() {
+        pieces.push(Piece::Text(text));
     }
 }

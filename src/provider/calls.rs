@@ -35,7 +35,7 @@ impl CallAssembler {
     /// Adds a piece and appends the resulting chunks.
     pub fn push(&mut self, piece: CallPiece, out: &mut Vec<StreamChunk>) {
         let at = self.find(&piece).unwrap_or_else(|| self.open(&piece));
-        let announced = self.calls.iter().filter(|call| call.index.is_some()).count() as u32;
+        let announced = self.announced() as u32;
         let call = &mut self.calls[at];
         call.arguments.push_str(&piece.arguments);
         let (index, delta) = match (call.index, piece.name) {
@@ -54,7 +54,12 @@ impl CallAssembler {
 
     /// Whether any call was announced.
     pub fn any(&self) -> bool {
-        self.calls.iter().any(|call| call.index.is_some())
+        self.announced() > 0
+    }
+
+    /// Returns how many calls were announced.
+    pub fn announced(&self) -> usize {
+        self.calls.iter().filter(|call| call.index.is_some()).count()
     }
 
     /// Whether the arguments of every announced call parse, so that none appear truncated.

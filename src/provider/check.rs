@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Endpoint;
 use super::client::Shared;
 use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
+use super::profile::{Api, ProfileKind};
 use super::turn::error_from_response;
 
 const MODELS: &str = "/models";
@@ -16,11 +17,21 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// Maximum number of names returned.
 const MAX_MODELS: usize = 500;
 
+/// Query with which Anthropic lists all models, and not the first 20.
+const ALL_MODELS: &str = "limit=1000";
+
 /// Returns the names of the available models, in the provider's order.
 ///
 /// # Errors
 /// Returns an error if the provider cannot be reached, refuses the key, or sends something other than a list of models.
-pub async fn list_models(endpoint: Endpoint) -> Result<Vec<String>, ProviderError> {
+pub async fn list_models(mut endpoint: Endpoint) -> Result<Vec<String>, ProviderError> {
+    if endpoint.profile.kind == ProfileKind::Anthropic {
+        // The list of models belongs to this API, whatever the requests use.
+        endpoint.profile.api = Api::Messages;
+    }
+    if endpoint.profile.api == Api::Messages && endpoint.base_url.query().is_none() {
+        endpoint.base_url.set_query(Some(ALL_MODELS));
+    }
     let shared = Shared::new(endpoint, MODELS)?;
     let provider = shared.error_context.provider.clone();
     match tokio::time::timeout(REQUEST_TIMEOUT, ask(&shared)).await {

@@ -185,6 +185,7 @@ const OVERFLOW: &[&str] = &[
     "maximum context",
     "exceed_context",
     "prompt is too long",
+    "exceed context limit",
     "input is too long",
     "input_too_long",
     "too many input tokens",
@@ -197,6 +198,7 @@ const QUOTA: &[&str] = &[
     "exceeded your current quota",
     "exceeded_current_quota",
     "insufficient balance",
+    "credit balance is too low",
     "insufficient_balance",
     "insufficient credits",
     "arrearage",
@@ -235,9 +237,12 @@ const MISSING: &[&str] = &[
 fn status_of_code(code: &str) -> u16 {
     let code = code.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
-    let known: [(&[&str], u16); 5] = [
+    let known: [(&[&str], u16); 8] = [
         (&["rate_limit", "too_many", "quota"], 429),
         (&["api_key", "authentication", "unauthorized"], 401),
+        (&["billing"], 402),
+        (&["permission"], 403),
+        (&["request_too_large"], 413),
         (&["overload", "unavailable"], 503),
         (&["invalid_request", "bad_request", "context_length", "exceed_context", "content_filter"], 400),
         (&["not_found"], 404),
@@ -284,6 +289,7 @@ fn limit_of(text: &str) -> Option<u32> {
         "should be [1,",
         "context size (",
         "maximum:",
+        " tokens > ",
     ]
     .iter()
     .find_map(|lead| {
@@ -421,7 +427,7 @@ mod tests {
                 r#"{"error":{"message":"Range of input length should be [1, 129024]","code":"invalid_parameter_error"}}"#,
                 Some(129_024),
             ),
-            (r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, None),
+            (r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, Some(200_000)),
             (
                 r#"{"error":{"message":"This endpoint's maximum context length is 131,072 tokens.","code":400}}"#,
                 Some(131_072),

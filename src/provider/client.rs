@@ -12,13 +12,14 @@ use super::adapt::Adjustment;
 use super::classify::ErrorContext;
 use super::error::{ConnectionFailure, KeyProblem, ProviderError};
 use super::health::HealthLog;
-use super::profile::{Profile, ProfileKind, Thinking, is_loopback};
+use super::profile::{Api, Profile, Thinking, is_loopback};
 use super::turn::AnswerStream;
 use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
 
-/// The API paths, relative to the base address.
-pub(super) const CHAT: &str = "/chat/completions";
+/// The path of the embeddings API, relative to the base address.
 pub(super) const EMBEDDINGS: &str = "/embeddings";
+/// The version of Anthropic's API that every server with this API knows. Later ones refuse fields that some models need.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client that is cheap to create and to clone. Its connections stay open between turns.
@@ -56,7 +57,8 @@ impl Client {
 
     /// As [`Client::new`]; records in `health` whether the provider answers.
     pub fn logging(endpoint: Endpoint, health: HealthLog) -> Result<Self, ProviderError> {
-        let shared = Shared { health, ..Shared::new(endpoint, CHAT)? };
+        let path = endpoint.profile.api.path();
+        let shared = Shared { health, ..Shared::new(endpoint, path)? };
         Ok(Self { shared: Arc::new(shared), thinking: None })
     }
 
@@ -109,6 +111,7 @@ impl Client {
                 }
                 StreamChunk::Status { .. }
                 | StreamChunk::Thinking(_)
+                | StreamChunk::Reasoning(_)
                 | StreamChunk::ToolCallStart { .. }
                 | StreamChunk::ToolCallArguments { .. }
                 | StreamChunk::Usage(_)
@@ -133,7 +136,10 @@ impl Client {
     }
 
     fn body_for(&self, profile: &Profile, request: &ModelRequest) -> Value {
-        let mut body = body::body(profile, &self.shared.endpoint.model, request);
+        let Endpoint { model, context_window, .. } = &self.shared.endpoint;
+        let origin = &self.shared.endpoint.origin();
+        let to = body::Recipient { profile, model, origin, context_window: *context_window };
+        let mut body = body::body(to, request);
         let changes = self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.iter().for_each(|change| change.apply(&mut body));
         body
@@ -141,10 +147,10 @@ impl Client {
 }
 
 impl Shared {
-    /// Creates the shared state. `api` is a path relative to the base address, such as [`CHAT`].
-    pub fn new(endpoint: Endpoint, api: &str) -> Result<Self, ProviderError> {
+    /// Creates the shared state. `path` is that of an API, relative to the base address.
+    pub fn new(endpoint: Endpoint, path: &str) -> Result<Self, ProviderError> {
         let error_context = Arc::new(error_context(&endpoint));
-        let url = api_url(&endpoint.base_url, api);
+        let url = api_url(&endpoint.base_url, (endpoint.profile.api, path));
         let url = url.map_err(|why| error_context.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
         headers(&endpoint).ok_or_else(|| error_context.key_error(KeyProblem::Unsendable, String::new()))?;
         let (http, changes, health) = (OnceLock::new(), Mutex::default(), HealthLog::default());
@@ -160,14 +166,7 @@ impl Shared {
 
     /// Sends a request without a body and waits for the response headers.
     pub async fn get(&self) -> Result<reqwest::Response, ProviderError> {
-        let mut request = self.http()?.get(self.url.clone());
-        if let (ProfileKind::Anthropic, Some(key)) = (self.endpoint.profile.kind, &self.endpoint.api_key) {
-            // The list of models belongs to the native API, which knows no bearer tokens.
-            let key = sensitive(key.expose_secret().trim());
-            let key = key.ok_or_else(|| self.error_context.key_error(KeyProblem::Unsendable, String::new()))?;
-            request = request.header("x-api-key", key).header("anthropic-version", "2023-06-01");
-        }
-        request.send().await.map_err(|error| self.error_context.transport(&error))
+        self.http()?.get(self.url.clone()).send().await.map_err(|error| self.error_context.transport(&error))
     }
 
     /// Stores a change for all later requests.
@@ -224,8 +223,18 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
 fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     let key = endpoint.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
-    if let Some(key) = key {
-        headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {key}"))?);
+    match endpoint.profile.api {
+        Api::Chat | Api::Responses => {
+            if let Some(key) = key {
+                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {key}"))?);
+            }
+        }
+        Api::Messages => {
+            if let Some(key) = key {
+                headers.insert("x-api-key", sensitive(key)?);
+            }
+            headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+        }
     }
     Some(headers)
 }
@@ -258,8 +267,9 @@ pub(super) fn shown_address(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// Returns `{base}{api}`; the base may end in a slash or be the full address of an API. Keeps a query (Azure).
-fn api_url(base: &Url, api: &str) -> Result<Url, &'static str> {
+/// Returns `{base}{path}`; the base may end in a slash or be the full address of an API. Keeps a query (Azure). Anthropic's
+/// API is below `/v1`, which its documentation leaves out of the base address.
+fn api_url(base: &Url, (api, path): (Api, &str)) -> Result<Url, &'static str> {
     if !matches!(base.scheme(), "http" | "https") {
         return Err("it must begin with https:// or http://");
     }
@@ -267,16 +277,26 @@ fn api_url(base: &Url, api: &str) -> Result<Url, &'static str> {
         return Err("it names no host");
     }
     let mut url = base.clone();
-    let path = base.path().trim_end_matches('/');
-    let path = [CHAT, EMBEDDINGS].iter().find_map(|api| path.strip_suffix(api)).unwrap_or(path);
-    url.set_path(&format!("{path}{api}"));
+    let told = base.path().trim_end_matches('/');
+    let full = [Api::Chat.path(), Api::Messages.path(), Api::Responses.path(), EMBEDDINGS];
+    let folder = full.iter().find_map(|api| told.strip_suffix(api)).unwrap_or(told);
+    let has_version = told.len() > folder.len() || folder.rsplit('/').next().is_some_and(is_version);
+    let version = if api == Api::Messages && !has_version { "/v1" } else { "" };
+    url.set_path(&format!("{folder}{version}{path}"));
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Whether a part of a path is `v` and digits.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CHAT: &str = "/chat/completions";
 
     #[test]
     fn api_base_is_derived_from_common_urls() {
@@ -289,11 +309,26 @@ mod tests {
             ("http://h/v1/chat/completions/", "http://h/v1/chat/completions"),
             ("http://h/x?api-version=1", "http://h/x/chat/completions?api-version=1"),
         ] {
-            let url = |api| api_url(&Url::parse(base).unwrap(), api).unwrap().to_string();
+            let url = |path| api_url(&Url::parse(base).unwrap(), (Api::Chat, path)).unwrap().to_string();
             assert_eq!(url(CHAT), chat);
             assert_eq!(url(EMBEDDINGS), chat.replace(CHAT, EMBEDDINGS));
         }
-        assert!(api_url(&Url::parse("file:///etc/passwd").unwrap(), CHAT).is_err());
-        assert!(api_url(&Url::parse("ftp://h/").unwrap(), CHAT).is_err());
+        assert!(api_url(&Url::parse("file:///etc/passwd").unwrap(), (Api::Chat, CHAT)).is_err());
+        assert!(api_url(&Url::parse("ftp://h/").unwrap(), (Api::Chat, CHAT)).is_err());
+    }
+
+    #[test]
+    fn messages_api_is_below_v1() {
+        for (base, messages) in [
+            ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages"),
+            ("https://api.anthropic.com/v1/", "https://api.anthropic.com/v1/messages"),
+            ("http://h/v1/messages", "http://h/v1/messages"),
+            ("http://h/proxy/messages", "http://h/proxy/messages"),
+            ("http://h/anthropic", "http://h/anthropic/v1/messages"),
+        ] {
+            let url = |path| api_url(&Url::parse(base).unwrap(), (Api::Messages, path)).unwrap().to_string();
+            assert_eq!(url("/messages"), messages);
+            assert_eq!(url("/models"), messages.replace("/messages", "/models"));
+        }
     }
 }

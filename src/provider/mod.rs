@@ -1,5 +1,5 @@
-//! Talks to providers: servers with the OpenAI chat API. Sends one request and streams the answer, handling the
-//! provider's dialect and connection failures. A provider's embeddings API computes vectors of texts ([`Embeddings`]).
+//! Talks to providers: servers with the OpenAI chat API, Anthropic's Messages API or OpenAI's Responses API. Sends one
+//! request and streams the answer, handling the provider's dialect and connection failures. A provider's embeddings API computes vectors of texts ([`Embeddings`]).
 //!
 //! Differences between providers are data ([`Profile`]); responses are parsed leniently in one place (`wire`); and
 //! every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing in this module
@@ -34,25 +34,26 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::domain::{Picture, Price, StatusKind, ToolSpec, Usage};
+use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSpec, Usage};
 
-pub use body::{body, tools};
+pub use body::{Recipient, body, tools};
 pub use check::list_models;
 pub use client::Client;
 pub use discover::find_local;
 pub use embeddings::Embeddings;
 pub use error::{ConnectionFailure, KeyProblem, ProviderError, TimeoutPhase};
 pub use health::{Health, HealthLog, HealthState, Problem};
-pub use profile::{Parameters, Profile, ProfileKind, Thinking};
+pub use profile::{Api, Parameters, Profile, ProfileKind, Thinking};
 pub use turn::AnswerStream;
 
 /// A model at an address, with everything needed to send it requests.
 #[derive(Clone)]
 pub struct Endpoint {
     pub profile: Profile,
-    /// With or without `/v1`, as the provider documents it; a full `…/chat/completions` is accepted too.
+    /// With or without `/v1`, as the provider documents it; the full address of an API, such as `…/chat/completions`, is
+    /// accepted too.
     pub base_url: Url,
-    /// Sent as a bearer token to `base_url`'s host and nowhere else.
+    /// Sent to `base_url`'s host and nowhere else, in the header that the API wants.
     pub api_key: Option<SecretString>,
     pub model: String,
     /// The display name in settings and errors.
@@ -64,6 +65,20 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Returns the provider's address and the model, whose thoughts no other model is sent.
+    pub fn origin(&self) -> String {
+        format!("{} {}", self.base_url.origin().ascii_serialization(), self.model)
+    }
+
+    /// Returns it with this API, if one is given, in place of the one that its address tells. What was set in the profile
+    /// is lost.
+    pub fn with_api(self, api: Option<Api>) -> Self {
+        match api {
+            Some(api) => Self { profile: Profile::of_api(self.profile.kind, api, &self.model), ..self },
+            None => self,
+        }
+    }
+
     /// Whether the address is on this machine, so that no request leaves it.
     pub fn is_local(&self) -> bool {
         profile::is_loopback(&self.base_url)
@@ -98,6 +113,8 @@ pub enum ChatMessage {
         content: String,
         /// Sent back only to providers that require it.
         thinking: Option<String>,
+        /// The thoughts in the form of the provider that made them. Sent back only to the same model.
+        reasoning: Option<Arc<Reasoning>>,
         calls: Vec<CallRequest>,
     },
     /// The result of a call; `call_id` is the id of a call in an earlier assistant message.
@@ -176,6 +193,8 @@ pub enum StreamChunk {
     },
     Thinking(String),
     Text(String),
+    /// A thought in the form in which the provider wants it back.
+    Reasoning(ReasoningItem),
     /// `index` counts from 0 without gaps; `id` is unique within the turn.
     ToolCallStart {
         index: u32,

@@ -18,7 +18,6 @@ use super::client::Shared;
 use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
 use super::retry::{Retries, retry_after};
 use super::sse::{Decoder, Event};
-use super::think::Splitter;
 use super::{StatusKind, StreamChunk};
 
 /// Maximum bytes of one response.
@@ -83,8 +82,7 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>)
     // An answer takes minutes, and a parsed conversation takes three times the memory of its text.
     drop(body);
     loop {
-        let mut assembler =
-            Assembler::new(shared.error_context.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
+        let mut assembler = Assembler::new(shared.error_context.clone(), &shared.endpoint.profile);
         let result = exchange(&shared, bytes.clone(), &mut assembler, &out).await;
         shared.health.record(&result);
         if assembler.shown() {

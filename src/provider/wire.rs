@@ -1,9 +1,13 @@
-//! Parses the JSON of chat completions leniently: unknown fields are ignored and a field of an unexpected type counts
-//! as missing, so that a provider's extensions never break a turn.
+//! Parses the JSON of answers leniently: unknown fields are ignored and a field of an unexpected type counts as missing,
+//! so that a provider's extensions never break a turn. Each API has a reader; that of the chat API is here.
+
+mod messages;
+mod responses;
 
 use serde_json::Value;
 
 use super::calls::{CallPiece, arguments_text};
+use super::profile::Api;
 use crate::domain::{Cost, Currency, Usage};
 
 /// One item of a JSON document of the stream, in display order.
@@ -17,6 +21,8 @@ pub(super) enum StreamItem {
     /// Number of requests queued before this one.
     Queue(u64),
     Thinking(String),
+    /// A whole thought in the form in which the provider wants it back.
+    Reasoning(Value),
     Text(String),
     /// The model's refusal, shown as text.
     Refusal(String),
@@ -25,10 +31,48 @@ pub(super) enum StreamItem {
     Finish(String),
     /// An error instead of an answer.
     Error(Value),
+    /// The end of the stream, in APIs that have such an event.
+    Done,
+}
+
+/// Reads the JSON documents of one answer.
+pub(super) enum Reader {
+    Chat,
+    Messages(messages::Reader),
+    Responses(responses::Reader),
+}
+
+impl Reader {
+    pub fn of(api: Api) -> Self {
+        match api {
+            Api::Chat => Self::Chat,
+            Api::Messages => Self::Messages(messages::Reader::default()),
+            Api::Responses => Self::Responses(responses::Reader::default()),
+        }
+    }
+
+    /// Returns the items of an event's data, or of a whole answer that was not streamed.
+    pub fn read(&mut self, document: &Value) -> Vec<StreamItem> {
+        match self {
+            Self::Chat => read(document),
+            Self::Messages(reader) => reader.read(document),
+            Self::Responses(reader) => reader.read(document),
+        }
+    }
+}
+
+/// Returns a field's text, unless it is missing or empty.
+fn text_of<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
+    value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// Returns a field's number; 0 if it is missing or negative.
+fn number_of(value: &Value, field: &str) -> u64 {
+    value.get(field).and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// Returns the items of a chunk or a whole completion.
-pub(super) fn read(document: &Value) -> Vec<StreamItem> {
+fn read(document: &Value) -> Vec<StreamItem> {
     let mut said = Vec::new();
     if let Some(error) = error_of(document) {
         said.push(StreamItem::Error(error));
@@ -59,7 +103,7 @@ pub(super) fn read(document: &Value) -> Vec<StreamItem> {
 }
 
 fn read_delta(delta: &Value, said: &mut Vec<StreamItem>) {
-    let text_field = |name: &str| delta.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text_field = |name: &str| text_of(delta, name);
     // OpenRouter sends the same words as `reasoning` and as `reasoning_details`.
     let thinking = text_field("reasoning_content")
         .or_else(|| text_field("reasoning"))
@@ -123,14 +167,14 @@ fn call_piece(call: &Value) -> CallPiece {
     let function = call.get("function").unwrap_or(&Value::Null);
     CallPiece {
         index: call.get("index").and_then(Value::as_u64),
-        id: call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned),
+        id: text_of(call, "id").map(str::to_owned),
         name: name_of(function),
         arguments: arguments_text(function.get("arguments")),
     }
 }
 
 fn name_of(function: &Value) -> Option<String> {
-    function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
+    text_of(function, "name").map(str::to_owned)
 }
 
 /// Returns the token counts; `None` if all are 0. A negative or missing number counts as 0. OpenRouter and Perplexity add what

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use miniclaw::domain::{
     Approval, ApprovalAnswer, Attachment, Binding, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
-    QueuedMessage, RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
+    QueuedMessage, Reasoning, ReasoningItem, RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint,
+    Usage, WorkId,
 };
 use miniclaw::prompt::budget::Room;
 use miniclaw::prompt::history::{History, VisionSupport};
-use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
+use miniclaw::provider::{Api, ChatMessage, Client, Endpoint, ModelRequest, Profile, ProfileKind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,18 +25,36 @@ fn complaints_within(session: &Session, tokens: usize) -> Vec<String> {
     let room = Room { at_least: 0, tokens: &|| tokens, count: &str::len };
     let mut messages = History::of(session, VisionSupport::Blind, room).messages;
     messages.push(ChatMessage::User("and now?".to_owned()));
+    let request = ModelRequest { messages, ..ModelRequest::default() };
+    let apis =
+        [(Api::Chat, "mock"), (Api::Messages, "mock"), (Api::Messages, "claude-opus-5"), (Api::Responses, "mock")];
+    apis.into_iter().flat_map(|(api, model)| problems(&client_of(api, model).body(&request))).collect()
+}
+
+fn client_of(api: Api, model: &str) -> Client {
     let base_url = url::Url::parse("http://127.0.0.1:1/v1").expect("a URL");
     let endpoint = Endpoint {
-        profile: Profile::from_url(&base_url, "mock"),
+        profile: Profile::of_api(ProfileKind::Other, api, model),
         base_url,
         api_key: None,
-        model: "mock".to_owned(),
+        model: model.to_owned(),
         label: "mock".to_owned(),
         context_window: 32_768,
         price: None,
     };
-    let client = Client::new(endpoint).expect("a client");
-    problems(&client.body(&ModelRequest { messages, ..ModelRequest::default() }))
+    Client::new(endpoint).expect("a client")
+}
+
+/// A thought of one of the models that the session's next request may be for, in the form of that model's API.
+fn reasoning() -> impl Strategy<Value = Arc<Reasoning>> {
+    let of = prop_oneof![
+        Just(("mock", json!({"type": "reasoning", "summary": [], "encrypted_content": "e"}))),
+        Just(("claude-opus-5", json!({"type": "thinking", "thinking": "", "signature": "s"}))),
+    ];
+    (0..4u32, of, 0..9usize, 0..3usize).prop_map(|(dialogue, (model, item), text_before, calls_before)| {
+        let origin = format!("http://127.0.0.1:1 {model}");
+        Arc::new(Reasoning { dialogue, origin, items: vec![ReasoningItem { text_before, calls_before, item }] })
+    })
 }
 
 fn work_id() -> impl Strategy<Value = WorkId> {
@@ -162,6 +181,7 @@ fn said() -> impl Strategy<Value = Event> {
             .prop_map(|(work_id, dialogue, segment)| Event::SegmentStarted { work_id, dialogue, segment }),
         3 => (work_id(), 0..12usize, text()).prop_map(|(work_id, at, text)| Event::Text { work_id, at, text }),
         1 => (work_id(), 0..12usize, text()).prop_map(|(work_id, at, text)| Event::Thinking { work_id, at, text }),
+        2 => (work_id(), reasoning()).prop_map(|(work_id, reasoning)| Event::Reasoned { work_id, reasoning }),
         4 => (work_id(), 0..3u32, 0..3u32, call_id(), arguments()).prop_map(|(work_id, dialogue, index, call_id, arguments)| {
             Event::ToolStarted { work_id, dialogue, index, call_id, tool: "terminal".to_owned(), arguments }
         }),

@@ -14,6 +14,7 @@ mod world;
 
 mod adopted;
 mod any_calls;
+mod apis;
 mod approvals;
 mod approvals_bound;
 mod approvals_files;

@@ -2,10 +2,18 @@
 
 use std::collections::HashSet;
 
+use miniclaw::provider::scripted;
 use serde_json::Value;
 
-/// Returns the errors in the messages of a chat request; empty if a strict provider would accept them.
+/// Returns the errors in the messages of a request; empty if a strict provider would accept them.
 pub fn problems(body: &Value) -> Vec<String> {
+    if body.get("input").is_some() {
+        return scripted::broken_by_responses(body).into_iter().collect();
+    }
+    // Only Anthropic's API has lists of blocks in all messages.
+    if body["messages"].as_array().is_some_and(|all| all.iter().all(|message| message["content"].is_array())) {
+        return scripted::broken_by_messages(body).into_iter().collect();
+    }
     let mut problems = Vec::new();
     let mut say = |at: usize, what: &str| problems.push(format!("message {at}: {what}"));
     let Some(messages) = body["messages"].as_array().filter(|messages| !messages.is_empty()) else {

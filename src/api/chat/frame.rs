@@ -283,7 +283,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         }
         // The events that it consists of follow it as previews.
         Event::Changed { .. } => return None,
-        Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
+        Event::DialogueStarted { .. } | Event::Reasoned { .. } | Event::CallsRequested { .. } => return None,
         Event::ApprovalAsked { approval, dialogue, index, .. } => {
             Frame::ApprovalRequest { approval: Box::new((**approval).clone()), index: *index, dialogue: *dialogue }
         }

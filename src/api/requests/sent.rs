@@ -213,7 +213,7 @@ impl Opened<'_> {
         let parsed: Vec<Value> = messages.iter().map(|text| parse(text.as_deref())).collect();
         let question = parsed.iter().rposition(|message| message["role"] == "user" && !are_from_tools(message));
         for (at, (text, message)) in messages.into_iter().zip(&parsed).enumerate() {
-            let role = message["role"].as_str().unwrap_or_default();
+            let role = message["role"].as_str().or_else(|| message["type"].as_str()).unwrap_or_default();
             let origin = match question {
                 Some(question) if at == question => Origin::Question,
                 Some(question) if at > question => Origin::Work,

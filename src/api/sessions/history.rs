@@ -104,7 +104,7 @@ pub async fn history(
     let id = SessionId::parse(&id)?;
     let View { session, last } = caller.engine.view(&id).await?;
     let range = range(&session.messages, &page)?;
-    let messages = session.messages[range.clone()].to_vec();
+    let messages: Vec<_> = session.messages[range.clone()].iter().map(without_reasoning).collect();
     let works: HashSet<&str> = messages.iter().filter_map(|m| m.work_id.as_ref()).map(WorkId::as_str).collect();
     let (home, of) = (caller.tenant().home.clone(), id.clone());
     let mut retrieved = blocking(move || Ok(retrieved_works(&home, &of))).await?;
@@ -130,6 +130,14 @@ pub async fn history(
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
         messages,
     }))
+}
+
+/// Returns a message without the sealed thoughts, which only their provider can read.
+fn without_reasoning(message: &Arc<Message>) -> Arc<Message> {
+    match message.reasoning.is_empty() {
+        true => message.clone(),
+        false => Arc::new(Message { reasoning: Vec::new(), ..(**message).clone() }),
+    }
 }
 
 /// Returns the messages that a page contains, as a range of all of them.

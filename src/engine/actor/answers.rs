@@ -245,6 +245,7 @@ impl Actor {
             | Event::SegmentStarted { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
+            | Event::Reasoned { .. }
             | Event::CallsRequested { .. }
             | Event::ToolStarted { .. }
             | Event::ToolOutput { .. }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
+mod api;
 mod kind;
 mod models;
 
+pub use api::Api;
 pub use kind::ProfileKind;
 pub(super) use kind::is_loopback;
 
@@ -48,6 +50,13 @@ pub enum ThinkingParameter {
     Effort { on: &'static str, off: &'static str },
     /// `"reasoning": {"enabled": true|false}`
     ReasoningEnabled,
+    /// `"reasoning": {"effort", "summary"}` of OpenAI's Responses API.
+    ResponsesEffort { on: &'static str, off: &'static str },
+    /// `"thinking": {"type": "enabled", "budget_tokens"}` of Anthropic's API; the body adds the budget.
+    Budget,
+    /// `"thinking": {"type": "adaptive"}` of Anthropic's API: the model decides how much. `off` is what turns it off, if it
+    /// thinks without being told to.
+    Adaptive { off: Option<&'static str> },
 }
 
 impl ThinkingParameter {
@@ -65,6 +74,14 @@ impl ThinkingParameter {
             Self::TemplateArgument => Some(("chat_template_kwargs", json!({"enable_thinking": on}))),
             Self::Effort { on: more, off: less } => Some(("reasoning_effort", json!(if on { more } else { less }))),
             Self::ReasoningEnabled => Some(("reasoning", json!({"enabled": on}))),
+            Self::ResponsesEffort { on: more, .. } if on => {
+                Some(("reasoning", json!({"effort": more, "summary": "auto"})))
+            }
+            Self::ResponsesEffort { off: less, .. } => Some(("reasoning", json!({"effort": less}))),
+            Self::Budget => on.then(|| ("thinking", json!({"type": "enabled"}))),
+            // Newer models show their thoughts only if they are asked to.
+            Self::Adaptive { .. } if on => Some(("thinking", json!({"type": "adaptive", "display": "summarized"}))),
+            Self::Adaptive { off } => off.map(|word| ("thinking", json!({"type": word}))),
         }
     }
 }
@@ -82,12 +99,16 @@ pub enum ThinkingReplay {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub kind: ProfileKind,
+    /// The form of requests and answers.
+    pub api: Api,
     /// The person's choice; may be changed after the profile is created.
     pub thinking: Thinking,
     /// What the person has set besides.
     pub parameters: Parameters,
     pub thinking_parameter: ThinkingParameter,
-    /// `max_tokens` or `max_completion_tokens`.
+    /// Whether the model is known to reason in the Responses API, which accepts some fields only from such models.
+    pub can_reason: bool,
+    /// `max_tokens`, `max_completion_tokens` or `max_output_tokens`.
     pub max_tokens_field: &'static str,
     /// Maximum output tokens of the model; a larger requested limit is lowered to it.
     pub output_ceiling: Option<u32>,
@@ -122,27 +143,44 @@ pub struct Profile {
 const SAMPLING: &[&str] = &["temperature", "top_p", "presence_penalty", "frequency_penalty"];
 
 impl Profile {
-    /// Returns the profile of the provider at `url`.
+    /// Returns the profile of the provider at `url`, whose API its address tells.
     pub fn from_url(url: &Url, model: &str) -> Self {
-        Self::new(ProfileKind::from_url(url), model)
+        let kind = ProfileKind::from_url(url);
+        Self::of_api(kind, Api::from_url(url, kind, model), model)
     }
 
+    /// Returns the profile of a provider with the chat API.
     pub fn new(kind: ProfileKind, model: &str) -> Self {
-        let model = models::plain_name(model);
+        Self::of_api(kind, Api::Chat, model)
+    }
+
+    pub fn of_api(kind: ProfileKind, api: Api, model: &str) -> Self {
+        let name = models::plain_name(model);
+        let chat = Self::of_chat(kind, &name);
+        match api {
+            Api::Chat => chat,
+            Api::Messages => api::messages(chat, &name),
+            Api::Responses => api::responses(chat, &name),
+        }
+    }
+
+    fn of_chat(kind: ProfileKind, model: &str) -> Self {
         let base = Self {
             kind,
+            api: Api::Chat,
             thinking: Thinking::Auto,
             parameters: Parameters::default(),
             thinking_parameter: ThinkingParameter::None,
+            can_reason: false,
             max_tokens_field: "max_tokens",
-            output_ceiling: models::output_ceiling(&model),
+            output_ceiling: models::output_ceiling(model),
             stream_options: true,
             unsupported_params: &[],
             unsupported_while_thinking: &[],
             temperature_ceiling: 2.0,
             parallel_tool_calls: None,
             thinking_replay: ThinkingReplay::Never,
-            user_after_result: models::user_after_result(&model),
+            user_after_result: models::user_after_result(model),
             extra: &[],
             extra_with_tools: &[],
             effort_with_tools: None,
@@ -152,10 +190,10 @@ impl Profile {
             idle: Duration::from_secs(90),
         };
         match kind {
-            ProfileKind::DeepSeek => deepseek(base, &model),
-            ProfileKind::OpenAi => openai(base, &model),
-            ProfileKind::Glm => glm(base, &model),
-            ProfileKind::Moonshot => moonshot(base, &model),
+            ProfileKind::DeepSeek => deepseek(base, model),
+            ProfileKind::OpenAi => openai(base, model),
+            ProfileKind::Glm => glm(base, model),
+            ProfileKind::Moonshot => moonshot(base, model),
             ProfileKind::Qwen => Self {
                 thinking_parameter: ThinkingParameter::EnableThinking,
                 parallel_tool_calls: Some(true),

@@ -1,10 +1,13 @@
 //! A mock provider that plays a script over real HTTP, for tests, demonstrations and benchmarks.
 //!
-//! `POST /v1/chat/completions` (with or without `/v1`) plays the next reply, `GET /requests` returns the bodies of all
-//! requests so far as a JSON array, `POST /gates/{name}` opens a gate, `GET /v1/models` lists one model. [`Script`]
-//! describes the format of a script.
+//! `POST /v1/chat/completions`, `/v1/messages` and `/v1/responses` (with or without `/v1`) play the next reply in the form of
+//! their API, `GET /requests` returns the bodies of all requests so far as a JSON array, `POST /gates/{name}` opens a gate,
+//! `GET /v1/models` lists one model. [`Script`] describes the format of a script. A request that breaks the rules of
+//! Anthropic's or the Responses API is refused as there, and takes no reply.
 
+mod events;
 mod play;
+mod rules;
 mod script;
 
 use std::collections::HashMap;
@@ -14,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
@@ -23,6 +26,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
 
+use super::profile::Api;
+pub use rules::{broken_by_messages, broken_by_responses};
 use script::{Reply, last_user_text};
 pub use script::{Script, ScriptError};
 
@@ -132,6 +137,8 @@ async fn run(state: Arc<ServerState>, listener: TcpListener) -> std::io::Result<
     let router = Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/chat/completions", post(chat))
+        .route("/v1/messages", post(messages))
+        .route("/v1/responses", post(responses))
         .route("/v1/models", get(models))
         .route("/requests", get(requests))
         .route("/gates/{name}", post(open_gate))
@@ -141,11 +148,43 @@ async fn run(state: Arc<ServerState>, listener: TcpListener) -> std::io::Result<
 }
 
 async fn chat(State(state): State<Arc<ServerState>>, body: Bytes) -> Response {
+    reply(state, body, Api::Chat).await
+}
+
+async fn messages(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
+    let refused = |status: StatusCode, kind: &str, message: String| {
+        answer(status, &json!({"type": "error", "error": {"type": kind, "message": message}}))
+    };
+    if !headers.contains_key("x-api-key") {
+        let message = "x-api-key header is required".to_owned();
+        return refused(StatusCode::UNAUTHORIZED, "authentication_error", message);
+    }
+    if !headers.contains_key("anthropic-version") {
+        let message = "anthropic-version: header is required".to_owned();
+        return refused(StatusCode::BAD_REQUEST, "invalid_request_error", message);
+    }
+    match serde_json::from_slice(&body).ok().and_then(|request| rules::broken_by_messages(&request)) {
+        Some(rule) => refused(StatusCode::BAD_REQUEST, "invalid_request_error", rule),
+        None => reply(state, body, Api::Messages).await,
+    }
+}
+
+async fn responses(State(state): State<Arc<ServerState>>, body: Bytes) -> Response {
+    match serde_json::from_slice(&body).ok().and_then(|request| rules::broken_by_responses(&request)) {
+        Some(rule) => {
+            let error = json!({"message": rule, "type": "invalid_request_error", "param": "input", "code": null});
+            answer(StatusCode::BAD_REQUEST, &json!({"error": error}))
+        }
+        None => reply(state, body, Api::Responses).await,
+    }
+}
+
+async fn reply(state: Arc<ServerState>, body: Bytes, api: Api) -> Response {
     let request = serde_json::from_slice(&body)
         .unwrap_or_else(|_| json!({"not_json": String::from_utf8_lossy(&body).into_owned()}));
     let user_text = last_user_text(&request);
     match state.next_reply(request) {
-        Some(reply) => play::play(reply, state).await,
+        Some(reply) => play::play(reply, state, api).await,
         None => {
             let message = format!("the script has no reply left for the user message {user_text:?}");
             answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({"error": {"message": message, "type": "script"}}))

@@ -7,17 +7,19 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures_util::stream::{self, Stream};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::ServerState;
-use super::script::{Reply, ScriptedCall, Step, Tokens};
+use super::events::Writer;
+use super::script::{Reply, Step, Tokens};
+use crate::provider::profile::Api;
 
 /// Plays the steps before the body, then returns a response whose body plays the rest.
-pub(super) async fn play(reply: Arc<Reply>, state: Arc<ServerState>) -> Response {
+pub(super) async fn play(reply: Arc<Reply>, state: Arc<ServerState>, api: Api) -> Response {
     let mut status = StatusCode::OK;
     let mut headers = Vec::new();
-    let mut usage = None;
+    let mut writer = Writer::new(api);
     let mut at = 0;
     while let Some(step) = reply.steps.get(at).filter(|step| !step.is_body()) {
         match step {
@@ -27,9 +29,11 @@ pub(super) async fn play(reply: Arc<Reply>, state: Arc<ServerState>) -> Response
             })),
             Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
             Step::Gate(name) => pass_gate(&state, name).await,
-            Step::Usage(value) => usage = Some(value.clone()),
+            Step::Usage(usage) => writer.set_usage(usage),
             Step::Text(_)
             | Step::Thinking(_)
+            | Step::Signature(_)
+            | Step::Redacted(_)
             | Step::ToolCall(_)
             | Step::Finish(_)
             | Step::Bytes(_)
@@ -43,7 +47,7 @@ pub(super) async fn play(reply: Arc<Reply>, state: Arc<ServerState>) -> Response
         let message = format!("scripted status {}", status.as_u16());
         Response::new(Body::from(json!({"error": {"message": message, "type": "script"}}).to_string()))
     } else {
-        let player = Player { reply, state, at, usage, calls: 0, tokens: None };
+        let player = Player { reply, state, at, writer, tokens: None };
         Response::new(Body::from_stream(body(player)))
     };
     *response.status_mut() = status;
@@ -64,9 +68,7 @@ struct Player {
     reply: Arc<Reply>,
     state: Arc<ServerState>,
     at: usize,
-    usage: Option<Value>,
-    /// Number of tool calls sent, which is the index of the next.
-    calls: u64,
+    writer: Writer,
     /// Number of tokens sent in the current step, and the time when it started.
     tokens: Option<(u32, Instant)>,
 }
@@ -96,12 +98,14 @@ impl Player {
             }
             self.at += 1;
             match step {
-                Step::Text(text) => return Some(Ok(delta(json!({"content": text})))),
-                Step::Thinking(text) => return Some(Ok(delta(json!({"reasoning_content": text})))),
-                Step::ToolCall(call) => return Some(Ok(self.call(call))),
-                Step::Finish(reason) => return Some(Ok(self.finish(reason))),
+                Step::Text(text) => return Some(Ok(self.writer.text(text).into())),
+                Step::Thinking(text) => return Some(Ok(self.writer.thinking(text).into())),
+                Step::Signature(signature) => return Some(Ok(self.writer.signature(signature).into())),
+                Step::Redacted(data) => return Some(Ok(self.writer.redacted(data).into())),
+                Step::ToolCall(call) => return Some(Ok(self.writer.call(call).into())),
+                Step::Finish(reason) => return Some(Ok(self.writer.finish(reason).into())),
                 Step::Bytes(raw) => return Some(Ok(Bytes::from(raw.clone()))),
-                Step::Usage(usage) => self.usage = Some(usage.clone()),
+                Step::Usage(usage) => self.writer.set_usage(usage),
                 Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
                 Step::Gate(name) => pass_gate(&self.state, name).await,
                 Step::Close(true) => {
@@ -125,42 +129,6 @@ impl Player {
             sleep_until(since + Duration::from_secs_f64(f64::from(sent) / rate)).await;
         }
         self.tokens = Some((sent + 1, since));
-        Some(delta(json!({"content": tokens.token(sent)})))
+        Some(self.writer.text(&tokens.token(sent)).into())
     }
-
-    fn call(&mut self, call: &ScriptedCall) -> Bytes {
-        let index = self.calls;
-        self.calls += 1;
-        let id = call.id.clone().unwrap_or_else(|| format!("call_{index}"));
-        let arguments = match &call.arguments {
-            Value::Null => "{}".to_owned(),
-            Value::String(raw) => raw.clone(),
-            other => other.to_string(),
-        };
-        delta(json!({"tool_calls": [{
-            "index": index, "id": id, "type": "function", "function": {"name": call.name, "arguments": arguments},
-        }]}))
-    }
-
-    fn finish(&self, reason: &str) -> Bytes {
-        let usage = self
-            .usage
-            .clone()
-            .unwrap_or_else(|| json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}));
-        let last = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
-        let counted = json!({"choices": [], "usage": usage});
-        Bytes::from(format!("{}{}data: [DONE]\n\n", event(last), event(counted)))
-    }
-}
-
-fn delta(delta: Value) -> Bytes {
-    Bytes::from(event(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})))
-}
-
-/// Formats one event as a chat completion chunk.
-fn event(mut chunk: Value) -> String {
-    chunk["id"] = json!("chatcmpl-scripted");
-    chunk["object"] = json!("chat.completion.chunk");
-    chunk["model"] = json!("scripted");
-    format!("data: {chunk}\n\n")
 }

@@ -15,6 +15,8 @@ use serde_json::Value;
 ///       - status: 429                      # before the first body step
 ///       - headers: {retry-after: "1"}      # before the first body step
 ///       - thinking: "Hm."
+///       - signature: "c2ln"                # ends the thought before it (Messages and Responses API)
+///       - redacted: "ZGF0YQ"               # a thought that is not shown (Messages API)
 ///       - text: "Hel"
 ///       - tool_call: {id: c1, name: read_file, arguments: {path: a.md}}   # or a string, sent as it is
 ///       - usage: {prompt_tokens: 12, completion_tokens: 3}                # what `finish` will send
@@ -52,6 +54,8 @@ pub(super) enum Step {
     Headers(BTreeMap<String, String>),
     Text(String),
     Thinking(String),
+    Signature(String),
+    Redacted(String),
     ToolCall(ScriptedCall),
     Finish(String),
     Usage(Value),
@@ -176,6 +180,8 @@ impl Step {
             Self::Status(_) | Self::Headers(_) | Self::SleepMs(_) | Self::Gate(_) | Self::Usage(_) => false,
             Self::Text(_)
             | Self::Thinking(_)
+            | Self::Signature(_)
+            | Self::Redacted(_)
             | Self::ToolCall(_)
             | Self::Finish(_)
             | Self::Bytes(_)
@@ -187,7 +193,8 @@ impl Step {
 
 /// Returns the text of the last message with the role `user`; empty if there is none.
 pub(super) fn last_user_text(request: &Value) -> String {
-    let mut messages = request.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let messages = request.get("messages").or_else(|| request.get("input"));
+    let mut messages = messages.and_then(Value::as_array).into_iter().flatten();
     let content = messages
         .rfind(|message| message.get("role").and_then(Value::as_str) == Some("user"))
         .and_then(|message| message.get("content"));

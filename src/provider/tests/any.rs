@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::provider::assemble::{Assembler, ReadFlow};
 use crate::provider::sse::Decoder;
-use crate::provider::think::Splitter;
 
 /// JSON for a field of a chunk: mostly text, sometimes of another type.
 fn any_json() -> impl Strategy<Value = Value> {
@@ -51,17 +50,83 @@ fn any_event() -> impl Strategy<Value = String> {
     ]
 }
 
+/// An event of Anthropic's API, or something like one.
+fn any_message_event() -> impl Strategy<Value = String> {
+    let kinds = ["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"];
+    let block = (prop::sample::select(kinds.to_vec()), any_json(), any_json(), any_json()).prop_map(|(kind, a, b, c)| {
+        json!({"type": kind, "text": a, "thinking": b, "signature": c, "data": a, "id": b, "name": c, "input": a})
+    });
+    let deltas = ["text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta"];
+    let delta = (prop::sample::select(deltas.to_vec()), any_json(), any_json()).prop_map(|(kind, a, b)| {
+        json!({"type": kind, "text": a, "thinking": b, "signature": a, "partial_json": b, "stop_reason": a})
+    });
+    let types =
+        ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"];
+    let parts =
+        (prop::sample::select(types.to_vec()), 0..4u64, prop_oneof![block, any_json()], prop_oneof![delta, any_json()]);
+    let event = (parts, any_json()).prop_map(|((kind, index, block, delta), usage)| {
+        let usage = json!({"input_tokens": usage, "output_tokens": 3});
+        json!({"type": kind, "index": index, "content_block": block, "delta": delta, "usage": usage, "content": [block]})
+    });
+    let end = prop_oneof![Just("message_stop"), Just("message"), Just("error"), Just("[a-z]{0,4}")];
+    let end = (end, any_json()).prop_map(|(kind, part)| json!({"type": kind, "error": part, "content": [part]}));
+    prop_oneof![8 => event, 1 => end].prop_map(|event| format!("event: x\ndata: {event}\n\n"))
+}
+
+/// An event of the Responses API, or something like one.
+fn any_response_event() -> impl Strategy<Value = String> {
+    let types = [
+        "created",
+        "output_item.added",
+        "output_item.done",
+        "output_text.delta",
+        "refusal.delta",
+        "function_call_arguments.delta",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_part.added",
+        "completed",
+        "incomplete",
+        "failed",
+    ];
+    let items = ["message", "function_call", "reasoning", "other"];
+    let item = (prop::sample::select(items.to_vec()), any_json(), any_json(), any_json()).prop_map(|(kind, a, b, c)| {
+        json!({"type": kind, "call_id": a, "name": b, "arguments": c, "encrypted_content": a, "summary": [{"text": b}],
+            "content": [{"text": c}]})
+    });
+    let parts = (prop::sample::select(types.to_vec()), 0..4u64, prop_oneof![item, any_json()], any_json(), any_json());
+    parts.prop_map(|(kind, index, item, delta, other)| {
+        let response = json!({"status": other, "error": other, "output": [item], "usage": {"input_tokens": other}});
+        let event = json!({"type": format!("response.{kind}"), "output_index": index, "summary_index": index,
+            "item": item, "delta": delta, "response": response});
+        format!("data: {event}\n\n")
+    })
+}
+
+/// A stream of one API, with events of others in it.
+fn any_stream() -> impl Strategy<Value = (Api, Vec<String>)> {
+    let of = |api, own: BoxedStrategy<String>| {
+        let event = prop_oneof![9 => own, 1 => any_event(), 1 => any_message_event(), 1 => any_response_event()];
+        (Just(api), prop::collection::vec(event, 0..12))
+    };
+    prop_oneof![
+        of(Api::Chat, any_event().boxed()),
+        of(Api::Messages, any_message_event().boxed()),
+        of(Api::Responses, any_response_event().boxed()),
+    ]
+}
+
 proptest! {
     #[test]
     fn any_stream_yields_ordered_answer_or_one_error(
-        events in prop::collection::vec(any_event(), 0..12),
+        (api, events) in any_stream(),
         cut in any::<prop::sample::Index>(),
         whole in any::<bool>(),
         thinks in any::<bool>(),
     ) {
         let base_url = Url::parse("http://127.0.0.1:9/v1").unwrap();
         let client = Client::new(endpoint(ProfileKind::Other, &base_url)).unwrap();
-        let mut assembler = Assembler::new(client.shared().error_context.clone(), thinks.then(Splitter::default));
+        let profile = Profile { think_tags: thinks, ..Profile::of_api(ProfileKind::Other, api, "m") };
+        let mut assembler = Assembler::new(client.shared().error_context.clone(), &profile);
         let stream = events.concat().into_bytes();
         let end = if whole { stream.len() } else { cut.index(stream.len() + 1) };
         let (mut decoder, mut decoded) = (Decoder::default(), Vec::new());

@@ -20,6 +20,7 @@ fn conversation() -> ModelRequest {
     let assistant = |content: &str, thinking: &str, calls| ChatMessage::Assistant {
         content: content.into(),
         thinking: (!thinking.is_empty()).then(|| thinking.into()),
+        reasoning: None,
         calls,
     };
     let tool = |call_id: &str, content: &str| ChatMessage::Tool { call_id: call_id.into(), content: content.into() };

@@ -4,7 +4,9 @@ mod any;
 mod bodies;
 mod embeddings;
 mod faults;
+mod messages;
 mod recorded;
+mod responses;
 mod secrets;
 
 use std::time::Duration;

@@ -5,7 +5,6 @@ use tokio::sync::mpsc;
 
 use super::assemble::Assembler;
 use super::client::Shared;
-use super::think::Splitter;
 use super::turn::receive;
 use super::*;
 use crate::domain::{Cost, Currency, Usage};
@@ -14,13 +13,24 @@ const DEEPSEEK: &str = include_str!("../../../tests/fixtures/provider/deepseek.s
 const OPENAI: &str = include_str!("../../../tests/fixtures/provider/openai.sse");
 const OLLAMA: &str = include_str!("../../../tests/fixtures/provider/ollama.sse");
 const OPENROUTER: &str = include_str!("../../../tests/fixtures/provider/openrouter.sse");
+const ANTHROPIC: &str = include_str!("../../../tests/fixtures/provider/anthropic.sse");
+const RESPONSES: &str = include_str!("../../../tests/fixtures/provider/responses.sse");
+
+/// The streams, each with the API that sends it.
+const STREAMS: [(Api, &str); 6] = [
+    (Api::Chat, DEEPSEEK),
+    (Api::Chat, OPENAI),
+    (Api::Chat, OLLAMA),
+    (Api::Chat, OPENROUTER),
+    (Api::Messages, ANTHROPIC),
+    (Api::Responses, RESPONSES),
+];
 
 /// Runs `receive` on the pieces of one response, without a server. The response ends after the last piece.
 async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<StreamChunk>, Option<ProviderError>) {
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.into_iter().map(std::io::Result::Ok)));
     let response = reqwest::Response::from(axum::http::Response::new(body));
-    let splitter = shared.endpoint.profile.think_tags.then(Splitter::default);
-    let mut assembler = Assembler::new(shared.error_context.clone(), splitter);
+    let mut assembler = Assembler::new(shared.error_context.clone(), &shared.endpoint.profile);
     let (out, mut chunks) = mpsc::channel(1_000);
     let error = receive(shared, response, &mut assembler, &out).await.err();
     drop(out);
@@ -36,8 +46,18 @@ fn client(kind: ProfileKind) -> Client {
     Client::new(endpoint(kind, &Url::parse("http://127.0.0.1:9/v1").unwrap())).unwrap()
 }
 
+fn client_of(api: Api) -> Client {
+    let mut endpoint = endpoint(ProfileKind::Ollama, &Url::parse("http://127.0.0.1:9/v1").unwrap());
+    endpoint.profile = Profile::of_api(ProfileKind::Ollama, api, "scripted");
+    Client::new(endpoint).unwrap()
+}
+
 async fn whole(kind: ProfileKind, stream: &str) -> Vec<StreamChunk> {
-    let (chunks, error) = receive_pieces(client(kind).shared(), vec![Bytes::from(stream.to_owned())]).await;
+    whole_with(&client(kind), stream).await
+}
+
+async fn whole_with(client: &Client, stream: &str) -> Vec<StreamChunk> {
+    let (chunks, error) = receive_pieces(client.shared(), vec![Bytes::from(stream.to_owned())]).await;
     assert_eq!(error, None);
     gist(chunks)
 }
@@ -113,6 +133,78 @@ async fn openrouter_thinking_names_and_comments_are_read() {
     );
 }
 
+fn thought(text_before: usize, item: Value) -> StreamChunk {
+    StreamChunk::Reasoning(ReasoningItem { text_before, calls_before: 0, item })
+}
+
+#[tokio::test]
+async fn anthropic_blocks_and_signatures_are_read() {
+    let signature = "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds==";
+    let redacted = "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIwxtE3rAFBa8cr3qpP";
+    let thinking = "天气 first: two places.";
+    assert_eq!(
+        whole_with(&client_of(Api::Messages), ANTHROPIC).await,
+        [
+            StreamChunk::Thinking(thinking.into()),
+            thought(0, json!({"type": "thinking", "thinking": thinking, "signature": signature})),
+            thought(0, json!({"type": "redacted_thinking", "data": redacted})),
+            text("Let me check 🌦"),
+            start_of(0, "toolu_01T1x1fJ34qAmk2tNTrN7Up6", "get_weather"),
+            arguments(0, "{\"location\": \"北京\"}"),
+            start_of(1, "toolu_01A09q90qw90lq917835lq9", "get_time"),
+            StreamChunk::Usage(Usage {
+                input_tokens: 28 + 512 + 2048,
+                output_tokens: 89,
+                cached_tokens: 2048,
+                thinking_tokens: 21,
+                ..Usage::default()
+            }),
+            StreamChunk::Finish(Finish::ToolCalls),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn responses_items_and_encrypted_reasoning_are_read() {
+    let items = whole_with(&client_of(Api::Responses), RESPONSES).await;
+    let Some(StreamChunk::Reasoning(reasoning)) = items.get(1) else { panic!("{items:?}") };
+    assert_eq!(reasoning.item["encrypted_content"], "gAAAAABo_w9sY2ZkX3JlYXNvbmluZw==");
+    assert_eq!(
+        items,
+        [
+            StreamChunk::Thinking("**Plan**\n\nTwo calls.".into()),
+            StreamChunk::Reasoning(reasoning.clone()),
+            text("Checking … 🌦"),
+            start_of(0, "call_unLAR8MvFNptuiZK6K6HCy5k", "get_weather"),
+            arguments(0, "{\"location\":\"北京\"}"),
+            StreamChunk::Usage(Usage {
+                input_tokens: 291,
+                output_tokens: 123,
+                cached_tokens: 256,
+                thinking_tokens: 64,
+                ..Usage::default()
+            }),
+            StreamChunk::Finish(Finish::ToolCalls),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn answer_that_was_not_streamed_is_read() {
+    let message = json!({"type": "message", "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Yes."},
+        {"type": "tool_use", "id": "a", "name": "t", "input": {"x": 1}}], "stop_reason": "tool_use"});
+    let call = [start_of(0, "a", "t"), arguments(0, "{\"x\":1}"), StreamChunk::Finish(Finish::ToolCalls)];
+    let said = whole_with(&client_of(Api::Messages), &message.to_string()).await;
+    let sealed = thought(0, json!({"type": "thinking", "thinking": "hm", "signature": "s"}));
+    assert_eq!(said, [&[StreamChunk::Thinking("hm".into()), sealed, text("Yes.")][..], &call].concat());
+    let response = json!({"object": "response", "status": "completed", "output": [
+        {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
+        {"type": "function_call", "call_id": "a", "name": "t", "arguments": "{\"x\":1}"}]});
+    let said = whole_with(&client_of(Api::Responses), &response.to_string()).await;
+    assert_eq!(said, [&[text("Yes.")][..], &call].concat());
+}
+
 #[tokio::test]
 async fn profile_extracts_thinking_from_content() {
     let chunk = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
@@ -129,9 +221,9 @@ async fn profile_extracts_thinking_from_content() {
 
 #[tokio::test]
 async fn answer_is_independent_of_chunk_size() {
-    let client = client(ProfileKind::Ollama);
-    for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
-        let expected = whole(ProfileKind::Ollama, stream).await;
+    for (api, stream) in STREAMS {
+        let client = client_of(api);
+        let expected = whole_with(&client, stream).await;
         for spelling in
             [stream.to_owned(), stream.replace('\n', "\r\n"), stream.replace('\n', "\r"), format!("\u{feff}{stream}")]
         {
@@ -162,9 +254,9 @@ fn is_beginning(part: &[StreamChunk], whole: &[StreamChunk]) -> bool {
 
 #[tokio::test]
 async fn truncated_stream_keeps_text_and_is_interrupted() {
-    let client = client(ProfileKind::Ollama);
-    for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
-        let expected = whole(ProfileKind::Ollama, stream).await;
+    for (api, stream) in STREAMS {
+        let client = client_of(api);
+        let expected = whole_with(&client, stream).await;
         let mut complete = 0;
         for cut in 0..stream.len() {
             let piece = Bytes::copy_from_slice(&stream.as_bytes()[..cut]);
