@@ -1,6 +1,7 @@
 //! Configuration: environment variables override `.env`, and `.env` overrides `config.yml`. Both files are in the home.
 
 mod approvals;
+mod document;
 pub mod edit;
 mod embedding;
 mod environment;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use url::Url;
 
@@ -68,6 +70,17 @@ struct File {
     limits: prices::LimitsEntry,
     tools: ToolSwitches,
     web_search: tools::SearchEntry,
+    // Fields of the NanoClaw document that this server has under another name, or does not need (`document`).
+    backend_port: Option<u16>,
+    frontend_port: Option<IgnoredAny>,
+    workspace_root: Option<String>,
+    db_type: Option<String>,
+    db_host: Option<IgnoredAny>,
+    db_port: Option<IgnoredAny>,
+    db_user: Option<IgnoredAny>,
+    db_password: Option<IgnoredAny>,
+    db_name: Option<IgnoredAny>,
+    db_sqlite_file: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -203,7 +216,8 @@ impl Config {
     /// Returns an error, with line and reason, if the text is not valid.
     pub fn parse(text: Option<&str>, environment: &Environment) -> Result<Self, ConfigError> {
         let file = text.map(parse).transpose()?.unwrap_or_default();
-        let mut warnings = Vec::new();
+        document::check(&file)?;
+        let mut warnings = document::notes(&file);
         let mut endpoints = Vec::new();
         endpoints.extend(deepseek(environment)?);
         endpoints.extend(openai(environment)?);
@@ -240,7 +254,7 @@ impl Config {
         };
         Ok(Self {
             host: file.host,
-            port: file.port,
+            port: file.port.or(file.backend_port),
             host_names: file.host_names,
             limits,
             endpoints,

@@ -177,7 +177,8 @@ impl Setting {
     /// Returns its value in config.yml.
     pub fn in_file<'a>(&self, file: &'a Value) -> Option<&'a Value> {
         let path: Vec<Step> = self.edit(None).path;
-        at(file, &path).filter(|value| !value.is_null())
+        let document_name = || file.get("backend_port").filter(|_| self.key == "port");
+        at(file, &path).filter(|value| !value.is_null()).or_else(document_name)
     }
 
     /// Returns the value that applies if config.yml has none; null if the model or another setting decides.
