@@ -6,6 +6,7 @@ pub mod edit;
 mod embedding;
 mod environment;
 mod models;
+pub mod people;
 mod prices;
 pub mod providers;
 mod retrieval;
@@ -81,6 +82,11 @@ struct File {
     db_password: Option<IgnoredAny>,
     db_name: Option<IgnoredAny>,
     db_sqlite_file: Option<IgnoredAny>,
+    auth_mode: people::AuthMode,
+    registration: people::Registration,
+    jwt_secret: Option<String>,
+    insecure_http: bool,
+    trusted_proxies: Vec<std::net::IpAddr>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -152,6 +158,8 @@ pub struct Config {
     /// Maximum size of everything that a home keeps for undos, in bytes.
     pub kept_limit: u64,
     pub token: Option<SecretString>,
+    /// Who uses the server, and how they sign in.
+    pub people: people::PeopleConfig,
     /// Settings that the command line or the environment decides, by their keys.
     pub overrides: BTreeMap<&'static str, (Value, SettingSource)>,
     /// Problems for a person to look at, none of which stops the server.
@@ -252,7 +260,9 @@ impl Config {
                 .map_or(RunLimits::default().deadline, |minutes| Duration::from_secs(minutes.max(1) * 60)),
             ..RunLimits::default()
         };
+        let people = people::people(&file, environment)?;
         Ok(Self {
+            people,
             host: file.host,
             port: file.port.or(file.backend_port),
             host_names: file.host_names,

@@ -13,6 +13,7 @@ use crate::api::{Access, App, PageSecret, SandboxInfo};
 use crate::clock;
 use crate::config::Config;
 use crate::config::settings::SettingSource;
+use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{Home, is_unused};
@@ -52,6 +53,16 @@ pub enum StartRefused {
     )]
     NoToken(IpAddr),
     #[error(
+        "{0} can be reached by other machines, and passwords would be sent to this server without encryption. Put a proxy \
+         with TLS in front of it and name its address in trusted_proxies in config.yml, or use --host 127.0.0.1. Where the \
+         network is trusted, insecure_http: true in config.yml allows it."
+    )]
+    NoTls(IpAddr),
+    #[error("--token is for a server of one person; with auth_mode: multi everybody signs in with an account")]
+    TokenForSeveral,
+    #[error(transparent)]
+    People(#[from] PeopleUnusable),
+    #[error(
         "{0} can be reached by other machines, and without the sandbox whoever gets in there has all your rights. Leave \
          out --sandbox off, or use --host 127.0.0.1."
     )]
@@ -70,8 +81,15 @@ impl ServerOptions {
             "localhost" => Ipv4Addr::LOCALHOST.into(),
             host => host.parse().context("--host is no IP address")?,
         };
+        let people = &config.people;
+        if people.is_multi() && self.sign_in == SignIn::Required {
+            return Err(StartRefused::TokenForSeveral.into());
+        }
         if !ip.is_loopback() {
-            if config.token.is_none() {
+            if people.is_multi() && !people.insecure_http && people.trusted_proxies.is_empty() {
+                return Err(StartRefused::NoTls(ip).into());
+            }
+            if !people.is_multi() && config.token.is_none() {
                 return Err(StartRefused::NoToken(ip).into());
             }
             if config.sandbox == Level::Off {
@@ -114,16 +132,28 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
-    let token = config.token.clone();
+    let is_multi = config.people.is_multi();
+    let token = config.token.clone().filter(|_| !is_multi);
+    let proxies = config.people.trusted_proxies.clone();
     let runtime = Runtime::start(config, home.path(), bound.port()).await?;
-    let access = Access::new(bound, runtime.host_names.clone(), token);
+    let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies);
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
-    let tenants = TenantRegistry::new(runtime.clone(), Homes::Single(home));
+    let homes = match is_multi {
+        false => Homes::Single(home),
+        true => Homes::Each { people: home.people_folder()?, server: home },
+    };
+    let tenants = TenantRegistry::new(runtime.clone(), homes);
     tenants.open(&TenantId::owner()).await?;
+    let people = match is_multi {
+        false => None,
+        true => Some(People::open(tenants.clone()).await.map_err(StartRefused::People)?),
+    };
     tenants.sweep_regularly();
+    let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
     let app = App {
         tenants: tenants.clone(),
+        people,
         secret: PageSecret::new(),
         access: Arc::new(access),
         sandbox: Arc::new(sandbox),
@@ -135,6 +165,9 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
         // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
         println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
+    }
+    if let Some(code) = setup_code {
+        println!("there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}");
     }
     // The files may have changed since they were read at the start.
     runtime.follow_config().await?;

@@ -9,12 +9,15 @@ use tokio_util::sync::CancellationToken;
 use crate::api::security::access::{Access, PageSecret};
 use crate::domain::ErrorParams;
 use crate::engine::TenantRegistry;
+use crate::engine::people::People;
 
 /// The state shared by all handlers. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub tenants: Arc<TenantRegistry>,
     pub access: Arc<Access>,
+    /// The people with accounts; `None` on a single-person server.
+    pub people: Option<Arc<People>>,
     /// The secret that proves that an answer to a question comes from the page.
     pub secret: PageSecret,
     pub sandbox: Arc<SandboxInfo>,

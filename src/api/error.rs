@@ -77,6 +77,15 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "signed_out", message)
     }
 
+    pub fn disabled() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "disabled", "this account is disabled; ask an admin of this server")
+    }
+
+    pub fn single_mode() -> Self {
+        let message = "this server is for one person and has no accounts; see docs/people.md";
+        Self::new(StatusCode::FORBIDDEN, "single_mode", message)
+    }
+
     pub fn only_page() -> Self {
         let message = "only this server's page can do this; reload it if the server was restarted";
         Self::new(StatusCode::FORBIDDEN, "no_secret", message)

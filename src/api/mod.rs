@@ -2,6 +2,7 @@
 
 mod aliases;
 mod app;
+mod auth;
 mod chat;
 mod connections;
 mod conversations;

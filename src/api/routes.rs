@@ -6,7 +6,7 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status, tools,
+    auth, chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -23,6 +23,25 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(models::list::models))
         .routes(routes!(security::login::login))
         .routes(routes!(security::login::logout))
+        .routes(routes!(auth::account::mode))
+        .routes(routes!(auth::account::register).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(auth::account::login).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(auth::account::logout))
+        .routes(routes!(auth::account::logout_everywhere))
+        .routes(routes!(auth::account::password).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(
+            routes!(auth::profile::profile, auth::profile::change_profile).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(routes!(auth::tokens::list_tokens, auth::tokens::make_token).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(auth::tokens::delete_token))
+        .routes(routes!(auth::people::people))
+        .routes(routes!(auth::people::change_person).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(auth::people::reset_password))
+        .routes(
+            routes!(auth::invitations::list_invitations, auth::invitations::invite)
+                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(routes!(auth::invitations::delete_invitation))
         .routes(routes!(models::providers::check_address).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(
             routes!(models::providers::providers, models::providers::add).layer(DefaultBodyLimit::max(MAX_SETTINGS)),

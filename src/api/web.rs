@@ -7,7 +7,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::app::App;
 use super::error::ApiError;
-use crate::api::security::guard::may_use;
+use crate::api::security::guard::page_secret;
 use crate::clock;
 
 /// `frontend/dist`, as built by `npm run build`. Without it the server still builds and serves a page that says what is
@@ -102,10 +102,9 @@ fn mime(path: &str) -> &'static str {
 /// with the secret that proves that an answer to a question comes from the page.
 fn page(app: &App, headers: &HeaderMap) -> Response {
     let nonce = clock::new_secret();
-    let secret = match may_use(app, headers) {
-        true => format!("<meta name=\"miniclaw-secret\" content=\"{}\">", app.secret.expose()),
-        false => String::new(),
-    };
+    let secret = page_secret(app, headers)
+        .map(|secret| format!("<meta name=\"miniclaw-secret\" content=\"{secret}\">"))
+        .unwrap_or_default();
     let html = match Dist::get(PAGE) {
         Some(file) => String::from_utf8_lossy(&file.data).replace("__CSP_NONCE__", &nonce).replacen(
             "<head>",

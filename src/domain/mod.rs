@@ -1,6 +1,7 @@
 //! The domain model. Nothing here does I/O, reads a clock or generates random numbers: everything is a value, and every
 //! function returns the same result for the same arguments.
 
+pub mod account;
 pub mod adopted;
 pub mod approval;
 pub mod attachment;
@@ -46,6 +47,7 @@ pub mod withdrawn;
 pub mod work;
 pub mod written;
 
+pub use account::{Account, AccountBook, AccountId, AccountRefused, AccountRole};
 pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
     AlwaysAllowedCall, Approval, ApprovalAnswer, ApprovalReason, CallApproval, Decision, RecordedAnswer,

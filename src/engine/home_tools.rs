@@ -63,6 +63,10 @@ struct Commands {
 /// Returns what runs commands in the folder of a project; `None` where no command may run.
 fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
     let ToolParts { runtime, home, captures, .. } = parts;
+    if runtime.config().people.is_multi() {
+        // Commands of all people would run as the same user of the system.
+        return None;
+    }
     let root = Root::Project(id.clone());
     let path = home.project_path(&root).filter(|_| !runtime.sandbox.is_readable_by_every_job(home.path()))?;
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.

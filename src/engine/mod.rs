@@ -29,6 +29,7 @@ pub mod notice;
 mod opening;
 mod outgoing;
 pub mod page_ends;
+pub mod people;
 mod pins;
 pub mod project_search;
 mod projects;

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::runtime::Runtime;
 use super::tenant::Tenant;
 use super::{Engine, EngineError, blocking, starter};
+use crate::domain::AccountId;
 use crate::store::{Home, StoreError, is_unused};
 
 /// Idle time after which a tenant is closed.
@@ -22,9 +23,14 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 pub struct TenantId(String);
 
 impl TenantId {
-    /// Returns the id of the tenant of a single-person server.
+    /// Returns the id of the tenant of a single-person server, and of the server itself if several people use it.
     pub fn owner() -> Self {
         Self("owner".to_owned())
+    }
+
+    /// Returns the id of the tenant of an account.
+    pub fn of_account(id: &AccountId) -> Self {
+        Self(id.as_str().to_owned())
     }
 
     pub fn parse(text: &str) -> Option<Self> {
@@ -43,8 +49,9 @@ impl fmt::Display for TenantId {
 pub enum Homes {
     /// One home, the owner's.
     Single(Home),
-    /// A folder with a home for each tenant, created from the starter files when the tenant is first opened.
-    Each(PathBuf),
+    /// The home of the server, which is the owner's and nobody's data, and a folder with a home for each tenant, created
+    /// from the starter files when the tenant is first opened.
+    Each { server: Home, people: PathBuf },
 }
 
 pub struct TenantRegistry {
@@ -132,11 +139,12 @@ impl TenantRegistry {
     async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
         let folder = match &self.homes {
             Homes::Single(home) => return Ok(home.clone()),
-            Homes::Each(folder) => folder.join(&id.0),
+            Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
+            Homes::Each { people, .. } => people.join(&id.0),
         };
         blocking(move || {
             if is_unused(&folder) {
-                starter::fill(&folder)
+                starter::fill_person(&folder)
                     .map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
             }
             Home::open(&folder)
@@ -189,6 +197,16 @@ impl TenantRegistry {
         }
     }
 
+    /// Stops all runs of a tenant and closes it. It is opened again when it is used next.
+    pub async fn close(&self, id: &TenantId) {
+        let slot = self.slots().get(id).cloned();
+        let Some(slot) = slot else { return };
+        let mut state = slot.state.lock().await;
+        if let Some(OpenTenant { engine, .. }) = state.opened.take() {
+            engine.shut_down().await;
+        }
+    }
+
     /// Stops all runs of all tenants and writes everything to disk, then stops what the process shares.
     pub async fn shut_down(&self) {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
@@ -217,7 +235,8 @@ mod tests {
         let environment = Environment::load(folder, std::iter::empty()).unwrap();
         let config = Config::load(folder, &environment).unwrap();
         let runtime = Runtime::start(config, folder, 0).await.unwrap();
-        TenantRegistry::new(runtime, Homes::Each(folder.join("people")))
+        let server = Home::open(folder).unwrap();
+        TenantRegistry::new(runtime, Homes::Each { people: server.people_folder().unwrap(), server })
     }
 
     fn id(text: &str) -> TenantId {

@@ -9,6 +9,7 @@ use super::embedder::Embedders;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::models::EMBEDDED;
 use super::server_settings::ConfigFile;
+use crate::config::people::PeopleConfig;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, ConfiguredEndpoint};
 use crate::egress::{Guard, Proxy, system_lookup};
@@ -88,6 +89,8 @@ impl Runtime {
         let old = self.config();
         config.sandbox = old.sandbox;
         config.token.clone_from(&old.token);
+        // Who may make an account changes at once; who uses the server, and how they sign in, after a restart.
+        config.people = PeopleConfig { registration: config.people.registration, ..old.people.clone() };
         let said = old.overrides.iter().filter(|(_, (_, source))| *source == SettingSource::CommandLine);
         config.overrides.extend(said.map(|(key, value)| (*key, value.clone())));
         self.host_names.write().unwrap_or_else(PoisonError::into_inner).clone_from(&config.host_names);

@@ -27,19 +27,30 @@ pub fn skills() -> Vec<(Place, Vec<u8>)> {
 /// # Errors
 /// Returns an error that names the file if one cannot be written.
 pub fn fill(home: &Path) -> io::Result<usize> {
+    let examples = [
+        put(home, "config.example.yml", include_bytes!("../../config.example.yml"))?,
+        put(home, ".env.example", include_bytes!("../../.env.example"))?,
+    ];
+    Ok(fill_person(home)? + examples.into_iter().sum::<usize>())
+}
+
+/// Like [`fill`], for the home of a person of a server that several people use: only the server has a configuration.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_person(home: &Path) -> io::Result<usize> {
     let mut made = 0;
-    let mut put = |path: &str, bytes: &[u8]| -> io::Result<()> {
-        let placed = write_if_missing(home, path, bytes)
-            .map_err(|error| io::Error::new(error.kind(), format!("making {}: {error}", home.join(path).display())))?;
-        made += usize::from(placed == PlacedFile::Created);
-        Ok(())
-    };
     for path in Starter::iter() {
         if let Some(file) = Starter::get(&path) {
-            put(&path, &file.data)?;
+            made += put(home, &path, &file.data)?;
         }
     }
-    put("config.example.yml", include_bytes!("../../config.example.yml"))?;
-    put(".env.example", include_bytes!("../../.env.example"))?;
     Ok(made)
+}
+
+/// Writes a file if it is missing. Returns how many were written.
+fn put(home: &Path, path: &str, bytes: &[u8]) -> io::Result<usize> {
+    let placed = write_if_missing(home, path, bytes)
+        .map_err(|error| io::Error::new(error.kind(), format!("making {}: {error}", home.join(path).display())))?;
+    Ok(usize::from(placed == PlacedFile::Created))
 }

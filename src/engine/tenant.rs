@@ -228,6 +228,14 @@ fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if runtime.config().people.is_multi() {
+        problems.push(
+            "Several people use this server, and their commands could not be kept apart yet: terminal, bash, python_repl and \
+             background commands are left out."
+                .to_owned(),
+        );
+        return problems;
+    }
     if runtime.config().sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());
     }

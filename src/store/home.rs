@@ -268,7 +268,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
+pub(super) fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
     if root.is_dir(name) {
         return Ok(());
     }

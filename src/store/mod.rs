@@ -5,6 +5,7 @@
 //! and [`Tree`]; callers on the runtime use `spawn_blocking`.
 
 mod archives;
+mod accounts;
 mod aside;
 mod atomic;
 mod beginning;
@@ -62,6 +63,7 @@ pub mod verify;
 mod weights;
 
 pub use archives::ArchiveKind;
+pub use accounts::{AccountsUnusable, StoredAccounts};
 pub use beginning::beginning;
 pub use cache::Caches;
 pub use call_record::CallFiles;

@@ -27,6 +27,8 @@ pub enum SettingsFile {
     Server,
     /// The projects.
     Projects,
+    /// The accounts of a server that several people use.
+    Accounts,
 }
 
 impl SettingsFile {
@@ -36,6 +38,7 @@ impl SettingsFile {
             Self::Trusted => "trusted.json",
             Self::Server => "config.yml",
             Self::Projects => "projects.json",
+            Self::Accounts => "accounts.json",
         }
     }
 }
@@ -172,6 +175,10 @@ impl Home {
     /// Writes a settings file, or removes it.
     pub(super) fn replace_settings(&self, file: SettingsFile, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let written = match bytes {
+            // It holds hashes of passwords, whatever mode a person has given it.
+            Some(bytes) if file == SettingsFile::Accounts => {
+                atomic::replace_with_mode(self.root(), file.name(), bytes, 0o600)
+            }
             Some(bytes) => atomic::replace(self.root(), file.name(), bytes, 0o600),
             None => self.root().remove_file(file.name()).and_then(|()| atomic::sync_dir(self.root())),
         };

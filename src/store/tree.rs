@@ -20,7 +20,7 @@ use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
-use crate::domain::{AlwaysAllowedCall, Place, SessionId};
+use crate::domain::{AccountBook, AlwaysAllowedCall, Place, SessionId};
 
 /// The backend that changes the files of one home. Cheap to clone.
 #[derive(Clone)]
@@ -323,6 +323,24 @@ impl Tree {
         let expect = old.map_or(Expect::Absent, |old| Expect::Etag(etag(old.as_bytes())));
         self.commit(claim, vec![TreeChange::write(TreePath::Settings(SettingsFile::Server), new.as_bytes(), expect)])
             .await
+    }
+
+    /// Replaces accounts.json if the hash of its content is still `old`; `None` if there is no file. Returns the hash of the
+    /// new content.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if it was changed by another program, and an error if it cannot be written.
+    pub async fn save_accounts(
+        &self,
+        claim: Claim,
+        old: Option<String>,
+        book: &AccountBook,
+    ) -> Result<String, StoreError> {
+        let mut bytes = serde_json::to_vec_pretty(book).expect("accounts are JSON");
+        bytes.push(b'\n');
+        let expect = old.map_or(Expect::Absent, Expect::Etag);
+        let change = TreeChange::write(TreePath::Settings(SettingsFile::Accounts), &bytes, expect);
+        self.commit(claim, vec![change]).await.map(|()| etag(&bytes))
     }
 
     /// Adds a call to those that are always allowed.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{ApiError, RefusedWith};
 
 /// Paths whose responses have the envelope.
-const ENVELOPED: &[&str] = &["/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
+const ENVELOPED: &[&str] =
+    &["/api/admin", "/api/auth", "/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
 /// Maximum number of items in a page.
 const MAX_LIMIT: usize = 100;
 

@@ -1,5 +1,7 @@
 //! Providers and what a person has set for their models. Keys are never returned.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
@@ -13,9 +15,8 @@ use super::provider_types::{
 };
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::api::security::person::Right;
-use crate::engine::EngineError;
 use crate::engine::provider_changes::{KeyChange, ModelChange, NewProvider, ProviderChange, models_of};
+use crate::engine::{EngineError, Tenant};
 use crate::provider::ProfileKind;
 
 /// Maximum length of a name, in bytes.
@@ -39,8 +40,8 @@ const OFFERED: [ProfileKind; 10] = [
 #[utoipa::path(get, path = "/api/providers", tag = "models",
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
 pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
-    caller.require(Right::ManageServer)?;
-    shown(&caller).map(Json)
+    let server = caller.server().await?;
+    shown(&server).map(Json)
 }
 
 /// Tests an address and a key: asks the provider for its models, for at most ten seconds.
@@ -54,7 +55,7 @@ pub async fn check_address(
     caller: Caller,
     request: Result<Json<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
-    may_manage(&caller)?;
+    managed(&caller).await?;
     let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
     let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
@@ -72,7 +73,7 @@ pub async fn add(
     caller: Caller,
     request: Result<Json<ProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
-    may_manage(&caller)?;
+    let server = managed(&caller).await?;
     let Json(ProviderToAdd { base_url, api_key, name, default_model }) = request.map_err(redacted_json_error)?;
     let new = NewProvider {
         base_url: url_of(&base_url)?,
@@ -80,8 +81,8 @@ pub async fn add(
         api_key: key_of(api_key.as_ref())?,
         default_model: default_model.map(checked_model).transpose()?,
     };
-    let id = caller.tenant().add_provider(new).await?;
-    one(&caller, &id).map(|provider| (StatusCode::CREATED, Json(provider)))
+    let id = server.add_provider(new).await?;
+    one(&server, &id).map(|provider| (StatusCode::CREATED, Json(provider)))
 }
 
 /// Changes a provider of config.yml after a test of its address and key.
@@ -97,7 +98,7 @@ pub async fn change(
     Path(id): Path<String>,
     request: Result<Json<ProviderPatch>, JsonRejection>,
 ) -> Result<Json<ProviderInfo>, ApiError> {
-    may_manage(&caller)?;
+    let server = managed(&caller).await?;
     let Json(ProviderPatch { name, base_url, api_key }) = request.map_err(redacted_json_error)?;
     let api_key = match api_key {
         None => KeyChange::Keep,
@@ -105,8 +106,8 @@ pub async fn change(
     };
     let base_url = base_url.as_deref().map(url_of).transpose()?;
     let change = ProviderChange { name: name.map(checked_name).transpose()?, base_url, api_key };
-    caller.tenant().change_provider(&id, change).await?;
-    one(&caller, &id).map(Json)
+    server.change_provider(&id, change).await?;
+    one(&server, &id).map(Json)
 }
 
 /// Removes a provider from config.yml, and its key from `.env`.
@@ -117,9 +118,9 @@ pub async fn change(
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 409, description = "not_editable, config_invalid", body = ErrorBody)))]
 pub async fn remove(caller: Caller, Path(id): Path<String>) -> Result<Json<Providers>, ApiError> {
-    may_manage(&caller)?;
-    caller.tenant().remove_provider(&id).await?;
-    shown(&caller).map(Json)
+    let server = managed(&caller).await?;
+    server.remove_provider(&id).await?;
+    shown(&server).map(Json)
 }
 
 /// Asks a provider for its models. The state of the provider says whether it answered.
@@ -129,9 +130,9 @@ pub async fn remove(caller: Caller, Path(id): Path<String>) -> Result<Json<Provi
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = ProviderInfo), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<ProviderInfo>, ApiError> {
-    may_manage(&caller)?;
-    caller.tenant().check_provider(&id).await?;
-    one(&caller, &id).map(Json)
+    let server = managed(&caller).await?;
+    server.check_provider(&id).await?;
+    one(&server, &id).map(Json)
 }
 
 /// Searches for Ollama and LM Studio on this machine again, unless `find_local_models` is off.
@@ -140,9 +141,9 @@ pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<Provid
 #[utoipa::path(post, path = "/api/providers/find", tag = "models", params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
 pub async fn find(caller: Caller) -> Result<Json<Providers>, ApiError> {
-    may_manage(&caller)?;
-    caller.tenant().find_providers().await?;
-    shown(&caller).map(Json)
+    let server = managed(&caller).await?;
+    server.find_providers().await?;
+    shown(&server).map(Json)
 }
 
 /// Changes what a person has set for a model.
@@ -157,11 +158,11 @@ pub async fn change_model(
     Path(id): Path<String>,
     request: Result<Json<ModelPatch>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    may_manage(&caller)?;
+    let server = managed(&caller).await?;
     let Json(ModelPatch { favorite, enabled, parameters }) = request?;
     parameters.iter().try_for_each(|(name, value)| checked_parameter(name, value))?;
-    caller.tenant().change_model(&id, ModelChange { favorite, enabled, parameters }).await?;
-    shown(&caller).map(Json)
+    server.change_model(&id, ModelChange { favorite, enabled, parameters }).await?;
+    shown(&server).map(Json)
 }
 
 /// Chooses the default model.
@@ -195,15 +196,16 @@ async fn choose(
     key: &'static str,
     request: Result<Json<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    may_manage(caller)?;
+    let server = managed(caller).await?;
     let Json(ModelRole { model }) = request?;
-    caller.tenant().choose_model(key, model).await?;
-    shown(caller).map(Json)
+    server.choose_model(key, model).await?;
+    shown(&server).map(Json)
 }
 
-fn may_manage(caller: &Caller) -> Result<(), ApiError> {
+/// Returns the tenant with the configuration of the server.
+async fn managed(caller: &Caller) -> Result<Arc<Tenant>, ApiError> {
     caller.require_page()?;
-    caller.require(Right::ManageServer)
+    caller.server().await
 }
 
 /// Reports a malformed body without quoting it, because it may contain a key.
@@ -249,8 +251,8 @@ fn checked_parameter(name: &str, value: &Value) -> Result<(), ApiError> {
     Err(ApiError::bad_request("bad_parameter", format!("{name} must be {must}")))
 }
 
-fn shown(caller: &Caller) -> Result<Providers, ApiError> {
-    let list = caller.tenant().providers()?;
+fn shown(server: &Tenant) -> Result<Providers, ApiError> {
+    let list = server.providers()?;
     let known = OFFERED.into_iter().filter_map(|kind| {
         let base_url = kind.default_base_url()?.to_owned();
         Some(KnownProvider {
@@ -268,8 +270,8 @@ fn shown(caller: &Caller) -> Result<Providers, ApiError> {
     })
 }
 
-fn one(caller: &Caller, id: &str) -> Result<ProviderInfo, ApiError> {
-    let list = caller.tenant().providers()?;
+fn one(server: &Tenant, id: &str) -> Result<ProviderInfo, ApiError> {
+    let list = server.providers()?;
     let found = list.providers.into_iter().find(|provider| provider.id == id).map(ProviderInfo::from);
     found.ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, "unknown_provider", "the provider is not there any more"))
 }

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::security::login_limiter::LoginLimiter;
 use crate::clock;
+use crate::engine::people::LoginLimiter;
 
 /// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -32,6 +32,8 @@ pub struct Access {
     /// Host names without a port that it may have too; they change with the configuration.
     names: Arc<RwLock<Vec<String>>>,
     port: u16,
+    /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
+    pub(super) proxies: Vec<IpAddr>,
     token: Option<SecretString>,
     /// Digest of the one-time code and its expiry; `None` after its use.
     code: Mutex<Option<([u8; 32], Instant)>>,
@@ -74,6 +76,7 @@ impl Access {
             hosts,
             names,
             port,
+            proxies: Vec::new(),
             token,
             code: Mutex::default(),
             limiter: LoginLimiter::default(),
@@ -86,14 +89,24 @@ impl Access {
         let is_named = |name: &String| {
             let rest =
                 host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(|_| &host[name.len()..]);
-            rest.is_some_and(|rest| rest == format!(":{}", self.port) || rest.is_empty() && self.port == 80)
+            rest.is_some_and(|rest| {
+                rest == format!(":{}", self.port) || rest.is_empty() && (self.port == 80 || !self.proxies.is_empty())
+            })
         };
         self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) || names.iter().any(is_named)
     }
 
-    /// Accepts only plain `http` origins with one of this server's names; never `null`.
+    /// Accepts only origins with one of this server's names, and never `null`. Their scheme is `http`, or behind a proxy
+    /// also `https`.
     pub fn is_our_origin(&self, origin: &str) -> bool {
-        origin.strip_prefix("http://").is_some_and(|host| self.is_our_host(host))
+        let behind_proxy = || origin.strip_prefix("https://").filter(|_| !self.proxies.is_empty());
+        origin.strip_prefix("http://").or_else(behind_proxy).is_some_and(|host| self.is_our_host(host))
+    }
+
+    /// Trusts these proxies.
+    pub fn behind(mut self, proxies: &[IpAddr]) -> Self {
+        self.proxies = proxies.iter().map(IpAddr::to_canonical).collect();
+        self
     }
 
     /// Sets a code that signs one browser in, once, within ten minutes.
@@ -225,13 +238,18 @@ impl PageSecret {
         Self(SecretString::from(crate::clock::new_secret()))
     }
 
-    pub fn is(&self, given: &str) -> bool {
-        equal(self.0.expose_secret(), given)
+    /// Whether this is the secret of the page of a sign-in; `None` stands for the page of a single-person server.
+    pub fn is(&self, given: &str, sign_in: Option<&str>) -> bool {
+        equal(&self.expose(sign_in), given)
     }
 
-    /// Returns the secret as text, for the page only.
-    pub fn expose(&self) -> &str {
-        self.0.expose_secret()
+    /// Returns the secret as text, for the page of this sign-in only: nobody can answer for another person.
+    pub fn expose(&self, sign_in: Option<&str>) -> String {
+        let secret = self.0.expose_secret();
+        let Some(sign_in) = sign_in else { return secret.to_owned() };
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+        mac.update(format!("page {sign_in}").as_bytes());
+        base16ct::lower::encode_string(&mac.finalize().into_bytes())
     }
 }
 

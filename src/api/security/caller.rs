@@ -12,7 +12,9 @@ use crate::api::app::App;
 use crate::api::error::ApiError;
 use crate::api::security::access::CookieDigest;
 use crate::api::security::person::{Person, Right};
-use crate::engine::{Engine, Tenant};
+use crate::domain::AccountId;
+use crate::engine::people::{Credential, People};
+use crate::engine::{Engine, Tenant, TenantId, TenantRegistry};
 
 /// The header that proves that a request comes from the page: only the page has its secret.
 pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
@@ -22,8 +24,29 @@ pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     pub person: Person,
-    /// Digest of the cookie of a signed-in browser; `None` for a bearer token, and if no credential is needed.
-    pub cookie: Option<CookieDigest>,
+    pub proof: Proof,
+}
+
+/// What has proved the identity of a caller.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proof {
+    /// The bearer token of a single-person server, or nothing, if it needs none.
+    Server,
+    /// The digest of the cookie of a browser that has signed in to a single-person server.
+    Cookie(CookieDigest),
+    /// The credential of an account, from a cookie.
+    AccountCookie(Credential),
+    /// The credential of an account, as a bearer token.
+    AccountBearer(Credential),
+}
+
+impl Proof {
+    pub fn credential(&self) -> Option<&Credential> {
+        match self {
+            Self::Server | Self::Cookie(_) => None,
+            Self::AccountCookie(credential) | Self::AccountBearer(credential) => Some(credential),
+        }
+    }
 }
 
 pub struct Caller {
@@ -35,6 +58,9 @@ pub struct Caller {
     /// Cancelled when the caller signs out; ends streams.
     signed_out: Option<CancellationToken>,
     is_page: bool,
+    proof: Proof,
+    people: Option<Arc<People>>,
+    tenants: Arc<TenantRegistry>,
 }
 
 impl Caller {
@@ -42,15 +68,49 @@ impl Caller {
         self.engine.tenant()
     }
 
-    /// Resolves when nothing more may be sent to the caller: the server stops, or the browser has signed out.
+    /// Resolves when nothing more may be sent to the caller: the server stops, the browser has signed out, or the sign-in
+    /// or the account has ended.
     pub fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         let (stopping, signed_out) = (self.stopping.clone(), self.signed_out.clone().unwrap_or_default());
+        let (people, credential) = (self.people.clone(), self.proof.credential().cloned());
         async move {
+            let ended = async {
+                match (people, credential) {
+                    (Some(people), Some(credential)) => people.until_ended(credential).await,
+                    _ => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = stopping.cancelled() => {}
                 () = signed_out.cancelled() => {}
+                () = ended => {}
             }
         }
+    }
+
+    /// Returns the tenant whose home holds the configuration of the server: the caller's own on a single-person server.
+    ///
+    /// # Errors
+    /// Returns `not_allowed` if the caller may not manage the server.
+    pub async fn server(&self) -> Result<Arc<Tenant>, ApiError> {
+        self.require(Right::ManageServer)?;
+        Ok(self.tenants.open(&TenantId::owner()).await?.tenant().clone())
+    }
+
+    /// Returns the people of the server, and the caller's account.
+    ///
+    /// # Errors
+    /// Returns `single_mode` on a single-person server, and `not_allowed` if the caller does not have this right.
+    pub fn people(&self, right: Right) -> Result<(&Arc<People>, &AccountId), ApiError> {
+        let (Some(people), Some(account)) = (&self.people, self.person.account()) else {
+            return Err(ApiError::single_mode());
+        };
+        self.require(right).map(|()| (people, account))
+    }
+
+    /// Returns what has proved the caller's identity.
+    pub fn proof(&self) -> &Proof {
+        &self.proof
     }
 
     /// Requires a right that not everybody has.
@@ -84,11 +144,15 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let identity = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?;
-        let person = identity.person;
+        let Identity { person, proof } = identity.clone();
         let engine = app.tenants.open(&person.tenant()).await?;
-        let signed_out = identity.cookie.map(|cookie| app.access.until_signed_out(cookie));
-        let is_page = has_secret(app, &parts.headers);
-        Ok(Self { person, engine, stopping: app.stopping.clone(), signed_out, is_page })
+        let signed_out = match proof {
+            Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
+            Proof::Server | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
+        };
+        let is_page = has_secret(app, &parts.headers, &proof);
+        let (people, tenants) = (app.people.clone(), app.tenants.clone());
+        Ok(Self { person, engine, stopping: app.stopping.clone(), signed_out, is_page, proof, people, tenants })
     }
 }
 
@@ -104,10 +168,14 @@ impl OptionalFromRequestParts<App> for Caller {
     }
 }
 
-fn has_secret(app: &App, headers: &HeaderMap) -> bool {
+fn has_secret(app: &App, headers: &HeaderMap, proof: &Proof) -> bool {
     let mut given = headers.get_all(SECRET_HEADER).iter();
-    match (given.next(), given.next()) {
-        (Some(secret), None) => secret.to_str().is_ok_and(|secret| app.secret.is(secret)),
-        _ => false,
+    let (Some(secret), None) = (given.next(), given.next()) else { return false };
+    let Ok(secret) = secret.to_str() else { return false };
+    match proof {
+        Proof::Server | Proof::Cookie(_) => app.secret.is(secret, None),
+        Proof::AccountCookie(Credential::SignIn(sign_in)) => app.secret.is(secret, Some(&sign_in.id)),
+        // Only a browser that has signed in has the page.
+        Proof::AccountCookie(Credential::AccessToken { .. }) | Proof::AccountBearer(_) => false,
     }
 }

@@ -12,8 +12,10 @@ use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
-use crate::api::security::caller::Identity;
+use crate::api::security::caller::{Identity, Proof};
+use crate::api::security::client::Client;
 use crate::api::security::person::Person;
+use crate::engine::people::{Credential, NotAccepted, People};
 
 /// The only path that takes a form: any site could send one to it, but not with our `Origin`.
 const UPLOAD: &str = "/api/projects/upload";
@@ -63,10 +65,53 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     if changes && *request.method() != Method::DELETE {
         check_type(request)?;
     }
-    if !app.access.needs_token() {
-        return Ok(Some(owner(None)));
+    let people = app.people.as_ref();
+    if people.is_none() && !app.access.needs_token() {
+        return Ok(Some(owner(Proof::Server)));
     }
-    if is_public(request) { Ok(None) } else { authorised(app, request).map(Some) }
+    match people {
+        _ if is_public(request) => Ok(None),
+        None => authorised(app, request).map(Some),
+        Some(people) => member(app, people, headers).map(Some),
+    }
+}
+
+/// Checks the credential of an account: a bearer token, if there is one, otherwise a cookie.
+fn member(app: &App, people: &People, headers: &HeaderMap) -> Result<Identity, ApiError> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let identified = match (given.next(), given.next()) {
+        (None, _) => cookie_credential(app, people, headers)
+            .map(|(credential, account)| (Person::of(&account, &credential), Proof::AccountCookie(credential))),
+        (Some(value), None) => {
+            let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+            people
+                .identify(token)
+                .map(|(credential, account)| (Person::of(&account, &credential), Proof::AccountBearer(credential)))
+        }
+        (Some(_), Some(_)) => Err(NotAccepted::SignedOut),
+    };
+    match identified {
+        Ok((person, proof)) => Ok(Identity { person, proof }),
+        Err(NotAccepted::SignedOut) => Err(ApiError::signed_out()),
+        Err(NotAccepted::Disabled) => Err(ApiError::disabled()),
+    }
+}
+
+/// Returns the sign-in in a cookie. Access tokens are for programs, and do not count there.
+fn cookie_credential(
+    app: &App,
+    people: &People,
+    headers: &HeaderMap,
+) -> Result<(Credential, crate::domain::Account), NotAccepted> {
+    let mut refused = NotAccepted::SignedOut;
+    for cookie in cookies(app, headers) {
+        match people.identify(cookie) {
+            Ok((credential @ Credential::SignIn(_), account)) => return Ok((credential, account)),
+            Ok((Credential::AccessToken { .. }, _)) => {}
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 /// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing.
@@ -89,8 +134,8 @@ fn check_type(request: &Request) -> Result<(), ApiError> {
 }
 
 /// Returns the identity of the owner: this server serves one person.
-fn owner(cookie: Option<CookieDigest>) -> Identity {
-    Identity { person: Person::Owner, cookie }
+fn owner(proof: Proof) -> Identity {
+    Identity { person: Person::Owner, proof }
 }
 
 /// Checks the bearer token, if there is one, otherwise the cookie of a signed-in browser.
@@ -98,21 +143,22 @@ fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let identity = match (given.next(), given.next()) {
-        (None, _) => known_cookie(app, headers).map(|cookie| owner(Some(cookie))),
+        (None, _) => known_cookie(app, headers).map(|cookie| owner(Proof::Cookie(cookie))),
         (Some(value), None) => {
             let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-            let right = app.access.accepts(Credentials::Token(token), source(request));
-            right.map_err(ApiError::too_many_tries)?.then(|| owner(None))
+            let right = app.access.accepts(Credentials::Token(token), source(app, request));
+            right.map_err(ApiError::too_many_tries)?.then(|| owner(Proof::Server))
         }
         (Some(_), Some(_)) => None,
     };
     identity.ok_or_else(ApiError::signed_out)
 }
 
-/// Returns the peer address of the connection. `X-Forwarded-For` is ignored, because any client can set it.
-fn source(request: &Request) -> IpAddr {
+/// Returns the address of the client.
+fn source(app: &App, request: &Request) -> IpAddr {
     let known = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
+    let peer = known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip());
+    Client::of(&app.access.proxies, peer, request.headers()).address
 }
 
 fn is_cross_site(headers: &HeaderMap) -> bool {
@@ -141,6 +187,9 @@ enum Public {
 const PUBLIC: &[Public] = &[
     Public::Page("/health"),
     Public::Action("/api/login"),
+    Public::Page("/api/auth/mode"),
+    Public::Action("/api/auth/login"),
+    Public::Action("/api/auth/register"),
     // The page and its files, which contain no data, and the paths that the page uses as its own.
     Public::Page("/"),
     Public::Page("/index.html"),
@@ -162,9 +211,17 @@ fn is_public(request: &Request) -> bool {
     })
 }
 
-/// Whether the page may use the API.
-pub(in crate::api) fn may_use(app: &App, headers: &HeaderMap) -> bool {
-    !app.access.needs_token() || known_cookie(app, headers).is_some()
+/// Returns the secret of the page for a browser that may use the API.
+pub(in crate::api) fn page_secret(app: &App, headers: &HeaderMap) -> Option<String> {
+    if let Some(people) = &app.people {
+        let (credential, _) = cookie_credential(app, people, headers).ok()?;
+        return match credential {
+            Credential::SignIn(sign_in) => Some(app.secret.expose(Some(&sign_in.id))),
+            Credential::AccessToken { .. } => None,
+        };
+    }
+    let may_use = !app.access.needs_token() || known_cookie(app, headers).is_some();
+    may_use.then(|| app.secret.expose(None))
 }
 
 /// Returns the digest of a signed-in browser's cookie.
@@ -218,6 +275,13 @@ mod tests {
     fn page_files_are_public_and_unlisted_paths_are_not() {
         for file in web::files() {
             assert!(is_public(&request(Method::GET, &format!("/{file}"))), "{file}");
+        }
+        assert!(is_public(&request(Method::GET, "/api/auth/mode")));
+        for path in ["/api/auth/login", "/api/auth/register"] {
+            assert!(is_public(&request(Method::POST, path)) && !is_public(&request(Method::GET, path)), "{path}");
+        }
+        for path in ["/api/auth/profile", "/api/auth/mode/x", "/api/auth", "/api/models", "/api/tools"] {
+            assert!(!is_public(&request(Method::GET, path)), "{path}");
         }
         for path in ["/ws", "/v1/models", "/api/status", "/boot.js/x", "/f", "/new-door"] {
             assert!(!is_public(&request(Method::GET, path)), "{path}");

@@ -1,15 +1,14 @@
 //! Signing in and out: exchanges the token for a cookie, and invalidates the cookie.
 
-use std::net::SocketAddr;
-
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::access::{COOKIE_LIFE, Credentials};
 use super::caller::Caller;
+use super::client::Client;
 use super::guard;
 use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
@@ -32,9 +31,13 @@ pub struct SignedIn {
     responses((status = 200, body = SignedIn), (status = 401, body = ErrorBody), (status = 429, body = ErrorBody)))]
 pub async fn login(
     State(app): State<App>,
-    ConnectInfo(source): ConnectInfo<SocketAddr>,
+    client: Client,
     request: Result<Json<Login>, JsonRejection>,
 ) -> Result<([(HeaderName, String); 1], Json<SignedIn>), ApiError> {
+    if app.people.is_some() {
+        let message = "several people use this server: sign in with POST /api/auth/login";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "multi_mode", message));
+    }
     let Json(Login { token, code }) = request?;
     let given = match (&token, &code) {
         (Some(token), None) => Credentials::Token(token),
@@ -43,7 +46,7 @@ pub async fn login(
             return Err(ApiError::bad_request("bad_json", "give either `token` or `code`"));
         }
     };
-    let right = app.access.accepts(given, source.ip()).map_err(ApiError::too_many_tries)?;
+    let right = app.access.accepts(given, client.address).map_err(ApiError::too_many_tries)?;
     let Some(cookie) = app.access.new_cookie().filter(|_| right) else {
         let message = match given {
             Credentials::Token(_) => "invalid access token",
@@ -53,15 +56,33 @@ pub async fn login(
         };
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", message));
     };
-    let name = app.access.cookie_name();
-    let cookie = format!("{name}={cookie}; Max-Age={COOKIE_LIFE}; HttpOnly; SameSite=Strict; Path=/");
+    let cookie = cookie_line(&app, (&cookie, COOKIE_LIFE), client);
     Ok(([(header::SET_COOKIE, cookie)], Json(SignedIn { signed_in: true })))
+}
+
+/// Returns the `Set-Cookie` line for a value and its lifetime in seconds.
+pub(in crate::api) fn cookie_line(app: &App, (value, seconds): (&str, u64), client: Client) -> String {
+    let secure = if client.is_https { "; Secure" } else { "" };
+    format!("{}={value}; Max-Age={seconds}; HttpOnly; SameSite=Strict; Path=/{secure}", app.access.cookie_name())
+}
+
+/// Ends the sign-in of a request.
+pub(in crate::api) async fn sign_out(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), ApiError> {
+    match (&app.people, caller.proof().credential()) {
+        (Some(people), Some(credential)) => people.logout(credential.clone()).await?,
+        _ => guard::cookies(app, headers).for_each(|cookie| app.access.sign_out(cookie)),
+    }
+    Ok(())
 }
 
 /// Signs this browser out: invalidates its cookie until the server is restarted, and deletes it from the browser.
 #[utoipa::path(post, path = "/api/logout", tag = "status", responses((status = 204), (status = 401, body = ErrorBody)))]
-pub async fn logout(State(app): State<App>, _: Caller, headers: HeaderMap) -> (StatusCode, [(HeaderName, String); 1]) {
-    guard::cookies(&app, &headers).for_each(|cookie| app.access.sign_out(cookie));
-    let cookie = format!("{}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/", app.access.cookie_name());
-    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)])
+pub async fn logout(
+    State(app): State<App>,
+    caller: Caller,
+    client: Client,
+    headers: HeaderMap,
+) -> Result<(StatusCode, [(HeaderName, String); 1]), ApiError> {
+    sign_out(&app, &caller, &headers).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie_line(&app, ("", 0), client))]))
 }

@@ -2,7 +2,7 @@
 
 pub mod access;
 pub mod caller;
+pub mod client;
 pub mod guard;
 pub mod login;
-pub mod login_limiter;
 pub mod person;

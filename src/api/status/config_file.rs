@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::api::security::person::Right;
 use crate::config::settings::{Confirmed, SettingKind, SettingSource, TakesEffect};
+use crate::engine::Tenant;
 use crate::engine::server_settings::{ServerSettings, SettingValue, SettingsChange};
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -85,9 +85,9 @@ pub struct SettingsPatch {
 #[utoipa::path(get, path = "/api/settings", tag = "settings",
     responses((status = 200, body = Settings), (status = 403, body = ErrorBody)))]
 pub async fn settings(caller: Caller) -> Result<Json<Settings>, ApiError> {
-    caller.require(Right::ManageServer)?;
-    let settings = caller.tenant().server_settings().await?;
-    Ok(Json(shown(&caller, settings)))
+    let server = caller.server().await?;
+    let settings = server.server_settings().await?;
+    Ok(Json(shown(&server, settings)))
 }
 
 /// Changes settings in config.yml, whose comments and form stay as they are, and applies them.
@@ -103,19 +103,19 @@ pub async fn change_settings(
     request: Result<Json<SettingsPatch>, JsonRejection>,
 ) -> Result<Json<Settings>, ApiError> {
     caller.require_page()?;
-    caller.require(Right::ManageServer)?;
+    let server = caller.server().await?;
     let Json(SettingsPatch { set, confirm_loosening }) = request?;
     let confirmed = if confirm_loosening { Confirmed::Yes } else { Confirmed::No };
-    let settings = caller.tenant().change_settings(SettingsChange { set, confirmed }).await?;
-    Ok(Json(shown(&caller, settings)))
+    let settings = server.change_settings(SettingsChange { set, confirmed }).await?;
+    Ok(Json(shown(&server, settings)))
 }
 
-fn shown(caller: &Caller, ServerSettings { settings, warnings }: ServerSettings) -> Settings {
+fn shown(server: &Tenant, ServerSettings { settings, warnings }: ServerSettings) -> Settings {
     Settings {
         settings: settings.into_iter().map(SettingInfo::from).collect(),
         config_file: "config.yml".to_owned(),
         warnings,
-        home: caller.tenant().home.path().display().to_string(),
+        home: server.home.path().display().to_string(),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::api::app::{App, SandboxInfo};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
+use crate::api::security::person::Right;
 use crate::domain::Effect;
 use crate::engine::blocking;
 use crate::engine::model_status::ModelStatus;
@@ -38,7 +39,7 @@ pub struct Status {
     boot_id: String,
     home: String,
     started_at: f64,
-    /// Whether the server needs a token, so that a browser can sign out.
+    /// Whether the server needs a token or an account, so that a browser can sign out.
     needs_token: bool,
     /// Number of sessions in memory.
     live_sessions: usize,
@@ -87,7 +88,13 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         )
     });
     let config = tenant.runtime.config();
-    let warnings = config.warnings.iter().cloned();
+    let manages_server = caller.person.rights().has(Right::ManageServer);
+    let warnings = config.warnings.iter().filter(|_| manages_server).cloned();
+    let home = match caller.person.account() {
+        // Where the server keeps its homes is nobody else's business.
+        Some(account) if !manages_server => format!("people/{account}"),
+        _ => tenant.home.path().display().to_string(),
+    };
     let tools = specs.iter().map(|spec| ToolInfo {
         name: spec.name.clone(),
         description: spec.description.clone(),
@@ -96,9 +103,9 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         boot_id: tenant.hub.boot().to_owned(),
-        home: tenant.home.path().display().to_string(),
+        home,
         started_at: app.started_at,
-        needs_token: app.access.needs_token(),
+        needs_token: app.access.needs_token() || app.people.is_some(),
         live_sessions: caller.engine.live_sessions().await,
         running: tenant.runs.list().iter().map(ToString::to_string).collect(),
         rag_mode,

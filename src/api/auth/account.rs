@@ -1,0 +1,168 @@
+//! Making an account, and signing in and out.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::{HeaderMap, HeaderName, header};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+
+use super::user::User;
+use crate::api::app::App;
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::api::security::client::Client;
+use crate::api::security::login::{cookie_line, sign_out};
+use crate::api::security::person::Right;
+use crate::config::people::{AuthMode, Registration};
+use crate::engine::people::{Joining, SIGN_IN_LIFE, SignedIn};
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Mode {
+    auth_mode: AuthMode,
+    registration: Registration,
+    /// Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin.
+    has_accounts: bool,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct NewUser {
+    username: String,
+    #[schema(value_type = String)]
+    password: SecretString,
+    email: Option<String>,
+    /// The code of an invitation.
+    invitation: Option<String>,
+    /// For the first account: the code that the server printed at its start. It is accepted as `invitation` too.
+    setup_code: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct UserLogin {
+    username: String,
+    #[schema(value_type = String)]
+    password: SecretString,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct PasswordChange {
+    #[schema(value_type = String)]
+    current_password: SecretString,
+    #[schema(value_type = String)]
+    new_password: SecretString,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct UserToken {
+    /// A JSON web token, valid for seven days. Programs send it as `Authorization: Bearer`.
+    token: String,
+    user: User,
+}
+
+type WithCookie<T> = ([(HeaderName, String); 1], Json<Enveloped<T>>);
+
+/// Returns who uses this server, and who may make an account.
+#[utoipa::path(get, path = "/api/auth/mode", tag = "auth",
+    responses((status = 200, body = Enveloped<Mode>), (status = "default", body = EnvelopedError)))]
+pub async fn mode(State(app): State<App>) -> Json<Enveloped<Mode>> {
+    enveloped(match &app.people {
+        None => Mode { auth_mode: AuthMode::Single, registration: Registration::Closed, has_accounts: true },
+        Some(people) => Mode {
+            auth_mode: AuthMode::Multi,
+            registration: people.registration(),
+            has_accounts: people.has_accounts(),
+        },
+    })
+}
+
+/// Makes an account. It does not sign in.
+#[utoipa::path(post, path = "/api/auth/register", tag = "auth", request_body = NewUser,
+    responses((status = 200, body = Enveloped<User>),
+              (status = "default", description = "400 bad_username, weak_password, bad_email; 403 single_mode, setup_code, \
+                  invitation, closed; 409 username_taken, email_taken; 429 too_many_tries", body = EnvelopedError)))]
+pub async fn register(
+    State(app): State<App>,
+    client: Client,
+    request: Result<Json<NewUser>, JsonRejection>,
+) -> Result<Json<Enveloped<User>>, ApiError> {
+    let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
+    let Json(new) = request?;
+    let joining = Joining {
+        username: &new.username,
+        password: new.password.expose_secret(),
+        email: new.email.as_deref(),
+        invitation: new.invitation.as_deref(),
+        setup_code: new.setup_code.as_deref(),
+    };
+    Ok(enveloped(people.register(joining, client.address).await?.into()))
+}
+
+/// Signs in: returns a token, and sets it as a cookie for the page.
+#[utoipa::path(post, path = "/api/auth/login", tag = "auth", request_body = UserLogin,
+    responses((status = 200, body = Enveloped<UserToken>),
+              (status = "default", description = "401 wrong_password; 403 single_mode, disabled; 429 too_many_tries",
+                  body = EnvelopedError)))]
+pub async fn login(
+    State(app): State<App>,
+    client: Client,
+    request: Result<Json<UserLogin>, JsonRejection>,
+) -> Result<WithCookie<UserToken>, ApiError> {
+    let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
+    let Json(UserLogin { username, password }) = request?;
+    let signed_in = people.login((&username, password.expose_secret()), client.address).await?;
+    Ok(answer(&app, signed_in, client))
+}
+
+/// Signs out: ends this sign-in and its streams. An access token is deleted.
+#[utoipa::path(post, path = "/api/auth/logout", tag = "auth",
+    responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
+pub async fn logout(
+    State(app): State<App>,
+    caller: Caller,
+    client: Client,
+    headers: HeaderMap,
+) -> Result<WithCookie<()>, ApiError> {
+    sign_out(&app, &caller, &headers).await?;
+    Ok(over(&app, client))
+}
+
+/// Ends all sign-ins of the account, and their streams.
+#[utoipa::path(post, path = "/api/auth/logout-everywhere", tag = "auth",
+    responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
+pub async fn logout_everywhere(
+    State(app): State<App>,
+    caller: Caller,
+    client: Client,
+) -> Result<WithCookie<()>, ApiError> {
+    let (people, account) = caller.people(Right::ManageAccount)?;
+    people.logout_everywhere(account).await?;
+    Ok(over(&app, client))
+}
+
+/// Changes the password. Ends all sign-ins of the account and deletes its access tokens; the response signs in again.
+#[utoipa::path(post, path = "/api/auth/password", tag = "auth", request_body = PasswordChange,
+    responses((status = 200, body = Enveloped<UserToken>),
+              (status = "default", description = "400 weak_password; 401 wrong_password; 429 too_many_tries",
+                  body = EnvelopedError)))]
+pub async fn password(
+    State(app): State<App>,
+    caller: Caller,
+    client: Client,
+    request: Result<Json<PasswordChange>, JsonRejection>,
+) -> Result<WithCookie<UserToken>, ApiError> {
+    let (people, account) = caller.people(Right::ManageAccount)?;
+    let Json(PasswordChange { current_password, new_password }) = request?;
+    let passwords = [current_password.expose_secret(), new_password.expose_secret()];
+    let signed_in = people.change_password(account, passwords).await?;
+    Ok(answer(&app, signed_in, client))
+}
+
+fn answer(app: &App, SignedIn { token, account }: SignedIn, client: Client) -> WithCookie<UserToken> {
+    let cookie = cookie_line(app, (&token, SIGN_IN_LIFE), client);
+    ([(header::SET_COOKIE, cookie)], enveloped(UserToken { token, user: account.into() }))
+}
+
+fn over(app: &App, client: Client) -> WithCookie<()> {
+    ([(header::SET_COOKIE, cookie_line(app, ("", 0), client))], enveloped(()))
+}

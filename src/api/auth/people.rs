@@ -1,0 +1,70 @@
+//! What admins see and change of the accounts of others. Never the contents of their homes.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
+use serde::{Deserialize, Serialize};
+
+use super::user::User;
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::api::security::person::Right;
+use crate::domain::{AccountId, AccountRefused, AccountRole};
+use crate::engine::people::AccountChange;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct PersonList {
+    items: Vec<User>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct PersonPatch {
+    is_active: Option<bool>,
+    role: Option<AccountRole>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TemporaryPassword {
+    /// Shown only in this response.
+    password: String,
+}
+
+/// Lists all accounts, oldest first. Only for admins.
+#[utoipa::path(get, path = "/api/admin/people", tag = "admin",
+    responses((status = 200, body = Enveloped<PersonList>), (status = "default", body = EnvelopedError)))]
+pub async fn people(caller: Caller) -> Result<Json<Enveloped<PersonList>>, ApiError> {
+    let (people, _) = caller.people(Right::ManagePeople)?;
+    Ok(enveloped(PersonList { items: people.accounts().into_iter().map(User::from).collect() }))
+}
+
+/// Disables or enables an account, or changes its role. Only for admins. A disabled person's streams and runs end at once.
+#[utoipa::path(patch, path = "/api/admin/people/{id}", tag = "admin", request_body = PersonPatch,
+    params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<User>), (status = "default", description = "409 last_admin", body = EnvelopedError)))]
+pub async fn change_person(
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Result<Json<PersonPatch>, JsonRejection>,
+) -> Result<Json<Enveloped<User>>, ApiError> {
+    let (people, _) = caller.people(Right::ManagePeople)?;
+    let Json(PersonPatch { is_active, role }) = request?;
+    let account = people.change_account(&account_id(&id)?, AccountChange { is_active, role }).await?;
+    Ok(enveloped(account.into()))
+}
+
+/// Gives a person a temporary password. Only for admins. Ends all of the person's sign-ins and deletes their access tokens.
+#[utoipa::path(post, path = "/api/admin/people/{id}/password", tag = "admin", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<TemporaryPassword>), (status = "default", body = EnvelopedError)))]
+pub async fn reset_password(
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Enveloped<TemporaryPassword>>, ApiError> {
+    let (people, _) = caller.people(Right::ManagePeople)?;
+    let password = people.reset_password(&account_id(&id)?).await?;
+    Ok(enveloped(TemporaryPassword { password }))
+}
+
+fn account_id(text: &str) -> Result<AccountId, ApiError> {
+    AccountId::parse(text).ok_or_else(|| AccountRefused::Unknown.into())
+}

@@ -1,0 +1,45 @@
+//! Refusals about accounts as responses.
+
+use axum::http::StatusCode;
+
+use crate::api::error::ApiError;
+use crate::domain::AccountRefused;
+use crate::engine::people::PeopleError;
+
+impl From<PeopleError> for ApiError {
+    fn from(error: PeopleError) -> Self {
+        match error {
+            PeopleError::Refused(refused) => refused.into(),
+            PeopleError::ChangedOnDisk => Self::new(StatusCode::CONFLICT, "changed_on_disk", error.to_string()),
+            PeopleError::Engine(error) => error.into(),
+        }
+    }
+}
+
+impl From<AccountRefused> for ApiError {
+    fn from(refused: AccountRefused) -> Self {
+        let (status, code, retry_after) = match refused {
+            AccountRefused::BadUsername => (StatusCode::BAD_REQUEST, "bad_username", None),
+            AccountRefused::BadEmail => (StatusCode::BAD_REQUEST, "bad_email", None),
+            AccountRefused::BadAvatar => (StatusCode::BAD_REQUEST, "bad_avatar", None),
+            AccountRefused::BadPassword => (StatusCode::BAD_REQUEST, "weak_password", None),
+            AccountRefused::BadTokenName => (StatusCode::BAD_REQUEST, "bad_name", None),
+            AccountRefused::BadExpiry => (StatusCode::BAD_REQUEST, "bad_expiry", None),
+            AccountRefused::NameTaken => (StatusCode::CONFLICT, "username_taken", None),
+            AccountRefused::EmailTaken => (StatusCode::CONFLICT, "email_taken", None),
+            AccountRefused::WrongPassword | AccountRefused::WrongCurrentPassword => {
+                (StatusCode::UNAUTHORIZED, "wrong_password", None)
+            }
+            AccountRefused::Disabled => (StatusCode::FORBIDDEN, "disabled", None),
+            AccountRefused::BadInvitation => (StatusCode::FORBIDDEN, "invitation", None),
+            AccountRefused::RegistrationClosed => (StatusCode::FORBIDDEN, "closed", None),
+            AccountRefused::SetupCodeNeeded => (StatusCode::FORBIDDEN, "setup_code", None),
+            AccountRefused::Unknown => (StatusCode::NOT_FOUND, "not_found", None),
+            AccountRefused::LastAdmin => (StatusCode::CONFLICT, "last_admin", None),
+            AccountRefused::TooMany => (StatusCode::CONFLICT, "too_many", None),
+            AccountRefused::Wait(seconds) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries", Some(seconds)),
+            AccountRefused::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy", Some(1)),
+        };
+        Self { retry_after, ..Self::new(status, code, refused.to_string()) }
+    }
+}

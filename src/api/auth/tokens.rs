@@ -1,0 +1,87 @@
+//! The personal access tokens of the caller.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
+use serde::{Deserialize, Serialize};
+
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::api::security::person::Right;
+use crate::clock;
+use crate::domain::account::AccessToken;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct AccessTokens {
+    items: Vec<AccessTokenInfo>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct AccessTokenInfo {
+    id: String,
+    name: String,
+    /// RFC 3339, UTC.
+    created_at: String,
+    /// RFC 3339, UTC; null if it does not expire.
+    expires_at: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct AccessTokenRequest {
+    name: String,
+    /// 1 to 3650; without it the token does not expire.
+    expires_in_days: Option<u32>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct MadeAccessToken {
+    /// Shown only in this response.
+    token: String,
+    #[serde(flatten)]
+    stored: AccessTokenInfo,
+}
+
+impl From<AccessToken> for AccessTokenInfo {
+    fn from(token: AccessToken) -> Self {
+        Self {
+            id: token.id,
+            name: token.name,
+            created_at: clock::rfc3339(token.created_at),
+            expires_at: token.expires_at.map(clock::rfc3339),
+        }
+    }
+}
+
+/// Lists the caller's access tokens.
+#[utoipa::path(get, path = "/api/auth/tokens", tag = "auth",
+    responses((status = 200, body = Enveloped<AccessTokens>), (status = "default", body = EnvelopedError)))]
+pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<AccessTokens>>, ApiError> {
+    let (people, account) = caller.people(Right::ManageAccount)?;
+    let items = people.account(account)?.access_tokens.into_iter().map(AccessTokenInfo::from).collect();
+    Ok(enveloped(AccessTokens { items }))
+}
+
+/// Makes an access token for programs. It can do what its person can in their own home, and nothing about accounts or the
+/// server.
+#[utoipa::path(post, path = "/api/auth/tokens", tag = "auth", request_body = AccessTokenRequest,
+    responses((status = 200, body = Enveloped<MadeAccessToken>),
+              (status = "default", description = "400 bad_name, bad_expiry; 409 too_many", body = EnvelopedError)))]
+pub async fn make_token(
+    caller: Caller,
+    request: Result<Json<AccessTokenRequest>, JsonRejection>,
+) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
+    let (people, account) = caller.people(Right::ManageAccount)?;
+    let Json(AccessTokenRequest { name, expires_in_days }) = request?;
+    let made = people.make_token(account, (&name, expires_in_days)).await?;
+    Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
+}
+
+/// Deletes an access token, and ends its streams.
+#[utoipa::path(delete, path = "/api/auth/tokens/{id}", tag = "auth", params(("id" = String, Path)),
+    responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
+pub async fn delete_token(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
+    let (people, account) = caller.people(Right::ManageAccount)?;
+    people.delete_token(account, id).await?;
+    Ok(enveloped(()))
+}

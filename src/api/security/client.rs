@@ -1,0 +1,79 @@
+//! Where a request comes from: the address of the client, and whether it used TLS.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+
+use crate::api::app::App;
+use crate::api::error::ApiError;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    pub address: IpAddr,
+    pub is_https: bool,
+}
+
+impl Client {
+    /// Returns the client of a connection from `peer`. What a trusted proxy has added counts; anybody else can write
+    /// anything into these headers, so they are ignored.
+    pub fn of(proxies: &[IpAddr], peer: IpAddr, headers: &HeaderMap) -> Self {
+        let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
+        if !is_proxy(&peer) {
+            return Self { address: peer, is_https: false };
+        }
+        let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
+        let mut passed: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+        let mut address = peer;
+        // From the nearest to the farthest: what is beyond the first stranger may be invented.
+        while is_proxy(&address)
+            && let Some(before) = passed.pop()
+        {
+            let Ok(before) = before.parse::<IpAddr>() else { break };
+            address = before;
+        }
+        let protocol = headers.get_all(FORWARDED_PROTO).iter().next_back().and_then(|value| value.to_str().ok());
+        let is_https = protocol.is_some_and(|value| value.rsplit(',').next().is_some_and(|last| last.trim() == "https"));
+        Self { address, is_https }
+    }
+}
+
+impl FromRequestParts<App> for Client {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+        let peer = peer.unwrap_or(IpAddr::from([0, 0, 0, 0]));
+        Ok(Self::of(&app.access.proxies, peer, &parts.headers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(peer: &str, forwarded: &[&str], protocol: &str) -> (String, bool) {
+        let mut headers = HeaderMap::new();
+        for line in forwarded {
+            headers.append(FORWARDED_FOR, line.parse().unwrap());
+        }
+        headers.insert(FORWARDED_PROTO, protocol.parse().unwrap());
+        let proxies = ["10.0.0.1", "10.0.0.2"].map(|proxy| proxy.parse().unwrap());
+        let client = Client::of(&proxies, peer.parse().unwrap(), &headers);
+        (client.address.to_string(), client.is_https)
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_names_the_client() {
+        assert_eq!(client("192.0.2.1", &["1.1.1.1"], "https"), ("192.0.2.1".to_owned(), false));
+        assert_eq!(client("10.0.0.1", &["1.1.1.1"], "https"), ("1.1.1.1".to_owned(), true));
+        assert_eq!(client("10.0.0.1", &["6.6.6.6, 1.1.1.1", "10.0.0.2"], "http"), ("1.1.1.1".to_owned(), false));
+        assert_eq!(client("10.0.0.1", &["nonsense"], "http"), ("10.0.0.1".to_owned(), false));
+        assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::1"], "https"), ("2001:db8::1".to_owned(), true));
+        assert_eq!(client("10.0.0.1", &[], "https, http"), ("10.0.0.1".to_owned(), false));
+    }
+}

@@ -1,0 +1,537 @@
+//! The accounts of a server that several people use: who they are, how they sign in, and who may join.
+
+use std::fmt;
+use std::sync::Arc;
+
+use icu_casemap::CaseMapper;
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, Script};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::visible::is_hidden;
+
+/// Maximum number of characters of a user name.
+const MAX_USERNAME: usize = 40;
+/// Maximum bytes of an email address, as in SMTP.
+const MAX_EMAIL: usize = 254;
+/// Maximum bytes of an avatar.
+const MAX_AVATAR: usize = 2000;
+/// Maximum number of characters of the name of an access token.
+const MAX_TOKEN_NAME: usize = 80;
+/// Minimum number of characters and maximum number of bytes of a password.
+const PASSWORD: (usize, usize) = (8, 1024);
+/// Maximum number of access tokens of an account.
+pub const MAX_TOKENS: usize = 50;
+/// Maximum number of invitations that wait for somebody.
+pub const MAX_INVITATIONS: usize = 200;
+/// Number of ended sign-ins that an account remembers. If there are more, all sign-ins of the account end.
+pub const MAX_ENDED: usize = 200;
+
+/// Names an account, and the home of its person in `people/`. Opaque: 1 to 64 of `a-z` and `0-9`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct AccountId(Arc<str>);
+
+impl AccountId {
+    /// Returns `None` for what is no id of an account, and for `owner`, which names the home of the server.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        ((1..=64).contains(&text.len()) && text.chars().all(fits) && text != "owner").then(|| Self(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AccountId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("an account's id has 1 to 64 of a-z and 0-9"))
+    }
+}
+
+/// What a person may do besides using their own home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccountRole {
+    User,
+    /// Manages the server and the accounts.
+    Admin,
+}
+
+/// A user name in Unicode form NFKC: letters, digits, `.`, `_` and `-` of one script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Username(String);
+
+impl Username {
+    /// # Errors
+    /// Returns [`AccountRefused::BadUsername`] if the name is empty or too long, or has other characters or mixes scripts.
+    pub fn parse(text: &str) -> Result<Self, AccountRefused> {
+        let name = ComposingNormalizerBorrowed::new_nfkc().normalize(text.trim()).into_owned();
+        let kinds = CodePointMapData::<GeneralCategory>::new();
+        let is_mark = |c| matches!(kinds.get(c), GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark);
+        let fits = |c: char| (c.is_alphanumeric() || is_mark(c) || matches!(c, '.' | '_' | '-')) && !is_hidden(c);
+        let is_short = (1..=MAX_USERNAME).contains(&name.chars().count());
+        let begins = name.chars().next().is_some_and(char::is_alphanumeric);
+        if is_short && begins && name.chars().all(fits) && has_one_script(&name) {
+            Ok(Self(name))
+        } else {
+            Err(AccountRefused::BadUsername)
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the form in which two names are compared: without upper and lower case and compatibility characters.
+    pub fn key(&self) -> String {
+        folded(&self.0)
+    }
+}
+
+/// Returns the form of a text in which user names and email addresses are compared.
+pub fn folded(text: &str) -> String {
+    let nfkc = ComposingNormalizerBorrowed::new_nfkc();
+    let once = nfkc.normalize(text.trim());
+    let cases = CaseMapper::new();
+    let folded = cases.fold_string(&once).into_owned();
+    // Folding can make text that is not normalised any more.
+    nfkc.normalize(&cases.fold_string(&nfkc.normalize(&folded))).into_owned()
+}
+
+/// Whether all letters are of one script, or of those that are written together in East Asia, so that no letter can be
+/// mistaken for one of another script.
+fn has_one_script(name: &str) -> bool {
+    let scripts = CodePointMapData::<Script>::new();
+    let together = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Hangul, Script::Bopomofo];
+    let mut used: Vec<Script> = name.chars().map(|c| scripts.get(c)).collect();
+    used.retain(|script| !matches!(*script, Script::Common | Script::Inherited));
+    used.iter().all(|script| *script == used[0]) || used.iter().all(|script| together.contains(script))
+}
+
+/// Checks an email address roughly: nothing is sent to it.
+///
+/// # Errors
+/// Returns [`AccountRefused::BadEmail`].
+pub fn checked_email(text: &str) -> Result<String, AccountRefused> {
+    let text = text.trim();
+    let fits = text.len() <= MAX_EMAIL && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    match text.split_once('@') {
+        Some((name, host)) if fits && !name.is_empty() && !host.is_empty() && !host.contains('@') => {
+            Ok(text.to_owned())
+        }
+        _ => Err(AccountRefused::BadEmail),
+    }
+}
+
+/// # Errors
+/// Returns [`AccountRefused::BadAvatar`] if the text is too long or has control characters.
+pub fn checked_avatar(text: &str) -> Result<String, AccountRefused> {
+    let text = text.trim();
+    if text.len() <= MAX_AVATAR && !text.chars().any(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    Err(AccountRefused::BadAvatar)
+}
+
+/// # Errors
+/// Returns [`AccountRefused::BadTokenName`].
+pub fn checked_token_name(text: &str) -> Result<String, AccountRefused> {
+    let text = text.trim();
+    let fits = (1..=MAX_TOKEN_NAME).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    fits.then(|| text.to_owned()).ok_or(AccountRefused::BadTokenName)
+}
+
+/// Returns the password as it is hashed: in Unicode form NFC, because keyboards differ in what they send.
+///
+/// # Errors
+/// Returns [`AccountRefused::BadPassword`] if it is too short or too long, or is the user's name.
+pub fn checked_password(text: &str, username: &Username) -> Result<String, AccountRefused> {
+    let (shortest, longest) = PASSWORD;
+    let fits = text.chars().count() >= shortest && text.len() <= longest && folded(text) != username.key();
+    fits.then(|| normalized_password(text)).ok_or(AccountRefused::BadPassword)
+}
+
+/// Returns the form of a password that is hashed.
+pub fn normalized_password(text: &str) -> String {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text).into_owned()
+}
+
+/// A person's account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    pub id: AccountId,
+    pub username: String,
+    #[serde(default)]
+    pub email: Option<String>,
+    #[serde(default)]
+    pub avatar: Option<String>,
+    pub role: AccountRole,
+    pub is_active: bool,
+    /// Unix seconds.
+    pub created_at: f64,
+    /// Unix seconds.
+    #[serde(default)]
+    pub last_login_at: Option<f64>,
+    /// The hash of the password in PHC format.
+    pub password_hash: String,
+    /// Sign-ins with a lower number are over.
+    pub token_version: u64,
+    /// Sign-ins that were ended before they expired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_sign_ins: Vec<EndedSignIn>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_tokens: Vec<AccessToken>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// A sign-in that its person has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndedSignIn {
+    pub id: String,
+    /// Unix second at which it would have expired.
+    pub expires_at: u64,
+}
+
+/// A token with which programs use an account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AccessToken {
+    pub id: String,
+    pub name: String,
+    /// SHA-256 of the token, in hexadecimal.
+    pub sha256: String,
+    /// Unix seconds.
+    pub created_at: f64,
+    /// Unix seconds; `None` if it does not expire.
+    #[serde(default)]
+    pub expires_at: Option<f64>,
+}
+
+/// A code with which one person may make an account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Invitation {
+    pub id: String,
+    /// SHA-256 of the code, in hexadecimal.
+    pub sha256: String,
+    /// The admin who invites.
+    pub created_by: AccountId,
+    /// Unix seconds.
+    pub created_at: f64,
+    /// Unix seconds.
+    pub expires_at: f64,
+    /// The account that was made with it.
+    #[serde(default)]
+    pub used_by: Option<AccountId>,
+}
+
+/// All accounts and invitations: the content of `accounts.json`. A write keeps fields that this version does not know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AccountBook {
+    pub accounts: Vec<Account>,
+    #[serde(default)]
+    pub invitations: Vec<Invitation>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// A new account.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    pub id: AccountId,
+    pub username: Username,
+    pub email: Option<String>,
+    pub password_hash: String,
+    pub role: AccountRole,
+    /// Unix seconds.
+    pub now: f64,
+}
+
+impl AccountBook {
+    /// Checks what a person who edits the file could get wrong.
+    ///
+    /// # Errors
+    /// Returns a sentence that says which account is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let mut seen: [Vec<String>; 2] = Default::default();
+        for account in &self.accounts {
+            let name = Username::parse(&account.username);
+            let name = name.map_err(|error| format!("the account {}: {error}", account.id))?;
+            for (seen, mine) in seen.iter_mut().zip([account.id.to_string(), name.key()]) {
+                if seen.contains(&mine) {
+                    return Err(format!("two accounts have the id or the user name {mine}"));
+                }
+                seen.push(mine);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn account(&self, id: &AccountId) -> Option<&Account> {
+        self.accounts.iter().find(|account| account.id == *id)
+    }
+
+    /// # Errors
+    /// Returns [`AccountRefused::Unknown`] if there is no such account.
+    pub fn account_mut(&mut self, id: &AccountId) -> Result<&mut Account, AccountRefused> {
+        self.accounts.iter_mut().find(|account| account.id == *id).ok_or(AccountRefused::Unknown)
+    }
+
+    /// Returns the account with a user name, however it is written.
+    pub fn named(&self, username: &str) -> Option<&Account> {
+        let key = folded(username);
+        self.accounts.iter().find(|account| folded(&account.username) == key)
+    }
+
+    /// # Errors
+    /// Returns [`AccountRefused::NameTaken`] or [`AccountRefused::EmailTaken`] if another account has the name or address.
+    pub fn add(&mut self, new: NewAccount) -> Result<&Account, AccountRefused> {
+        self.require_free(None, Some(&new.username), new.email.as_deref())?;
+        self.accounts.push(Account {
+            id: new.id,
+            username: new.username.0,
+            email: new.email,
+            avatar: None,
+            role: new.role,
+            is_active: true,
+            created_at: new.now,
+            last_login_at: None,
+            password_hash: new.password_hash,
+            token_version: 1,
+            ended_sign_ins: Vec::new(),
+            access_tokens: Vec::new(),
+            unknown: Map::new(),
+        });
+        self.accounts.last().ok_or(AccountRefused::Unknown)
+    }
+
+    /// Checks that no account other than `own` has this name or address.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn require_free(
+        &self,
+        own: Option<&AccountId>,
+        username: Option<&Username>,
+        email: Option<&str>,
+    ) -> Result<(), AccountRefused> {
+        let others = || self.accounts.iter().filter(|account| Some(&account.id) != own);
+        if username.is_some_and(|name| others().any(|account| folded(&account.username) == name.key())) {
+            return Err(AccountRefused::NameTaken);
+        }
+        let is_same = |account: &Account, email: &str| account.email.as_deref().map(folded) == Some(folded(email));
+        if email.is_some_and(|email| others().any(|account| is_same(account, email))) {
+            return Err(AccountRefused::EmailTaken);
+        }
+        Ok(())
+    }
+
+    /// Checks that an active admin is left.
+    ///
+    /// # Errors
+    /// Returns [`AccountRefused::LastAdmin`] if there is none.
+    pub fn require_admin(&self) -> Result<(), AccountRefused> {
+        let is_admin = |account: &Account| account.role == AccountRole::Admin && account.is_active;
+        if self.accounts.iter().any(is_admin) { Ok(()) } else { Err(AccountRefused::LastAdmin) }
+    }
+
+    /// Uses up the invitation with the hash of its code, for the account `id`.
+    ///
+    /// # Errors
+    /// Returns [`AccountRefused::BadInvitation`] if there is none that is still valid.
+    pub fn accept(&mut self, sha256: &str, (id, now): (&AccountId, f64)) -> Result<(), AccountRefused> {
+        let is_it = |known: &&mut Invitation| known.sha256 == sha256 && known.expires_at > now && known.used_by.is_none();
+        let found = self.invitations.iter_mut().find(is_it).ok_or(AccountRefused::BadInvitation)?;
+        found.used_by = Some(id.clone());
+        Ok(())
+    }
+}
+
+impl Account {
+    /// Ends every sign-in.
+    pub fn end_sign_ins(&mut self) {
+        self.token_version += 1;
+        self.ended_sign_ins.clear();
+    }
+
+    /// Sets another password. Ends every sign-in and deletes all access tokens: somebody else may know the old one.
+    pub fn set_password(&mut self, hash: String) {
+        self.password_hash = hash;
+        self.access_tokens.clear();
+        self.end_sign_ins();
+    }
+
+    /// Ends one sign-in. `now` is in Unix seconds.
+    pub fn end_sign_in(&mut self, ended: EndedSignIn, now: f64) {
+        self.ended_sign_ins.retain(|known| known.expires_at as f64 > now && known.id != ended.id);
+        if self.ended_sign_ins.len() >= MAX_ENDED {
+            self.end_sign_ins();
+        } else {
+            self.ended_sign_ins.push(ended);
+        }
+    }
+}
+
+/// Why something about an account was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccountRefused {
+    #[error(
+        "a user name has 1 to {MAX_USERNAME} letters or digits of one script, and may contain . _ and - after the first one"
+    )]
+    BadUsername,
+    #[error("this is no email address")]
+    BadEmail,
+    #[error("an avatar is a line of at most {MAX_AVATAR} bytes")]
+    BadAvatar,
+    #[error("a password has at least {} characters and at most {} bytes, and is not the user name", PASSWORD.0, PASSWORD.1)]
+    BadPassword,
+    #[error("the name of a token is a line of 1 to {MAX_TOKEN_NAME} characters")]
+    BadTokenName,
+    #[error("a token or an invitation expires after 1 to 3650 days")]
+    BadExpiry,
+    #[error("this user name is taken")]
+    NameTaken,
+    #[error("this email address belongs to another account")]
+    EmailTaken,
+    #[error("the user name or the password is wrong")]
+    WrongPassword,
+    #[error("the current password is wrong")]
+    WrongCurrentPassword,
+    #[error("this account is disabled; ask an admin of this server")]
+    Disabled,
+    #[error("this invitation was used already, has expired, or is wrong")]
+    BadInvitation,
+    #[error("nobody can make an account on this server; ask an admin for one")]
+    RegistrationClosed,
+    #[error("the first account needs the code that the server printed at its start; send it as `setup_code`")]
+    SetupCodeNeeded,
+    #[error("there is no such account, token or invitation")]
+    Unknown,
+    #[error("this is the last active admin; make somebody else an admin first")]
+    LastAdmin,
+    #[error("an account has at most {MAX_TOKENS} tokens, and a server at most {MAX_INVITATIONS} invitations; remove one first")]
+    TooMany,
+    #[error("too many failed attempts; try again in {0} s")]
+    Wait(u64),
+    #[error("too many people are signing in right now; try again in a moment")]
+    Busy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Option<String> {
+        Username::parse(text).ok().map(|name| name.key())
+    }
+
+    #[test]
+    fn names_that_look_the_same_are_the_same() {
+        for twin in ["Ann", "ANN", "ann", " ann ", "Ａｎｎ", "ａｎｎ"] {
+            assert_eq!(name(twin).as_deref(), Some("ann"), "{twin}");
+        }
+        assert_eq!(name("Straße"), name("STRASSE"));
+        assert_eq!(name("Ωmega"), None, "two scripts");
+        assert_eq!(name("ﬁn"), name("FIN"));
+        assert_eq!(name("e\u{301}va"), name("ÉVA"));
+        assert_eq!(name("ΣΟΦΟΣ"), name("σοφος"));
+    }
+
+    #[test]
+    fn name_has_plain_characters_of_one_script() {
+        for good in ["a", "李小龙", "ann-2_b.c", "José", "Андрей", "田中Taro", "2b"] {
+            assert!(name(good).is_some(), "{good}");
+        }
+        let long = "x".repeat(MAX_USERNAME + 1);
+        for bad in
+            ["", " ", ".a", "a b", "a/b", "аnn", "a\u{200b}n", "\u{3164}", "a\u{0}", "a\n", "😀", "a\u{202e}b", "a@b", &long]
+        {
+            assert_eq!(name(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn password_is_long_and_not_the_name() {
+        let ann = Username::parse("annabella").unwrap();
+        for bad in ["", "short", "ANNABELLA", &"x".repeat(PASSWORD.1 + 1)] {
+            assert!(checked_password(bad, &ann).is_err(), "{bad}");
+        }
+        assert_eq!(checked_password("e\u{301}e\u{301}e\u{301}e\u{301}", &ann).unwrap(), "éééé");
+        assert!(checked_email("a@b").is_ok());
+        for bad in ["", "a", "@b", "a@", "a@b@c", "a b@c"] {
+            assert!(checked_email(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn id_is_a_folder_name_and_not_the_servers() {
+        for bad in ["", "owner", "..", "a/b", "A", "a-b", "ä"] {
+            assert_eq!(AccountId::parse(bad), None, "{bad}");
+        }
+        assert!(AccountId::parse("0a").is_some());
+    }
+
+    fn new(id: &str, username: &str) -> NewAccount {
+        NewAccount {
+            id: AccountId::parse(id).unwrap(),
+            username: Username::parse(username).unwrap(),
+            email: Some(format!("{id}@x")),
+            password_hash: String::new(),
+            role: AccountRole::Admin,
+            now: 1.0,
+        }
+    }
+
+    #[test]
+    fn twins_and_taken_addresses_are_refused() {
+        let mut book = AccountBook::default();
+        book.add(new("a", "Ann")).unwrap();
+        assert_eq!(book.add(new("b", "ＡＮＮ")).err(), Some(AccountRefused::NameTaken));
+        let same_email = NewAccount { email: Some("A@X".to_owned()), ..new("b", "Bob") };
+        assert_eq!(book.add(same_email).err(), Some(AccountRefused::EmailTaken));
+        book.accounts.push(book.accounts[0].clone());
+        assert!(book.check().is_err());
+    }
+
+    #[test]
+    fn invitation_is_accepted_once_and_in_time() {
+        let invitation = |sha256: &str| Invitation {
+            id: sha256.to_owned(),
+            sha256: sha256.to_owned(),
+            created_by: AccountId::parse("a").unwrap(),
+            created_at: 0.0,
+            expires_at: 10.0,
+            used_by: None,
+        };
+        let mut book =
+            AccountBook { invitations: vec![invitation("one"), invitation("two")], ..AccountBook::default() };
+        let bob = AccountId::parse("b").unwrap();
+        assert_eq!(book.accept("one", (&bob, 5.0)), Ok(()));
+        assert_eq!(book.accept("one", (&bob, 5.0)), Err(AccountRefused::BadInvitation));
+        assert_eq!(book.accept("two", (&bob, 10.0)), Err(AccountRefused::BadInvitation));
+    }
+
+    #[test]
+    fn remembered_ends_of_sign_ins_are_bounded() {
+        let mut book = AccountBook::default();
+        book.add(new("a", "Ann")).unwrap();
+        let account = &mut book.accounts[0];
+        for number in 0..=MAX_ENDED {
+            account.end_sign_in(EndedSignIn { id: number.to_string(), expires_at: 100 }, 50.0);
+        }
+        assert_eq!((account.token_version, account.ended_sign_ins.len()), (2, 0), "all sign-ins are over");
+        account.end_sign_in(EndedSignIn { id: "x".to_owned(), expires_at: 100 }, 50.0);
+        account.end_sign_in(EndedSignIn { id: "y".to_owned(), expires_at: 200 }, 150.0);
+        assert_eq!(account.ended_sign_ins.len(), 1, "what has expired is forgotten");
+    }
+}

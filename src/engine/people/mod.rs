@@ -1,0 +1,161 @@
+//! The people of a server: their accounts, how they sign in, and what admins do. Nothing here reaches a person's home.
+
+mod accounts;
+mod admin;
+mod attempts;
+pub mod credential;
+mod joining;
+mod login_limiter;
+mod passwords;
+mod sign_ins;
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, watch};
+
+use super::{Engine, EngineError, TenantId, TenantRegistry};
+use crate::clock;
+use crate::domain::{Account, AccountBook, AccountId, AccountRefused};
+use crate::store::{AccountsUnusable, StoreError};
+
+pub use accounts::{NewToken, ProfileChange, SignedIn};
+pub use admin::{AccountChange, NewInvitation};
+pub use credential::{Credential, NotAccepted};
+pub use joining::Joining;
+pub use login_limiter::LoginLimiter;
+pub use sign_ins::SIGN_IN_LIFE;
+
+use attempts::Attempts;
+use passwords::Passwords;
+use sign_ins::SignInKeys;
+
+/// The people of a server that several people use.
+pub struct People {
+    /// The home of the server, which holds the accounts.
+    server: Arc<Engine>,
+    tenants: Arc<TenantRegistry>,
+    /// The accounts as they are on disk.
+    book: watch::Sender<Arc<AccountBook>>,
+    /// The hash of the file. Held while it is written.
+    stored: Mutex<Option<String>>,
+    passwords: Passwords,
+    keys: SignInKeys,
+    names: Attempts,
+    addresses: LoginLimiter,
+    /// With which the first account is made.
+    setup_code: Option<String>,
+}
+
+/// Why the people of a server could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum PeopleUnusable {
+    #[error(transparent)]
+    Accounts(#[from] AccountsUnusable),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("the key of sign-ins is missing")]
+    NoSecret,
+    #[error("passwords cannot be hashed on this machine")]
+    NoHashes,
+}
+
+/// Why a request about accounts failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PeopleError {
+    #[error(transparent)]
+    Refused(#[from] AccountRefused),
+    #[error("accounts.json was changed by another program; restart the server to use it")]
+    ChangedOnDisk,
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl People {
+    /// Reads the accounts of the server.
+    ///
+    /// # Errors
+    /// Returns an error if they are damaged, or the home of the server cannot be used.
+    pub async fn open(tenants: Arc<TenantRegistry>) -> Result<Arc<Self>, PeopleUnusable> {
+        let server = tenants.open(&TenantId::owner()).await?;
+        let config = server.tenant().runtime.config();
+        let secret = config.people.jwt_secret.as_ref().ok_or(PeopleUnusable::NoSecret)?;
+        let home = server.tenant().home.clone();
+        let read = tokio::task::spawn_blocking(move || home.accounts());
+        let stored = read.await.map_err(|_| AccountsUnusable::Store(StoreError::ShutDown))??;
+        Ok(Arc::new(Self {
+            setup_code: stored.book.accounts.is_empty().then(clock::new_secret),
+            book: watch::Sender::new(Arc::new(stored.book)),
+            stored: Mutex::new(stored.etag),
+            passwords: Passwords::new().await.map_err(|_| PeopleUnusable::NoHashes)?,
+            keys: SignInKeys::new(secret),
+            names: Attempts::default(),
+            addresses: LoginLimiter::default(),
+            server,
+            tenants,
+        }))
+    }
+
+    /// Returns the code with which the first account is made, if there was none at the start. Its holder becomes the admin,
+    /// so only the person who started the server may see it.
+    pub fn setup_code(&self) -> Option<&str> {
+        self.setup_code.as_deref()
+    }
+
+    pub fn has_accounts(&self) -> bool {
+        !self.book().accounts.is_empty()
+    }
+
+    /// Returns an account.
+    ///
+    /// # Errors
+    /// Returns [`AccountRefused::Unknown`] if there is no such account.
+    pub fn account(&self, id: &AccountId) -> Result<Account, AccountRefused> {
+        self.book().account(id).cloned().ok_or(AccountRefused::Unknown)
+    }
+
+    /// Returns all accounts, oldest first.
+    pub fn accounts(&self) -> Vec<Account> {
+        self.book().accounts.clone()
+    }
+
+    fn book(&self) -> Arc<AccountBook> {
+        self.book.borrow().clone()
+    }
+
+    /// Changes the accounts: on disk first, then for everybody. Goes on even if the requester disconnects.
+    ///
+    /// # Errors
+    /// Returns what `change` returns, and an error if the file cannot be written; nothing is changed then.
+    async fn edit<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut AccountBook) -> Result<T, AccountRefused> + Send + 'static,
+    ) -> Result<T, PeopleError> {
+        let people = self.clone();
+        let edited = tokio::spawn(async move {
+            let mut stored = people.stored.lock().await;
+            let mut book = AccountBook::clone(&people.book());
+            let made = change(&mut book)?;
+            let server = people.server.tenant();
+            let saved = server.tree.save_accounts(server.claim, stored.clone(), &book).await;
+            let etag = saved.map_err(|error| match error {
+                StoreError::Conflict { .. } => PeopleError::ChangedOnDisk,
+                error => EngineError::from(error).into(),
+            })?;
+            *stored = Some(etag);
+            people.book.send_replace(Arc::new(book));
+            Ok(made)
+        });
+        edited.await.map_err(|_| EngineError::Internal("the change of accounts was cut off"))?
+    }
+}
+
+/// Returns the hash of a random code or token, under which it is stored.
+fn hash_of(code: &str) -> String {
+    base16ct::lower::encode_string(&Sha256::digest(code))
+}
+
+/// Returns a new id that says nothing about its person.
+fn new_opaque_id() -> String {
+    clock::new_secret().chars().take(20).collect()
+}
