@@ -167,7 +167,9 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
     }
     if let Some(code) = setup_code {
-        println!("there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}");
+        println!(
+            "there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}"
+        );
     }
     // The files may have changed since they were read at the start.
     runtime.follow_config().await?;
@@ -238,6 +240,26 @@ mod tests {
             let unconfined = ServerOptions { sandbox: Some(Level::Off), ..closed };
             assert!(matches!(refusal(&unconfined), Some(StartRefused::NoSandbox(_))), "{host}");
         }
+    }
+
+    #[test]
+    fn passwords_of_several_people_need_tls_or_consent() {
+        let secret = "0123456789abcdef0123456789abcdef";
+        let address = |settings: &str, options: &ServerOptions| {
+            let variables = [("MINICLAW_JWT_SECRET".to_owned(), secret.to_owned())].into_iter();
+            let environment = Environment::load(&options.folder, variables).unwrap();
+            let text = format!("auth_mode: multi\n{settings}\n");
+            options.address(&options.configure(Config::parse(Some(&text), &environment).unwrap()))
+        };
+        let refused = |settings, options| address(settings, options).unwrap_err().downcast::<StartRefused>().unwrap();
+        let public = options("0.0.0.0");
+        assert!(matches!(refused("", &public), StartRefused::NoTls(_)));
+        for settings in ["insecure_http: true", "trusted_proxies: [10.0.0.1]"] {
+            assert!(address(settings, &public).is_ok(), "{settings}");
+        }
+        assert!(address("", &options("127.0.0.1")).is_ok());
+        let with_token = ServerOptions { sign_in: SignIn::Required, ..options("127.0.0.1") };
+        assert!(matches!(refused("", &with_token), StartRefused::TokenForSeveral));
     }
 
     #[test]

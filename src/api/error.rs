@@ -256,6 +256,7 @@ impl From<EngineError> for ApiError {
                 SettingsRefused::ProviderGone(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
                 SettingsRefused::ProviderChanged(_) => Self::new(StatusCode::CONFLICT, "provider_changed", message),
                 SettingsRefused::NeedsToken => Self::new(StatusCode::CONFLICT, "needs_token", message),
+                SettingsRefused::NeedsTls => Self::new(StatusCode::CONFLICT, "needs_tls", message),
             },
             EngineError::CannotSee(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_see", message),
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),

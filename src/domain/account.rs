@@ -350,7 +350,8 @@ impl AccountBook {
     /// # Errors
     /// Returns [`AccountRefused::BadInvitation`] if there is none that is still valid.
     pub fn accept(&mut self, sha256: &str, (id, now): (&AccountId, f64)) -> Result<(), AccountRefused> {
-        let is_it = |known: &&mut Invitation| known.sha256 == sha256 && known.expires_at > now && known.used_by.is_none();
+        let is_it =
+            |known: &&mut Invitation| known.sha256 == sha256 && known.expires_at > now && known.used_by.is_none();
         let found = self.invitations.iter_mut().find(is_it).ok_or(AccountRefused::BadInvitation)?;
         found.used_by = Some(id.clone());
         Ok(())
@@ -419,7 +420,9 @@ pub enum AccountRefused {
     Unknown,
     #[error("this is the last active admin; make somebody else an admin first")]
     LastAdmin,
-    #[error("an account has at most {MAX_TOKENS} tokens, and a server at most {MAX_INVITATIONS} invitations; remove one first")]
+    #[error(
+        "an account has at most {MAX_TOKENS} tokens, and a server at most {MAX_INVITATIONS} invitations; remove one first"
+    )]
     TooMany,
     #[error("too many failed attempts; try again in {0} s")]
     Wait(u64),
@@ -453,9 +456,22 @@ mod tests {
             assert!(name(good).is_some(), "{good}");
         }
         let long = "x".repeat(MAX_USERNAME + 1);
-        for bad in
-            ["", " ", ".a", "a b", "a/b", "аnn", "a\u{200b}n", "\u{3164}", "a\u{0}", "a\n", "😀", "a\u{202e}b", "a@b", &long]
-        {
+        for bad in [
+            "",
+            " ",
+            ".a",
+            "a b",
+            "a/b",
+            "аnn",
+            "a\u{200b}n",
+            "\u{3164}",
+            "a\u{0}",
+            "a\n",
+            "😀",
+            "a\u{202e}b",
+            "a@b",
+            &long,
+        ] {
             assert_eq!(name(bad), None, "{bad:?}");
         }
     }

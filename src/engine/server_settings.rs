@@ -49,6 +49,11 @@ pub enum SettingsRefused {
         "other machines could reach this server; set MINICLAW_TOKEN in .env and restart it before it listens on this address"
     )]
     NeedsToken,
+    #[error(
+        "other machines could reach this server, and passwords would be sent to it without encryption; set trusted_proxies in \
+         config.yml and restart it before it listens on this address"
+    )]
+    NeedsTls,
 }
 
 /// A setting with its value.
@@ -186,7 +191,16 @@ impl Tenant {
             .set
             .get("host")
             .is_some_and(|host| Setting::of_key("host").is_ok_and(|setting| setting.loosens(&Value::Null, Some(host))));
-        if opens && config.token.is_none() { Err(SettingsRefused::NeedsToken) } else { Ok(()) }
+        let people = &config.people;
+        let is_protected = match people.is_multi() {
+            true => people.insecure_http || !people.trusted_proxies.is_empty(),
+            false => config.token.is_some(),
+        };
+        match (opens, is_protected, people.is_multi()) {
+            (true, false, false) => Err(SettingsRefused::NeedsToken),
+            (true, false, true) => Err(SettingsRefused::NeedsTls),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the edits that `plan` derives from the values of config.yml, and applies the result. The caller holds the

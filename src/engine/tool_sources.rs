@@ -303,7 +303,9 @@ mod tests {
         let config = Config::load(folder.path(), &environment).unwrap();
         let runtime = Runtime::start(config, folder.path(), 0).await.unwrap();
         runtime.find_models();
-        let registry = TenantRegistry::new(runtime, Homes::Each(folder.path().join("people")));
+        let server = crate::store::Home::open(folder.path()).unwrap();
+        let homes = Homes::Each { people: server.people_folder().unwrap(), server };
+        let registry = TenantRegistry::new(runtime, homes);
         let engine = registry.open(&TenantId::parse("ann").unwrap()).await.unwrap();
 
         let exchanges = AtomicUsize::new(0);

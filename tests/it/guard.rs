@@ -280,7 +280,13 @@ async fn unlisted_paths_need_the_token() {
         let answer = server.get(closed).await;
         assert_eq!(answer.refused(), (401, "signed_out".to_owned()), "{closed} is not listed as public");
     }
-    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions"] {
+    assert_eq!(server.get("/api/auth/mode").await.ok()["data"]["auth_mode"], "single");
+    for public in ["/api/auth/login", "/api/auth/register"] {
+        let credentials = json!({"username": "ann", "password": "long enough"});
+        assert_eq!(server.post(public, credentials).await.json()["reason"], "single_mode", "{public}");
+        assert_eq!(server.get(public).await.status(), 401, "GET {public}");
+    }
+    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions", "/api/auth/mode"] {
         assert_eq!(server.post(path, json!({})).await.refused().0, 401, "POST {path}");
     }
     server.token = Some("wrong".to_owned());
@@ -291,13 +297,15 @@ async fn unlisted_paths_need_the_token() {
 
     let mut checked = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
-        for method in methods.as_object().unwrap().keys().filter(|_| path != "/health" && path != "/api/login") {
+        let public = ["/health", "/api/login", "/api/auth/mode", "/api/auth/login", "/api/auth/register"];
+        for method in methods.as_object().unwrap().keys().filter(|_| !public.contains(&path.as_str())) {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));
             let kind = if path == "/api/projects/upload" { "multipart/form-data" } else { "application/json" };
             let headers = [("Content-Type", kind)];
             let answer = server.send(&method, &format!("{path}?token={TOKEN}"), &headers, b"{}").await;
             // Errors of the document's paths have its form.
-            let enveloped = ["/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
+            let enveloped =
+                ["/api/admin", "/api/auth", "/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
             let has_envelope = enveloped.iter().any(|known| path.starts_with(known));
             let code = if has_envelope { "reason" } else { "code" };
             assert_eq!((answer.status(), &answer.json()[code]), (401, &json!("signed_out")), "{method} {path}");

@@ -115,6 +115,15 @@ impl Incoming {
         panic!("the stream ended without {event}: {frames:#?}");
     }
 
+    /// Reads the whole body as text.
+    pub async fn body_text(mut self) -> String {
+        let mut body = Vec::new();
+        while let Some(chunk) = within(self.body.next()).await {
+            body.extend(chunk);
+        }
+        String::from_utf8_lossy(&body).into_owned()
+    }
+
     pub async fn rest(mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {

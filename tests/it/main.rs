@@ -57,6 +57,8 @@ mod moving;
 mod nth_failure;
 mod observed_changes;
 mod operations;
+mod people;
+mod people_isolation;
 mod permission_mode;
 mod pictures;
 mod pinned;

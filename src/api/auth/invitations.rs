@@ -68,7 +68,7 @@ pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Invitatio
 /// Makes an invitation for one person. Only for admins.
 #[utoipa::path(post, path = "/api/admin/invitations", tag = "admin", request_body = Option<InvitationRequest>,
     responses((status = 200, body = Enveloped<MadeInvitation>),
-              (status = "default", description = "400 bad_expiry; 409 too_many", body = EnvelopedError)))]
+              (status = "default", description = "400 bad_expiry; 409 too_many_items", body = EnvelopedError)))]
 pub async fn invite(caller: Caller, body: Bytes) -> Result<Json<Enveloped<MadeInvitation>>, ApiError> {
     let (people, admin) = caller.people(Right::ManagePeople)?;
     let request: InvitationRequest = match body.is_empty() {

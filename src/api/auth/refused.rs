@@ -10,7 +10,7 @@ impl From<PeopleError> for ApiError {
     fn from(error: PeopleError) -> Self {
         match error {
             PeopleError::Refused(refused) => refused.into(),
-            PeopleError::ChangedOnDisk => Self::new(StatusCode::CONFLICT, "changed_on_disk", error.to_string()),
+            PeopleError::ChangedOnDisk => Self::new(StatusCode::CONFLICT, "accounts_changed", error.to_string()),
             PeopleError::Engine(error) => error.into(),
         }
     }
@@ -23,7 +23,7 @@ impl From<AccountRefused> for ApiError {
             AccountRefused::BadEmail => (StatusCode::BAD_REQUEST, "bad_email", None),
             AccountRefused::BadAvatar => (StatusCode::BAD_REQUEST, "bad_avatar", None),
             AccountRefused::BadPassword => (StatusCode::BAD_REQUEST, "weak_password", None),
-            AccountRefused::BadTokenName => (StatusCode::BAD_REQUEST, "bad_name", None),
+            AccountRefused::BadTokenName => (StatusCode::BAD_REQUEST, "bad_token_name", None),
             AccountRefused::BadExpiry => (StatusCode::BAD_REQUEST, "bad_expiry", None),
             AccountRefused::NameTaken => (StatusCode::CONFLICT, "username_taken", None),
             AccountRefused::EmailTaken => (StatusCode::CONFLICT, "email_taken", None),
@@ -31,14 +31,14 @@ impl From<AccountRefused> for ApiError {
                 (StatusCode::UNAUTHORIZED, "wrong_password", None)
             }
             AccountRefused::Disabled => (StatusCode::FORBIDDEN, "disabled", None),
-            AccountRefused::BadInvitation => (StatusCode::FORBIDDEN, "invitation", None),
-            AccountRefused::RegistrationClosed => (StatusCode::FORBIDDEN, "closed", None),
-            AccountRefused::SetupCodeNeeded => (StatusCode::FORBIDDEN, "setup_code", None),
+            AccountRefused::BadInvitation => (StatusCode::FORBIDDEN, "bad_invitation", None),
+            AccountRefused::RegistrationClosed => (StatusCode::FORBIDDEN, "registration_closed", None),
+            AccountRefused::SetupCodeNeeded => (StatusCode::FORBIDDEN, "setup_code_needed", None),
             AccountRefused::Unknown => (StatusCode::NOT_FOUND, "not_found", None),
             AccountRefused::LastAdmin => (StatusCode::CONFLICT, "last_admin", None),
-            AccountRefused::TooMany => (StatusCode::CONFLICT, "too_many", None),
+            AccountRefused::TooMany => (StatusCode::CONFLICT, "too_many_items", None),
             AccountRefused::Wait(seconds) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries", Some(seconds)),
-            AccountRefused::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy", Some(1)),
+            AccountRefused::Busy => (StatusCode::SERVICE_UNAVAILABLE, "sign_in_busy", Some(1)),
         };
         Self { retry_after, ..Self::new(status, code, refused.to_string()) }
     }

@@ -66,7 +66,7 @@ pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<AccessTokens>>
 /// server.
 #[utoipa::path(post, path = "/api/auth/tokens", tag = "auth", request_body = AccessTokenRequest,
     responses((status = 200, body = Enveloped<MadeAccessToken>),
-              (status = "default", description = "400 bad_name, bad_expiry; 409 too_many", body = EnvelopedError)))]
+              (status = "default", description = "400 bad_token_name, bad_expiry; 409 too_many_items", body = EnvelopedError)))]
 pub async fn make_token(
     caller: Caller,
     request: Result<Json<AccessTokenRequest>, JsonRejection>,

@@ -37,7 +37,8 @@ impl Client {
             address = before;
         }
         let protocol = headers.get_all(FORWARDED_PROTO).iter().next_back().and_then(|value| value.to_str().ok());
-        let is_https = protocol.is_some_and(|value| value.rsplit(',').next().is_some_and(|last| last.trim() == "https"));
+        let is_https =
+            protocol.is_some_and(|value| value.rsplit(',').next().is_some_and(|last| last.trim() == "https"));
         Self { address, is_https }
     }
 }

@@ -1,8 +1,8 @@
 //! Signing in and out: exchanges the token for a cookie, and invalidates the cookie.
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@ use super::passwords::Checked;
 use super::{Credential, People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::domain::account::{
-    AccessToken, EndedSignIn, MAX_TOKENS, Username, checked_avatar, checked_email, checked_password, checked_token_name,
-    folded,
+    AccessToken, EndedSignIn, MAX_TOKENS, Username, checked_avatar, checked_email, checked_password,
+    checked_token_name, folded,
 };
 use crate::domain::{Account, AccountId, AccountRefused};
 
@@ -73,7 +73,9 @@ impl People {
             };
             (checked, new_hash)
         };
-        let Some(account) = found.filter(|_| checked.is_right) else { return Err(AccountRefused::WrongPassword.into()) };
+        let Some(account) = found.filter(|_| checked.is_right) else {
+            return Err(AccountRefused::WrongPassword.into());
+        };
         if !account.is_active {
             return Err(AccountRefused::Disabled.into());
         }

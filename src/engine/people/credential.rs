@@ -103,7 +103,8 @@ impl People {
 
 fn access_token(book: &AccountBook, token: &str) -> Option<Credential> {
     let hash = hash_of(token);
-    let tokens = book.accounts.iter().flat_map(|account| account.access_tokens.iter().map(move |known| (account, known)));
+    let tokens =
+        book.accounts.iter().flat_map(|account| account.access_tokens.iter().map(move |known| (account, known)));
     // What is compared is the hash of a random token, so its time reveals nothing.
     let (account, known) = tokens.into_iter().find(|(_, known)| known.sha256 == hash)?;
     Some(Credential::AccessToken { account: account.id.clone(), id: known.id.clone() })

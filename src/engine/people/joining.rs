@@ -50,15 +50,16 @@ impl People {
         let username = Username::parse(new.username)?;
         let email = new.email.filter(|email| !email.trim().is_empty()).map(checked_email).transpose()?;
         let password = checked_password(new.password, &username)?;
-        self.book().require_free(None, Some(&username), email.as_deref())?;
+        let free = self.book().require_free(None, Some(&username), email.as_deref());
+        if registration == Registration::Open || free.is_err() {
+            // One person needs one account, and nobody may try out which names there are.
+            self.addresses.record_failure(source);
+        }
+        free?;
         let password_hash = {
             let turn = self.passwords.turn().await?;
             self.passwords.hash(&turn, &password).await?
         };
-        if registration == Registration::Open {
-            // One person needs one account.
-            self.addresses.record_failure(source);
-        }
         self.edit(move |book| {
             let role = admitted(book)?;
             book.add(NewAccount { id, username, email, password_hash, role, now }).cloned()
