@@ -144,10 +144,10 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         true => Homes::Each { people: home.people_folder()?, server: home },
     };
     let tenants = TenantRegistry::new(runtime.clone(), homes);
-    tenants.open(&TenantId::owner()).await?;
+    let owner = tenants.open(&TenantId::owner()).await?;
     let people = match is_multi {
         false => None,
-        true => Some(People::open(tenants.clone()).await.map_err(StartRefused::People)?),
+        true => Some(People::open(tenants.clone(), owner).await.map_err(StartRefused::People)?),
     };
     tenants.sweep_regularly();
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));

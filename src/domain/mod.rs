@@ -2,6 +2,7 @@
 //! function returns the same result for the same arguments.
 
 pub mod account;
+pub mod account_fields;
 pub mod adopted;
 pub mod approval;
 pub mod attachment;

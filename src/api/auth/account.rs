@@ -135,7 +135,7 @@ pub async fn logout_everywhere(
     caller: Caller,
     client: Client,
 ) -> Result<WithCookie<()>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     people.logout_everywhere(account).await?;
     Ok(over(&app, client))
 }
@@ -151,7 +151,7 @@ pub async fn password(
     client: Client,
     request: Result<Json<PasswordChange>, JsonRejection>,
 ) -> Result<WithCookie<UserToken>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     let Json(PasswordChange { current_password, new_password }) = request?;
     let passwords = [current_password.expose_secret(), new_password.expose_secret()];
     let signed_in = people.change_password(account, passwords).await?;

@@ -51,7 +51,7 @@ pub async fn change_profile(
     caller: Caller,
     request: Result<Json<ProfilePatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     let Json(ProfilePatch { username, email, avatar }) = request?;
     let account = people.change_profile(account, ProfileChange { username, email, avatar }).await?;
     Ok(enveloped(account.into()))

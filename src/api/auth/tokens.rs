@@ -57,7 +57,7 @@ impl From<AccessToken> for AccessTokenInfo {
 #[utoipa::path(get, path = "/api/auth/tokens", tag = "auth",
     responses((status = 200, body = Enveloped<AccessTokens>), (status = "default", body = EnvelopedError)))]
 pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<AccessTokens>>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     let items = people.account(account)?.access_tokens.into_iter().map(AccessTokenInfo::from).collect();
     Ok(enveloped(AccessTokens { items }))
 }
@@ -71,7 +71,7 @@ pub async fn make_token(
     caller: Caller,
     request: Result<Json<AccessTokenRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     let Json(AccessTokenRequest { name, expires_in_days }) = request?;
     let made = people.make_token(account, (&name, expires_in_days)).await?;
     Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
@@ -81,7 +81,7 @@ pub async fn make_token(
 #[utoipa::path(delete, path = "/api/auth/tokens/{id}", tag = "auth", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
 pub async fn delete_token(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
-    let (people, account) = caller.people(Right::ManageAccount)?;
+    let (people, account) = caller.people(Right::OwnAccount)?;
     people.delete_token(account, id).await?;
     Ok(enveloped(()))
 }

@@ -28,7 +28,7 @@ pub enum Right {
     /// Manage the accounts of others.
     ManagePeople,
     /// Change the own account, its password and its tokens.
-    ManageAccount,
+    OwnAccount,
 }
 
 /// The rights of a person.
@@ -61,9 +61,9 @@ impl Person {
         match self {
             Self::Owner => Rights(&[Right::ManageServer]),
             Self::Member { has_signed_in: false, .. } => Rights(&[]),
-            Self::Member { role: AccountRole::User, .. } => Rights(&[Right::ManageAccount]),
+            Self::Member { role: AccountRole::User, .. } => Rights(&[Right::OwnAccount]),
             Self::Member { role: AccountRole::Admin, .. } => {
-                Rights(&[Right::ManageServer, Right::ManagePeople, Right::ManageAccount])
+                Rights(&[Right::ManageServer, Right::ManagePeople, Right::OwnAccount])
             }
         }
     }
@@ -83,7 +83,7 @@ impl Rights {
         let message = match right {
             Right::ManageServer => "only the person who runs this server may change what everybody on it uses",
             Right::ManagePeople => "only an admin who has signed in may manage accounts",
-            Right::ManageAccount => "an access token cannot change its account; sign in",
+            Right::OwnAccount => "an access token cannot change its account; sign in",
         };
         Err(ApiError::new(StatusCode::FORBIDDEN, "not_allowed", message))
     }
@@ -104,9 +104,9 @@ mod tests {
     fn access_token_of_an_admin_is_not_the_admin() {
         let account = AccountId::parse("ann").unwrap();
         let rights = |role, has_signed_in| Person::Member { account: account.clone(), role, has_signed_in }.rights();
-        let all = [Right::ManageServer, Right::ManagePeople, Right::ManageAccount];
+        let all = [Right::ManageServer, Right::ManagePeople, Right::OwnAccount];
         assert!(all.into_iter().all(|right| rights(AccountRole::Admin, true).has(right)));
         assert!(all.into_iter().all(|right| !rights(AccountRole::Admin, false).has(right)));
-        assert_eq!(rights(AccountRole::User, true), Rights(&[Right::ManageAccount]));
+        assert_eq!(rights(AccountRole::User, true), Rights(&[Right::OwnAccount]));
     }
 }

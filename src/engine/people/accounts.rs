@@ -7,9 +7,9 @@ use super::credential::TOKEN_PREFIX;
 use super::passwords::Checked;
 use super::{Credential, People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
-use crate::domain::account::{
-    AccessToken, EndedSignIn, MAX_TOKENS, Username, checked_avatar, checked_email, checked_password,
-    checked_token_name, folded,
+use crate::domain::account::{AccessToken, EndedSignIn, MAX_TOKENS};
+use crate::domain::account_fields::{
+    Username, checked_avatar, checked_email, checked_password, checked_token_name, folded,
 };
 use crate::domain::{Account, AccountId, AccountRefused};
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::accounts::expiry;
-use super::{People, PeopleError, TenantId, hash_of, new_opaque_id};
+use super::{People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::domain::account::{Invitation, MAX_INVITATIONS};
 use crate::domain::{Account, AccountId, AccountRefused, AccountRole};
+use crate::engine::TenantId;
 
 /// Number of characters of a temporary password: 80 random bits.
 const TEMPORARY_PASSWORD: usize = 20;

@@ -9,7 +9,8 @@ use subtle::ConstantTimeEq;
 use super::{People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::config::people::Registration;
-use crate::domain::account::{NewAccount, Username, checked_email, checked_password};
+use crate::domain::account::NewAccount;
+use crate::domain::account_fields::{Username, checked_email, checked_password};
 use crate::domain::{Account, AccountBook, AccountId, AccountRefused, AccountRole};
 
 /// A person who wants an account.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, watch};
 
-use super::{Engine, EngineError, TenantId, TenantRegistry};
+use super::{Engine, EngineError, TenantRegistry};
 use crate::clock;
 use crate::domain::{Account, AccountBook, AccountId, AccountRefused};
 use crate::store::{AccountsUnusable, StoreError};
@@ -52,8 +52,6 @@ pub struct People {
 pub enum PeopleUnusable {
     #[error(transparent)]
     Accounts(#[from] AccountsUnusable),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
     #[error("the key of sign-ins is missing")]
     NoSecret,
     #[error("passwords cannot be hashed on this machine")]
@@ -72,12 +70,11 @@ pub enum PeopleError {
 }
 
 impl People {
-    /// Reads the accounts of the server.
+    /// Reads the accounts from the home of the server, whose tenant is `server`.
     ///
     /// # Errors
-    /// Returns an error if they are damaged, or the home of the server cannot be used.
-    pub async fn open(tenants: Arc<TenantRegistry>) -> Result<Arc<Self>, PeopleUnusable> {
-        let server = tenants.open(&TenantId::owner()).await?;
+    /// Returns an error if they are damaged, or there is no key of sign-ins.
+    pub async fn open(tenants: Arc<TenantRegistry>, server: Arc<Engine>) -> Result<Arc<Self>, PeopleUnusable> {
         let config = server.tenant().runtime.config();
         let secret = config.people.jwt_secret.as_ref().ok_or(PeopleUnusable::NoSecret)?;
         let home = server.tenant().home.clone();

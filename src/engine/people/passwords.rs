@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clock;
 use crate::domain::AccountRefused;
-use crate::domain::account::normalized_password;
+use crate::domain::account_fields::normalized_password;
 
 /// Memory of a hash in KiB, number of passes, and number of lanes.
 const PARAMETERS: (u32, u32, u32) = (19 * 1024, 2, 1);
