@@ -4,6 +4,92 @@
  */
 
 export interface paths {
+    "/api/admin/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the invitations that have not expired. Only for admins. */
+        get: operations["admin_list_invitations"];
+        put?: never;
+        /** Makes an invitation for one person. Only for admins. */
+        post: operations["admin_invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes an invitation back. Only for admins. */
+        delete: operations["admin_delete_invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists all accounts, oldest first. Only for admins. */
+        get: operations["admin_people"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/people/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Disables or enables an account, or changes its role. Only for admins. A disabled person's streams and runs end at once. */
+        patch: operations["admin_change_person"];
+        trace?: never;
+    };
+    "/api/admin/people/{id}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives a person a temporary password. Only for admins. Ends all of the person's sign-ins and deletes their access tokens. */
+        post: operations["admin_reset_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals": {
         parameters: {
             query?: never;
@@ -155,6 +241,164 @@ export interface paths {
          */
         post: operations["approvals_rehearse"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Signs in: returns a token, and sets it as a cookie for the page. */
+        post: operations["auth_login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Signs out: ends this sign-in and its streams. An access token is deleted. */
+        post: operations["auth_logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/logout-everywhere": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends all sign-ins of the account, and their streams. */
+        post: operations["auth_logout_everywhere"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/mode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns who uses this server, and who may make an account. */
+        get: operations["auth_mode"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Changes the password. Ends all sign-ins of the account and deletes its access tokens; the response signs in again. */
+        post: operations["auth_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the caller's account. On a single-person server it is `default`, an admin. */
+        get: operations["auth_profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes the caller's account. */
+        patch: operations["auth_change_profile"];
+        trace?: never;
+    };
+    "/api/auth/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes an account. It does not sign in. */
+        post: operations["auth_register"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the caller's access tokens. */
+        get: operations["auth_list_tokens"];
+        put?: never;
+        /**
+         * Makes an access token for programs. It can do what its person can in their own home, and nothing about accounts or the
+         *     server.
+         */
+        post: operations["auth_make_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes an access token, and ends its streams. */
+        delete: operations["auth_delete_token"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2046,6 +2290,30 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessTokenInfo: {
+            id: string;
+            name: string;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            /** @description RFC 3339, UTC; null if it does not expire. */
+            expires_at?: string | null;
+        };
+        AccessTokenRequest: {
+            name: string;
+            /**
+             * Format: int32
+             * @description 1 to 3650; without it the token does not expire.
+             */
+            expires_in_days?: number | null;
+        };
+        AccessTokens: {
+            items: components["schemas"]["AccessTokenInfo"][];
+        };
+        /**
+         * @description What a person may do besides using their own home.
+         * @enum {string}
+         */
+        AccountRole: "user" | "admin";
         AlwaysRule: {
             id: string;
             tool: string;
@@ -2173,6 +2441,11 @@ export interface components {
             /** @description The text of a document, which is what the message will contain; absent for other files. */
             text?: string | null;
         };
+        /**
+         * @description Who uses a server.
+         * @enum {string}
+         */
+        AuthMode: "single" | "multi";
         /**
          * @description What happens when a conversation nearly fills the context window.
          * @enum {string}
@@ -2625,6 +2898,17 @@ export interface components {
             reason: string;
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_AccessTokens: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                items: components["schemas"]["AccessTokenInfo"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Conversation: {
             /**
              * Format: int32
@@ -2686,6 +2970,55 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_Invitations: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                items: components["schemas"]["InvitationInfo"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_MadeAccessToken: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: components["schemas"]["AccessTokenInfo"] & {
+                /** @description Shown only in this response. */
+                token: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_MadeInvitation: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: components["schemas"]["InvitationInfo"] & {
+                /** @description Shown only in this response. */
+                code: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Mode: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                auth_mode: components["schemas"]["AuthMode"];
+                registration: components["schemas"]["Registration"];
+                /** @description Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin. */
+                has_accounts: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Option_String: {
             /**
              * Format: int32
@@ -2693,6 +3026,15 @@ export interface components {
              */
             code: number;
             data: null | string;
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Option_bool: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: null | boolean;
         };
         /** @description A response to a request that succeeded. */
         Enveloped_Page_Conversation: {
@@ -2793,6 +3135,17 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_PersonList: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                items: components["schemas"]["User"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Project: {
             /**
              * Format: int32
@@ -2865,6 +3218,18 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_TemporaryPassword: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Shown only in this response. */
+                password: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_TokenStats: {
             /**
              * Format: int32
@@ -2895,6 +3260,39 @@ export interface components {
             data: {
                 tools: components["schemas"]["ListedTool"][];
                 total: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_User: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                id: string;
+                username: string;
+                email?: string | null;
+                avatar?: string | null;
+                role: components["schemas"]["AccountRole"];
+                is_active: boolean;
+                /** @description RFC 3339, UTC. */
+                created_at: string;
+                /** @description RFC 3339, UTC; null if the person has never signed in. */
+                last_login_at?: string | null;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_UserToken: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description A JSON web token, valid for seven days. Programs send it as `Authorization: Bearer`. */
+                token: string;
+                user: components["schemas"]["User"];
             };
         };
         /** @description The body of every error response. */
@@ -3476,6 +3874,26 @@ export interface components {
         Interrupted: {
             interrupted: boolean;
         };
+        InvitationInfo: {
+            id: string;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            /** @description RFC 3339, UTC. */
+            expires_at: string;
+            /** @description User name of the account that was made with it. */
+            used_by?: string | null;
+        };
+        InvitationRequest: {
+            /**
+             * Format: int32
+             * @description 1 to 3650; 7 by default.
+             * @default null
+             */
+            expires_in_days: number | null;
+        };
+        Invitations: {
+            items: components["schemas"]["InvitationInfo"][];
+        };
         /** @enum {string} */
         JobState: "running" | "ended";
         /** @description The body may be empty. */
@@ -3578,10 +3996,18 @@ export interface components {
             /** @description The code of the one-time link. */
             code?: string | null;
         };
+        MadeAccessToken: components["schemas"]["AccessTokenInfo"] & {
+            /** @description Shown only in this response. */
+            token: string;
+        };
         /** @description A commit, with the operation that made it. */
         MadeCommit: components["schemas"]["Commit"] & {
             work_id: string;
             call_id: string;
+        };
+        MadeInvitation: components["schemas"]["InvitationInfo"] & {
+            /** @description Shown only in this response. */
+            code: string;
         };
         /**
          * @description The formats that models and browsers read.
@@ -3694,6 +4120,12 @@ export interface components {
             /** @description The messages; the first one is the system prompt as it would be sent next. */
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
+        };
+        Mode: {
+            auth_mode: components["schemas"]["AuthMode"];
+            registration: components["schemas"]["Registration"];
+            /** @description Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin. */
+            has_accounts: boolean;
         };
         /** @description A model that can be chosen. */
         ModelCandidate: {
@@ -3814,6 +4246,15 @@ export interface components {
             /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
             project_id?: string | null;
         };
+        NewUser: {
+            username: string;
+            password: string;
+            email?: string | null;
+            /** @description The code of an invitation. */
+            invitation?: string | null;
+            /** @description For the first account: the code that the server printed at its start. It is accepted as `invitation` too. */
+            setup_code?: string | null;
+        };
         /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
             boot_id: string;
@@ -3906,6 +4347,10 @@ export interface components {
             session_id: string;
             message_id: string;
         };
+        PasswordChange: {
+            current_password: string;
+            new_password: string;
+        };
         /**
          * @description How long a period of a report is.
          * @enum {string}
@@ -3916,6 +4361,13 @@ export interface components {
          * @enum {string}
          */
         PermissionMode: "read_only" | "plan" | "ask" | "sandboxed";
+        PersonList: {
+            items: components["schemas"]["User"][];
+        };
+        PersonPatch: {
+            is_active?: boolean | null;
+            role?: components["schemas"]["AccountRole"] | null;
+        };
         /** @description What a message records of a picture: which file it is, and enough to lay out its place before it is loaded. */
         Picture: {
             media_type: components["schemas"]["Media"];
@@ -4005,6 +4457,13 @@ export interface components {
             id: string;
             /** @description Position in the answer, from 0. */
             index: number;
+        };
+        ProfilePatch: {
+            username?: string | null;
+            /** @description Null removes it. */
+            email?: string | null;
+            /** @description Null removes it. */
+            avatar?: string | null;
         };
         Project: {
             id: string;
@@ -4263,6 +4722,11 @@ export interface components {
             hash: string;
             shown?: components["schemas"]["Shown"] | null;
         };
+        /**
+         * @description Who may make an account.
+         * @enum {string}
+         */
+        Registration: "open" | "invite" | "closed";
         /** @description Whether a person can have a waiting command rehearsed before they answer. */
         RehearsalState: {
             /** @enum {string} */
@@ -4748,7 +5212,7 @@ export interface components {
             home: string;
             /** Format: double */
             started_at: number;
-            /** @description Whether the server needs a token, so that a browser can sign out. */
+            /** @description Whether the server needs a token or an account, so that a browser can sign out. */
             needs_token: boolean;
             /** @description Number of sessions in memory. */
             live_sessions: number;
@@ -4852,6 +5316,10 @@ export interface components {
             session_id: string;
             /** @description `false` if there was nothing to clear. */
             cleared: boolean;
+        };
+        TemporaryPassword: {
+            /** @description Shown only in this response. */
+            password: string;
         };
         /** @description What one word of a question contributes to a BM25 score. */
         TermScore: {
@@ -5220,9 +5688,30 @@ export interface components {
              */
             priced_tokens?: number;
         };
+        User: {
+            id: string;
+            username: string;
+            email?: string | null;
+            avatar?: string | null;
+            role: components["schemas"]["AccountRole"];
+            is_active: boolean;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            /** @description RFC 3339, UTC; null if the person has never signed in. */
+            last_login_at?: string | null;
+        };
         /** @description A message of a person. */
         UserContent: {
             user_content: string;
+        };
+        UserLogin: {
+            username: string;
+            password: string;
+        };
+        UserToken: {
+            /** @description A JSON web token, valid for seven days. Programs send it as `Authorization: Bearer`. */
+            token: string;
+            user: components["schemas"]["User"];
         };
         VectorScore: {
             /**
@@ -5345,6 +5834,184 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    admin_list_invitations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Invitations"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_invite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["InvitationRequest"] | null;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_MadeInvitation"];
+                };
+            };
+            /** @description 400 bad_expiry; 409 too_many_items */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_delete_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_bool"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_people: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_PersonList"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_change_person: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_User"];
+                };
+            };
+            /** @description 409 last_admin */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_reset_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_TemporaryPassword"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     approvals_list: {
         parameters: {
             query?: never;
@@ -5655,6 +6322,330 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    auth_login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserLogin"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_UserToken"];
+                };
+            };
+            /** @description 401 wrong_password; 403 single_mode, disabled; 429 too_many_tries */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_bool"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_logout_everywhere: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_bool"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_mode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Mode"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_UserToken"];
+                };
+            };
+            /** @description 400 weak_password; 401 wrong_password; 429 too_many_tries */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_profile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_User"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_change_profile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProfilePatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_User"];
+                };
+            };
+            /** @description 400 bad_username, bad_email, bad_avatar; 409 username_taken, email_taken */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_register: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUser"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_User"];
+                };
+            };
+            /** @description 400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, bad_invitation, registration_closed; 409 username_taken, email_taken; 429 too_many_tries */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_list_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_AccessTokens"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_make_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessTokenRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_MadeAccessToken"];
+                };
+            };
+            /** @description 400 bad_token_name, bad_expiry; 409 too_many_items */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    auth_delete_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_bool"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
         };
