@@ -179,7 +179,8 @@ export const server: Record<string, string> = {
   bad_name: '名称必须是 1 到 100 字节的一行文字。',
   confirm_loosening: '此更改会降低安全性，需要确认。',
   key_needed: '现有密钥属于旧地址。请输入新地址的密钥。',
-  needs_tls: '其他设备将可以访问此服务器，且密码会未经加密传输。请先在 config.yml 中设置 trusted_proxies 并重启。',
+  needs_tls:
+    '其他设备将可以访问此服务器，且密码会未经加密传输。请先在 config.yml 中设置 trusted_proxies 并重启。',
   needs_token: '其他设备将可以访问此服务器。请先在 .env 中设置 MINICLAW_TOKEN 并重启。',
   not_editable: '该服务商在别处配置（环境变量、.env、config.yml 的 models，或在本机发现），请在那里更改。',
   provider_changed: '地址已在此期间更改，未保存任何内容。请重试。',
