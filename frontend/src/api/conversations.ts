@@ -12,7 +12,7 @@ interface Page<Item> {
 const PAGE = 100
 
 /** Reads a list to its end, page by page. */
-async function whole<Item>(read: (query: { limit: number; cursor?: string }) => Promise<Page<Item>>) {
+export async function whole<Item>(read: (query: { limit: number; cursor?: string }) => Promise<Page<Item>>) {
   const items: Item[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page: Page<Item> = await read({ limit: PAGE, ...(cursor && { cursor }) })

@@ -9,7 +9,15 @@ import {
   useQuery,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { type FileRef, foldersOf, type Root, type SearchFolder } from '@/lib/roots'
+import {
+  FileRef,
+  foldersOf,
+  isBelow,
+  nameProjects,
+  projectOf,
+  type Root,
+  type SearchFolder,
+} from '@/lib/roots'
 import {
   type ChangedVersion,
   type ChangeSource,
@@ -61,6 +69,7 @@ import type {
   FolderStatus,
   IndexNotice,
   ModelStatus,
+  Project,
   Report,
   RetrievalStatus,
   RetrievalTests,
@@ -85,6 +94,8 @@ export const keys = {
   settings: ['settings'],
   sessions: ['sessions'],
   projects: ['projects'],
+  /** Refreshed with the projects. */
+  deletedProjects: ['projects', 'deleted'],
   conversation: (id: string) => ['conversation', id],
   /** Refreshed with the list of conversations. */
   everyBound: ['sessions', 'bound'],
@@ -139,8 +150,37 @@ export const useArchived = () =>
 export const useProjects = () =>
   useQuery({
     queryKey: keys.projects,
-    queryFn: async () => (await import('./conversations')).listProjects(),
+    queryFn: async () => {
+      const projects = await (await import('./conversations')).listProjects()
+      nameProjects(projects)
+      return projects
+    },
   })
+/** Puts a project into the list, which shows it before the list is read again. */
+export function putProject(project: Project): void {
+  nameProjects([project])
+  queryClient.setQueryData<Project[]>(
+    keys.projects,
+    list => list && [project, ...list.filter(({ id }) => id !== project.id)],
+  )
+}
+/** The deleted projects that can be restored. */
+export const useDeletedProjects = () =>
+  useQuery({
+    queryKey: keys.deletedProjects,
+    queryFn: async () => (await import('./projects')).listDeletedProjects(),
+    staleTime: 0,
+  })
+/** Lines of the files of a project with a text; searched anew each time, like those of the home. */
+export const useFoundInProject = (id: string, text: string) =>
+  useQuery({
+    queryKey: ['found-text', id, text],
+    queryFn: async () => (await import('./projects')).searchProject(id, text),
+    enabled: text !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  })
+
 export const useFound = (words: string) =>
   useQuery({
     queryKey: [...keys.found, words],
@@ -175,6 +215,20 @@ export const useFiles = (root: Root, enabled: boolean) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), enabled })
 /** The cached content of a folder. */
 export const knownFolder = (path: string) => queryClient.getQueryData<FolderContent>(keys.folder(path))
+/** Lists a folder of the home, or of a project. Their code is loaded when it is first needed. */
+async function contentOf(path: string): Promise<FolderContent> {
+  // The root itself has no file reference.
+  const root = FileRef.parse(`${path}/.`)?.root ?? null
+  const project = root && projectOf(root)
+  return project && root ? (await import('./projects')).listProjectFolder(root, path) : listFolder(path)
+}
+/** The cached contents of a root and of the folders below it. */
+export const knownFolders = (root: Root): FolderContent[] =>
+  queryClient
+    .getQueriesData<FolderContent>({ queryKey: ['files', 'folder'] })
+    .flatMap(([, content]) =>
+      content && (content.path === root || isBelow(root, content.path)) ? content : [],
+    )
 type FolderResult = Pick<UseQueryResult<FolderContent>, 'data' | 'error'>
 /** The content of each of these folders, as far as it is loaded. */
 export function useFolders(paths: readonly string[]): ReadonlyMap<string, FolderResult> {
@@ -186,7 +240,7 @@ export function useFolders(paths: readonly string[]): ReadonlyMap<string, Folder
     },
     [names],
   )
-  const queries = paths.map(path => ({ queryKey: keys.folder(path), queryFn: () => listFolder(path) }))
+  const queries = paths.map(path => ({ queryKey: keys.folder(path), queryFn: () => contentOf(path) }))
   return useQueries({ queries, combine })
 }
 /** Files found by words of their paths; the previous result stays until the next one arrives. */

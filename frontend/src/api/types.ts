@@ -7,6 +7,10 @@ export type ModelCandidate = Schemas['ModelCandidate']
 export type Chosen = Schemas['Chosen']
 export type Conversation = Schemas['Conversation']
 export type Project = Schemas['Project']
+export type NewProject = Schemas['NewProject']
+export type ProjectChange = Schemas['ChangedProject']
+export type ProjectFolder = Schemas['ProjectFolder']
+export type FoundInProject = Schemas['FoundInProject']
 export type ConversationChange = Schemas['ConversationChange']
 export type Models = Schemas['Models']
 export type Providers = Schemas['Providers']
@@ -24,7 +28,11 @@ export type CompressionPlan = Schemas['CompressionPlan']
 export type ProposedSummary = Schemas['ProposedSummary']
 export type Mention = Schemas['Mention']
 export type DeletedSession = Schemas['DeletedSession']
-export type FolderContent = Schemas['FolderContent']
+/** The content of a folder of the home, or of a project. */
+export interface FolderContent extends Omit<Schemas['FolderContent'], 'folders' | 'files'> {
+  folders: (Schemas['FolderEntry'] & OfProject)[]
+  files: FileEntry[]
+}
 export type TrashedFiles = Schemas['TrashedFiles']
 export type TrashedText = Schemas['TrashedText']
 export type Prompt = Schemas['Prompt']
@@ -38,7 +46,12 @@ export type Message = Schemas['Message']
 export type ToolCall = Schemas['ToolCall']
 export type When = Schemas['When']
 export type InputProgress = Schemas['InputProgress']
-export type FileEntry = Schemas['FileEntry']
+/** What only the entries of a project have. */
+interface OfProject {
+  /** A `.gitignore` leaves it out, or it belongs to git. */
+  ignored?: boolean
+}
+export type FileEntry = Schemas['FileEntry'] & OfProject
 export type Skill = Schemas['Skill']
 export type SkillList = Schemas['SkillList']
 export type Trust = Schemas['TrustStatus']

@@ -14,6 +14,7 @@ export interface DialogProps {
 }
 
 const Changes = onDemand(() => import('@/features/changes/Changes'))
+const Projects = onDemand(() => import('@/features/project/ProjectsDialog'))
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const Labels = onDemand(() => import('@/features/sessions/LabelsDialog'))
@@ -132,6 +133,12 @@ function Conversation(props: DialogProps) {
   return <ConversationDialog key={session} {...props} session={session} />
 }
 
+function ProjectsOf(props: DialogProps) {
+  const begin = useUi(({ dialog }) => (dialog?.name === 'projects' ? dialog.begin : null))
+  if (begin === null) return null
+  return <Projects key={begin} {...props} begin={begin} />
+}
+
 function SettingsDialog(props: DialogProps) {
   const search = useUi(({ dialog }) => (dialog?.name === 'settings' ? dialog.search : undefined))
   return <Settings {...props} search={search ?? ''} />
@@ -158,6 +165,7 @@ export const DIALOGS = {
   undoLater: UndoLaterOf,
   labels: LabelsOf,
   conversation: Conversation,
+  projects: ProjectsOf,
   recovery: Recovery,
   compress: Compress,
   newSkill: onDemand<DialogProps>(() => import('@/features/skills/NewSkill')),

@@ -61,6 +61,7 @@ function reloadEverything(): void {
     keys.status,
     keys.models,
     keys.sessions,
+    keys.projects,
     keys.approvals,
     keys.files,
     keys.skills,
@@ -251,7 +252,10 @@ function onState(state: Connection, retryAt: number | null): void {
   if (state === 'open') sendHeld()
   // The server does not replay notices, so everything they would have reported in the meantime is read again.
   if (state === 'open' && lost) {
-    const all = [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval, keys.everyJob]
+    const all = [
+      ...[keys.status, keys.sessions, keys.projects, keys.approvals, keys.files, keys.retrieval],
+      keys.everyJob,
+    ]
     all.forEach(refresh)
     reloadThreads(phase => phase === 'failed')
   }

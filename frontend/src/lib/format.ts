@@ -30,6 +30,16 @@ export const compactNumber = (n: number): WrittenNumber => ({ n, text: compactCo
 export const kilobytes = (bytes: number): string =>
   `${count(bytes < 10_240 ? Math.round(bytes / 102.4) / 10 : Math.round(bytes / 1024))} KB`
 
+const UNITS = ['KB', 'MB', 'GB'] as const
+
+/** Formats the size of a file: bytes, then KB, MB and GB with a decimal while the number is small. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1024) return `${count(bytes)} B`
+  const at = bytes < 1024 ** 2 ? 0 : bytes < 1024 ** 3 ? 1 : 2
+  const n = bytes / 1024 ** (at + 1)
+  return `${n < 9.95 ? fixed(n, 1) : count(Math.round(n))} ${UNITS[at]}`
+}
+
 export const clock = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleTimeString(lang, { hour: '2-digit', minute: '2-digit', hour12: false })
 

@@ -1,6 +1,6 @@
 /**
- * The folders of the home that people see, and what each of them allows. This table is the only place that names them:
- * no other code quotes the name of one or examines how a path begins.
+ * The folders of the home that people see, the projects, and what each of them allows. This file is the only place that
+ * names them: no other code quotes the name of one or examines how a path begins.
  */
 
 export interface RootTraits {
@@ -40,19 +40,46 @@ const TABLE = {
   },
 } as const satisfies Readonly<Record<string, RootTraits>>
 
-export type Root = keyof typeof TABLE
-/** The roots with this value of a trait. */
+/** One of the four folders that every home has. */
+export type HomeRoot = keyof typeof TABLE
+/** The folder of a project, as the server writes it in paths. */
+export type ProjectRoot = `project/${string}`
+export type Root = HomeRoot | ProjectRoot
+/** The roots of every home with this value of a trait. */
 type RootsWith<T extends keyof RootTraits, Value> = {
-  [R in Root]: (typeof TABLE)[R][T] extends Value ? R : never
-}[Root]
+  [R in HomeRoot]: (typeof TABLE)[R][T] extends Value ? R : never
+}[HomeRoot]
 /** The roots that the server indexes. */
 export type SearchFolder = RootsWith<'searchTool', string>
-export type UploadFolder = RootsWith<'upload', true>
+export type UploadFolder = RootsWith<'upload', true> | ProjectRoot
 
-export const ROOT_TRAITS: Readonly<Record<Root, RootTraits> & Record<SearchFolder, { searchTool: string }>> =
-  TABLE
+export const ROOT_TRAITS: Readonly<
+  Record<HomeRoot, RootTraits> & Record<SearchFolder, { searchTool: string }>
+> = TABLE
 
-export const ROOTS = Object.keys(ROOT_TRAITS) as readonly Root[]
+/** What every project allows. */
+const PROJECT_TRAITS: RootTraits = {
+  ...{ tab: true, creates: 'file', upload: true, autosave: false, trust: false },
+  ...{ searchTool: null, approval: 'rule' },
+}
+
+/** The roots of every home. */
+export const ROOTS = Object.keys(ROOT_TRAITS) as readonly HomeRoot[]
+
+const PROJECT = 'project/'
+const PROJECT_PATH = /^project\/[\w-]+/
+
+export const projectRoot = (id: string): ProjectRoot => `${PROJECT}${id}`
+export const isProject = (root: Root): root is ProjectRoot => root.startsWith(PROJECT)
+/** The id of the project whose folder this is, or null. */
+export const projectOf = (root: Root): string | null => (isProject(root) ? root.slice(PROJECT.length) : null)
+
+export const traitsOf = (root: Root): RootTraits => (isProject(root) ? PROJECT_TRAITS : ROOT_TRAITS[root])
+
+/** The tab of the inspector for projects. */
+export const PROJECT_TAB = 'project'
+/** The tab of the inspector that shows a root. */
+export const tabOf = (root: Root): string => (isProject(root) ? PROJECT_TAB : root)
 
 /** What the server searches if a request names no folder, and where a text goes that is too large to attach. */
 export const DEFAULT_SEARCH_FOLDER = 'knowledge' satisfies SearchFolder & UploadFolder
@@ -64,8 +91,8 @@ export const SEARCH_FOLDERS: readonly SearchFolder[] = [
 export function isSearchFolder(name: string | null): name is SearchFolder {
   return ROOTS.some(root => root === name && ROOT_TRAITS[root].searchTool !== null)
 }
-export const isUploadFolder = (root: Root): root is UploadFolder => ROOT_TRAITS[root].upload
-export const createsSkills = (root: Root): boolean => ROOT_TRAITS[root].creates === 'skill'
+export const isUploadFolder = (root: Root): root is UploadFolder => traitsOf(root).upload
+export const createsSkills = (root: Root): boolean => traitsOf(root).creates === 'skill'
 
 /** A file: its root, and its path below that root. The same file is always the same object. */
 export class FileRef {
@@ -89,13 +116,22 @@ export class FileRef {
 
   /** Parses a path from the server, a text or an address; null if it is in none of the roots. */
   static parse(name: string): FileRef | null {
-    const slash = name.indexOf('/')
-    const root = ROOTS.find(root => root === name.slice(0, slash))
-    return root && slash < name.length - 1 ? FileRef.of(root, name.slice(slash + 1)) : null
+    const length = PROJECT_PATH.exec(name)?.[0].length ?? name.indexOf('/')
+    const first = name.slice(0, length)
+    const root =
+      ROOTS.find(root => root === first) ?? (PROJECT_PATH.test(first) ? (first as ProjectRoot) : null)
+    return root && name[length] === '/' && length < name.length - 1
+      ? FileRef.of(root, name.slice(length + 1))
+      : null
   }
 
   get traits(): RootTraits {
-    return ROOT_TRAITS[this.root]
+    return traitsOf(this.root)
+  }
+
+  /** The path as people know it. */
+  get shown(): string {
+    return shownPath(`${this}`)
   }
 
   /** The path as the server writes it. */
@@ -104,15 +140,29 @@ export class FileRef {
   }
 }
 
-/** The folder of commands, as the server writes it in paths, and as people know it. */
-const SCRATCH = { server: 'project/scratch/', inText: /(?<![\w./-])project\/scratch\//g, people: 'scratch/' }
+/** What people call the folders of projects, by id. The folder of commands has a name of its own. */
+const projectNames = new Map([['scratch', 'scratch']])
+
+/** Registers the names of projects, which paths are shown with. */
+export function nameProjects(projects: readonly { id: string; name: string }[]): void {
+  for (const { id, name } of projects) if (id !== 'scratch') projectNames.set(id, name)
+}
+
+/** The folder of a project at the beginning of a path. */
+const IN_TEXT = /(?<![\w./-])project\/([\w-]+)(?=\/)/g
+const named = (whole: string, id: string): string => projectNames.get(id) ?? whole
+
+/** What people call a project. */
+export const projectTitle = (root: ProjectRoot): string => {
+  const id = root.slice(PROJECT.length)
+  return projectNames.get(id) ?? id
+}
 
 /** A path from the server as people know it. Requests to the server need the path itself. */
-export const shownPath = (path: string): string =>
-  path.startsWith(SCRATCH.server) ? SCRATCH.people + path.slice(SCRATCH.server.length) : path
+export const shownPath = (path: string): string => path.replace(/^project\/([\w-]+)(?=\/)/, named)
 
 /** The same for all paths that a text of the server names. */
-export const withShownPaths = (text: string): string => text.replace(SCRATCH.inText, SCRATCH.people)
+export const withShownPaths = (text: string): string => text.replace(IN_TEXT, named)
 
 /** The file that describes the agent's character. */
 export const SOUL = FileRef.of('workspace', 'SOUL.md')
@@ -120,7 +170,8 @@ export const SOUL = FileRef.of('workspace', 'SOUL.md')
 /** The folders that contain a path, topmost first and without the root itself. */
 export function foldersOf(path: string): string[] {
   const parts = path.split('/')
-  return parts.slice(2).map((_, i) => parts.slice(0, i + 2).join('/'))
+  const depth = PROJECT_PATH.test(path) ? 3 : 2
+  return parts.slice(depth).map((_, i) => parts.slice(0, i + depth).join('/'))
 }
 
 /** Whether a path is inside a folder, at any depth. */

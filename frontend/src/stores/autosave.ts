@@ -1,9 +1,9 @@
 /** The roots whose files are saved automatically. Stored in this browser. */
 import { create } from 'zustand'
-import { ROOT_TRAITS, ROOTS, type Root } from '@/lib/roots'
+import { type HomeRoot, ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
-type Autosaved = Record<Root, boolean>
+type Autosaved = Record<HomeRoot, boolean>
 
 const USUAL = Object.fromEntries(ROOTS.map(root => [root, ROOT_TRAITS[root].autosave])) as Autosaved
 const KEY = 'autosave'
@@ -20,7 +20,7 @@ function chosen(): Partial<Autosaved> {
 
 export const useAutosave = create<Autosaved>(() => ({ ...USUAL, ...chosen() }))
 
-export function setAutosave(root: Root, on: boolean): void {
+export function setAutosave(root: HomeRoot, on: boolean): void {
   useAutosave.setState({ [root]: on })
   store(KEY, JSON.stringify(useAutosave.getState()))
 }

@@ -4,7 +4,8 @@ import type { FileRef } from '@/lib/roots'
 
 export type OpenFile =
   | { phase: 'loading' }
-  | { phase: 'failed'; reason: string; missing: boolean }
+  /** `binary`: the file is there, and is not text. */
+  | { phase: 'failed'; reason: string; missing: boolean; binary?: boolean }
   | { phase: 'open'; buffer: Buffer }
 
 export interface Comparing {

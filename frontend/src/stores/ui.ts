@@ -3,7 +3,7 @@ import { create } from 'zustand'
 import type { DialogName } from '@/app/dialogTable'
 import type { PanelId } from '@/app/panels'
 import type { Lines } from '@/lib/citation'
-import { FileRef } from '@/lib/roots'
+import { FileRef, PROJECT_TAB, projectOf, tabOf } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
@@ -48,6 +48,8 @@ interface DialogArguments {
   labels: { session: string }
   /** The conversation whose choices are shown. */
   conversation: { session: string }
+  /** What the projects are managed with at first: their list, or the form of a new one. */
+  projects: { begin: 'list' | 'new' }
   /** What is searched for in the settings at first. */
   settings: { search?: string }
 }
@@ -57,6 +59,13 @@ type Plain = Exclude<DialogName, keyof DialogArguments>
 export type OpenDialog =
   | { name: Plain }
   | { [Name in keyof DialogArguments]: { name: Name } & DialogArguments[Name] }[keyof DialogArguments]
+
+/** The project whose files a person wants to see, while the conversation beside it works in the same place. */
+export interface ShownProject {
+  id: string
+  /** The project of that conversation, or null; undefined until it is known. */
+  beside: string | null | undefined
+}
 
 interface Ui {
   left: number
@@ -78,6 +87,8 @@ interface Ui {
   /** The inspector's tab (features/inspector/tabs.tsx); null for the first. */
   tab: string | null
   file: FileRef | null
+  /** The project whose files are shown, if it is not that of the conversation. */
+  project: ShownProject | null
   /** Lines to show in the open file, with a number that distinguishes two requests for the same lines. */
   reveal: Reveal | null
   /** The panel in the right pane, if the page offers it: a passage in its file, or the inspector. */
@@ -116,6 +127,15 @@ const flags = Object.fromEntries(
   ]),
 ) as typeof FLAGS
 
+function storedProject(): ShownProject | null {
+  try {
+    const { id, beside }: Partial<ShownProject> = JSON.parse(stored('projectShown') ?? '{}')
+    return typeof id === 'string' ? { id, beside } : null
+  } catch {
+    return null
+  }
+}
+
 export const useUi = create<Ui>(set => ({
   left: width('left', LEFT),
   right: width('right', RIGHT),
@@ -125,6 +145,7 @@ export const useUi = create<Ui>(set => ({
   pane: 'chat',
   tab: null,
   file: null,
+  project: storedProject(),
   reveal: null,
   beside: 'chunks',
   passage: null,
@@ -143,15 +164,18 @@ useUi.subscribe((now, before) => {
   if (now.left !== before.left) store('left', String(now.left))
   if (now.right !== before.right) store('right', String(now.right))
   if (now.chunks !== before.chunks) store('chunks', String(now.chunks))
+  if (now.project !== before.project) store('projectShown', now.project && JSON.stringify(now.project))
   for (const flag of Object.keys(FLAGS) as Flag[])
     if (now[flag] !== before[flag]) store(`${flag}`, now[flag] ? 'yes' : 'no')
 })
 
 /** Shows a file in the inspector, on any width of the screen. */
 export function openFile(file: FileRef, lines?: Lines | null): void {
-  const { reveal, tab } = useUi.getState()
+  const { reveal, tab, project } = useUi.getState()
+  const id = projectOf(file.root)
   useUi.setState({
-    tab: file.traits.tab ? file.root : tab,
+    tab: file.traits.tab ? tabOf(file.root) : tab,
+    project: id === null || id === project?.id ? project : { id, beside: undefined },
     file,
     rightOpen: true,
     sheetOpen: true,
@@ -161,7 +185,15 @@ export function openFile(file: FileRef, lines?: Lines | null): void {
   })
 }
 
-/** The same for a path from the server, a text or an address. */
+/** Shows the files of a project, on any width of the screen. */
+export const showProject = (id: string): void =>
+  useUi.setState({
+    tab: PROJECT_TAB,
+    project: { id, beside: undefined },
+    ...{ rightOpen: true, sheetOpen: true, pane: 'right', beside: 'files' },
+  })
+
+/** The same as `openFile` for a path from the server, a text or an address. */
 export function openPath(path: string, lines?: Lines | null): void {
   const file = FileRef.parse(path)
   if (file) openFile(file, lines)

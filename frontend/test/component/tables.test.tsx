@@ -103,8 +103,8 @@ describe('the right pane', () => {
 })
 
 describe('the tabs of the inspector', () => {
-  it('exist for each folder of the home', () => {
-    expect(TABS.map(tab => tab.id)).toEqual(ROOTS.filter(root => ROOT_TRAITS[root].tab))
+  it('exist for each folder of the home, and for projects', () => {
+    expect(TABS.map(tab => tab.id)).toEqual([...ROOTS.filter(root => ROOT_TRAITS[root].tab), 'project'])
   })
 
   it('show their own content, and the first for an unknown one', async () => {

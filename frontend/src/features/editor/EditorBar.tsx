@@ -42,8 +42,8 @@ export function EditorBar({ buffer, comparing, tokensBelow, view }: Props) {
   const savable = kind === 'deleted' || (kind === 'dirty' && isDirty(buffer))
   return (
     <div className="flex items-center gap-2 border-y px-3 py-1.5">
-      <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={`${buffer.file}`}>
-        {`${buffer.file}`}
+      <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={buffer.file.shown}>
+        {buffer.file.shown}
       </span>
       {buffer.tokens !== null && !tokensBelow && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums max-md:hidden">

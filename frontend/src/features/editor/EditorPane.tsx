@@ -4,7 +4,7 @@ import { Unreadable } from '@/components/Unreadable'
 import { Placeholder } from '@/components/ui/Placeholder'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { type FileRef, isSearchFolder } from '@/lib/roots'
+import { type FileRef, isProject, isSearchFolder } from '@/lib/roots'
 import type { Comparing, OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
@@ -12,6 +12,7 @@ import { Trust } from './Trust'
 /** Loaded on demand: CodeMirror would make the page half as large again. */
 export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
+const ProjectFileView = onDemand(() => import('./ProjectFileView'), Pending)
 const ReadText = onDemand(() => import('@/features/passages/ReadText'), Pending)
 
 interface Props {
@@ -32,7 +33,9 @@ export function EditorPane({ file, state, comparing, reveal, untrusted }: Props)
     return (
       <>
         {untrusted && <Trust file={file} etag={null} typed={false} comparing={false} />}
-        {!state.missing && isSearchFolder(file.root) ? (
+        {!state.missing && isProject(file.root) ? (
+          <ProjectFileView key={`${file}`} file={file} reason={state.binary ? null : state.reason} />
+        ) : !state.missing && isSearchFolder(file.root) ? (
           <ReadText path={`${file}`} reason={state.reason} />
         ) : (
           <Unreadable reason={state.reason} />

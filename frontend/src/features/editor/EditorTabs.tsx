@@ -82,7 +82,7 @@ export function EditorTabs() {
             aria-controls={isShown ? PANEL : undefined}
             aria-keyshortcuts="Delete"
             aria-label={mark ? `${names[i]} (${t(WORDS[mark])})` : names[i]}
-            title={`${file}`}
+            title={file.shown}
             tabIndex={i === Math.max(0, selected) ? 0 : -1}
             onClick={event => onClick(event, file)}
             onKeyDown={event => onKeyDown(event, i)}

@@ -30,7 +30,7 @@ export function MarkdownPreview({ file, text, view, children }: Props) {
           <section
             ref={preview}
             tabIndex={0}
-            aria-label={t('previewOf', { path: `${file}` })}
+            aria-label={t('previewOf', { path: file.shown })}
             className={`scroll min-h-0 min-w-0 flex-1 basis-0 px-4 py-3 text-[13px] outline-offset-[-2px] ${view === 'both' ? 'border-t @xl:border-t-0 @xl:border-l' : ''}`}
           >
             <Markdown text={previewed(shown)} />

@@ -61,7 +61,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
             model={buffer.model}
             text={buffer.text}
             revision={buffer.revision}
-            label={t('editorLabel', { path: `${file}` })}
+            label={t('editorLabel', { path: file.shown })}
             onEdit={text => edit(file, text)}
             onLeave={() => saveUnasked(file)}
             compareWith={disk}

@@ -4,7 +4,7 @@ import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } fr
 import { refreshFiles } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { FileRef, isBelow } from '@/lib/roots'
+import { FileRef, isBelow, isProject } from '@/lib/roots'
 import { bufferOf, dispatchBuffer, dropFile, openFileOf, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
@@ -36,7 +36,8 @@ async function load(file: FileRef): Promise<void> {
     const read = await readFile(`${file}`)
     putFile(file, { phase: 'open', buffer: openBuffer(file, read.content, read.etag, read.tokens ?? null) })
   } catch (error) {
-    putFile(file, { phase: 'failed', reason: reasonOf(error), missing: isGone(error) })
+    const [missing, binary] = [isGone(error), hasCode(error, 'not_utf8')]
+    putFile(file, { phase: 'failed', reason: reasonOf(error), missing, binary })
   }
 }
 
@@ -122,13 +123,12 @@ export async function diskChanged(file: FileRef, etag: string | null, by: Writer
     openFile(file)
     useBuffers.setState({ comparing: { file, disk: before } })
   }
-  toast(t('changedByRun', { path: `${file}` }), { action: { label: t('review'), run } })
+  toast(t('changedByRun', { path: file.shown }), { action: { label: t('review'), run } })
 }
 
 /** Reads the open files of a folder again, which may have changed on disk. */
 export async function folderChanged(folder: string): Promise<void> {
-  const open = Object.keys(useBuffers.getState().files).flatMap(path => FileRef.parse(path) ?? [])
-  for (const file of open.filter(file => isBelow(folder, `${file}`))) {
+  for (const file of openBelow(folder)) {
     try {
       await diskChanged(file, (await readFile(`${file}`)).etag, 'disk')
     } catch (error) {
@@ -196,20 +196,33 @@ const versionOf = async (file: FileRef): Promise<string> => {
   return known ? known : (await readFile(`${file}`)).etag
 }
 
+/** Follows a file to its new place, also if it has unsaved edits. */
+export function follow(file: FileRef, to: FileRef, etag?: string): void {
+  const buffer = bufferOf(file)
+  const base = buffer && { ...buffer.base, etag: etag ?? buffer.base.etag }
+  if (base) putFile(to, { phase: 'open', buffer: { ...buffer, file: to, base } })
+  const wasOpen = useUi.getState().file === file
+  endComparison(file)
+  dropFile(file)
+  useBuffers.setState({ moved: { from: file, to } })
+  if (wasOpen) openFile(to)
+}
+
+/** The open files below a folder. */
+export const openBelow = (folder: string): FileRef[] =>
+  Object.keys(useBuffers.getState().files).flatMap(path => {
+    const file = isBelow(folder, path) ? FileRef.parse(path) : null
+    return file ?? []
+  })
+
 /** Returns null on success, else the reason. Unsaved edits move along. */
 export async function rename(file: FileRef, to: FileRef): Promise<string | null> {
   if (to === file) return null
   const buffer = bufferOf(file)
   try {
     const { etag } = await renameFile(`${file}`, `${to}`, buffer?.base.etag || null)
-    if (buffer)
-      putFile(to, { phase: 'open', buffer: { ...buffer, file: to, base: { ...buffer.base, etag } } })
-    const wasOpen = useUi.getState().file === file
-    endComparison(file)
-    dropFile(file)
-    useBuffers.setState({ moved: { from: file, to } })
+    follow(file, to, etag)
     refreshFiles(file, to)
-    if (wasOpen) openFile(to)
     return null
   } catch (error) {
     return reasonOf(error)
@@ -232,21 +245,26 @@ export async function discard(file: FileRef, listed?: string | null): Promise<Tr
   const trash = await deleteFile(`${file}`, etag)
   const buffer = bufferOf(file)
   const wasOpen = useUi.getState().file === file
-  if (!buffer || !isDirty(buffer)) {
-    dropFile(file)
-    useBuffers.setState({ moved: { from: file, to: null } })
-    if (wasOpen) useUi.setState({ file: null })
-  }
+  if (!buffer || !isDirty(buffer)) leave(file)
   refreshFiles(file)
   return { file, trash, wasOpen }
+}
+
+/** Closes a file that is gone. */
+export function leave(file: FileRef): void {
+  const wasOpen = useUi.getState().file === file
+  dropFile(file)
+  useBuffers.setState({ moved: { from: file, to: null } })
+  if (wasOpen) useUi.setState({ file: null })
 }
 
 /** Deletes a file, with a toast that restores it. */
 export async function remove(file: FileRef): Promise<void> {
   try {
-    const { trash, wasOpen } = await discard(file)
+    // Any file of a project can be deleted, whether or not it is text.
+    const { trash, wasOpen } = await discard(file, isProject(file.root) ? null : undefined)
     const run = () => void bringBack(file, trash, wasOpen)
-    toast(t('fileDeleted', { path: `${file}` }), { action: { label: t('undo'), run } })
+    toast(t('fileDeleted', { path: file.shown }), { action: { label: t('undo'), run } })
   } catch (error) {
     toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
   }

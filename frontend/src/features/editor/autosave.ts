@@ -1,12 +1,13 @@
 /** Saves files after nobody has typed for a while. */
-import type { FileRef } from '@/lib/roots'
+import type { FileRef, Root } from '@/lib/roots'
 import { useAutosave } from '@/stores/autosave'
 
 export const IDLE_MS = 1500
 
 const timers = new Map<FileRef, ReturnType<typeof setTimeout>>()
 
-export const isAutosaved = ({ root }: FileRef): boolean => useAutosave.getState()[root]
+export const isAutosaved = ({ root }: FileRef): boolean =>
+  (useAutosave.getState() as Partial<Record<Root, boolean>>)[root] ?? false
 
 /** Restarts the timer with each call. */
 export function scheduleAutosave(file: FileRef, save: (file: FileRef) => void): void {

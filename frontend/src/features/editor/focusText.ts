@@ -16,7 +16,7 @@ export function focusText(file: FileRef, frames = PATIENCE): void {
   const covers = [...document.querySelectorAll('[role=dialog]')].filter(dialog => !dialog.contains(text))
   if (covers.length === 0) {
     if (document.activeElement?.matches(FIELD)) return
-    if (text?.getAttribute('aria-label')?.includes(`${file}`)) {
+    if (text?.getAttribute('aria-label')?.includes(file.shown)) {
       text.focus()
       return
     }

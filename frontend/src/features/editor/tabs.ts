@@ -4,7 +4,7 @@
  */
 import { create } from 'zustand'
 import { t } from '@/lib/i18n'
-import { FileRef, ROOTS, type Root } from '@/lib/roots'
+import { FileRef, PROJECT_TAB, ROOTS, tabOf } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 import { bufferOf, dropFile, openFileOf, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
@@ -20,8 +20,8 @@ const KEY = 'fileTabs'
 interface Kept {
   tabs: readonly FileRef[]
   shown: FileRef | null
-  /** The inspector's folder: that of `shown`, unless a person chose another one since. */
-  folder: Root | null
+  /** The inspector's tab: that of `shown`, unless a person chose another one since. */
+  folder: string | null
 }
 
 function kept(): Kept {
@@ -31,7 +31,11 @@ function kept(): Kept {
     const files = names.flatMap(name => (typeof name === 'string' ? (FileRef.parse(name) ?? []) : []))
     const unique = [...new Set(files)].slice(0, MOST_TABS)
     const shown = unique.find(file => `${file}` === read.shown) ?? null
-    return { tabs: unique, shown, folder: ROOTS.find(root => root === read.folder) ?? shown?.root ?? null }
+    return {
+      tabs: unique,
+      shown,
+      folder: [...ROOTS, PROJECT_TAB].find(tab => tab === read.folder) ?? (shown && tabOf(shown.root)),
+    }
   } catch {
     return { tabs: [], shown: null, folder: null }
   }
@@ -72,7 +76,7 @@ export function closeTab(file: FileRef): void {
   if (useUi.getState().file === file) useUi.setState({ file: next, reveal: null })
   if (!edited) dropFile(file)
   else if (!isSaving)
-    toast(t('tabKept', { path: `${file}` }), { action: { label: t('tabShow'), run: () => openFile(file) } })
+    toast(t('tabKept', { path: file.shown }), { action: { label: t('tabShow'), run: () => openFile(file) } })
 }
 
 /** Shows the tab `step` places from the one that is shown. */
@@ -86,7 +90,7 @@ export function stepTab(step: 1 | -1): void {
 
 /** The name on each tab: that of the file, with its folder if two files have the same name or it is a SKILL.md. */
 export function namesOf(tabs: readonly FileRef[]): readonly string[] {
-  const parts = tabs.map(file => `${file}`.split('/'))
+  const parts = tabs.map(file => file.shown.split('/'))
   const last = parts.map(part => part.at(-1) ?? '')
   return last.map((name, i) => {
     const isAmbiguous = name === 'SKILL.md' || last.some((other, n) => n !== i && other === name)
@@ -140,7 +144,7 @@ function keep(): void {
 
 const { file, tab } = useUi.getState()
 if (file) setTabs(added(before.tabs, file))
-else if (before.shown) useUi.setState({ file: before.shown, tab: tab ?? before.folder })
+else useUi.setState({ file: before.shown, tab: tab ?? before.folder })
 
 /** What a tab shows beside its name. */
 export type TabMark = 'edited' | 'conflict' | 'gone' | null

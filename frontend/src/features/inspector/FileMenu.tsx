@@ -1,10 +1,11 @@
-import { Ellipsis, Link, Pencil, Trash2 } from 'lucide-react'
+import { Download, Ellipsis, Link, Pencil, Trash2 } from 'lucide-react'
 import { fileAddress } from '@/app/useFileAddress'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
+import { downloadBytes } from '@/features/editor/bytes'
 import { copyText } from '@/lib/clipboard'
 import { useT } from '@/lib/i18n'
-import type { FileRef } from '@/lib/roots'
+import { type FileRef, isProject } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 
 export interface FileActions {
@@ -24,7 +25,7 @@ export function FileMenu({ file, tabIndex, onRename, onDelete }: Props) {
     <Menu
       trigger={
         <IconButton
-          label={t('fileMenu', { path: `${file}` })}
+          label={t('fileMenu', { path: file.shown })}
           size="smallIcon"
           tabIndex={tabIndex}
           className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
@@ -42,6 +43,11 @@ export function FileMenu({ file, tabIndex, onRename, onDelete }: Props) {
       >
         {t('copyLink')}
       </MenuItem>
+      {isProject(file.root) && (
+        <MenuItem icon={<Download size={14} aria-hidden />} onSelect={() => downloadBytes(file)}>
+          {t('downloadFile')}
+        </MenuItem>
+      )}
       <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(file)} danger>
         {t('delete')}
       </MenuItem>

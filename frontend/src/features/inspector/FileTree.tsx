@@ -1,14 +1,16 @@
-import { ChevronRight, Ellipsis, FileText, TriangleAlert } from 'lucide-react'
+import { ChevronRight, Ellipsis, EyeOff, FileText, TriangleAlert } from 'lucide-react'
 import { useEffect, useId, useMemo } from 'react'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { FileRef, foldersOf, isBelow, type Root } from '@/lib/roots'
+import { FileRef, foldersOf, isBelow, isProject, type Root, shownPath } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
-import { Tokens } from './Tokens'
+import { type FolderActions, FolderMenu } from './FolderMenu'
+import { rootWords } from './names'
+import { Size, Tokens } from './Tokens'
 import { type FolderOf, type TreeRow, treeRows } from './tree'
 import { foldId } from './useTree'
 import { useTreeRows } from './useTreeRows'
@@ -28,6 +30,8 @@ interface Props {
   dirty: ReadonlySet<string>
   onOpen: (file: FileRef) => void
   actions: FileActions
+  /** What can be done with a folder; null if nothing. */
+  folderActions?: FolderActions | null
 }
 
 export function FileTree({
@@ -41,6 +45,7 @@ export function FileTree({
   dirty,
   onOpen,
   actions,
+  folderActions = null,
 }: Props) {
   const t = useT()
   const byHand = useFoldsByHand()
@@ -71,7 +76,7 @@ export function FileTree({
     <div
       ref={tree}
       role="tree"
-      aria-label={t(root)}
+      aria-label={rootWords(root, t)}
       className="relative"
       style={{ height: `${list.getTotalSize()}px` }}
     >
@@ -93,10 +98,10 @@ export function FileTree({
               aria-expanded={row.kind === 'folder' ? row.open : undefined}
               aria-busy={row.loading || undefined}
               aria-selected={row.path === current}
-              aria-description={isAmong(row, dirty) ? t('unsaved') : undefined}
+              aria-description={isAmong(row, dirty) ? t('unsaved') : row.ignored ? t('ignored') : undefined}
               aria-labelledby={`${labels}${at}`}
               tabIndex={at === stop ? 0 : -1}
-              title={problem ?? (row.kind === 'rest' ? undefined : row.path)}
+              title={problem ?? (row.kind === 'rest' ? undefined : shownPath(row.path))}
               onFocus={() => setActive(row.path)}
               onKeyDown={event => onKeyDown(event, row, at)}
               onClick={({ target }) => isRow(target) && act(row)}
@@ -113,18 +118,34 @@ export function FileTree({
                 <RowIcon row={row} problem={problem} />
                 {row.kind === 'rest' ? (
                   <span className="min-w-0 flex-1 text-fg-3 text-small">
-                    {t(allOpen ? 'moreFound' : 'moreInFolder', { n: row.leftOut })}
+                    {t(allOpen ? 'moreFound' : isProject(root) ? 'moreInProject' : 'moreInFolder', {
+                      n: row.leftOut,
+                    })}
                   </span>
                 ) : (
-                  <span className="min-w-0 flex-1 truncate">{row.name}</span>
+                  <span className={cn('min-w-0 flex-1 truncate', row.ignored && 'text-fg-3')}>
+                    {row.name}
+                  </span>
                 )}
                 {isAmong(row, dirty) && (
                   <span aria-hidden title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn" />
                 )}
                 {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
-                <Tokens n={row.tokens} />
+                {row.ignored && (
+                  <span aria-hidden title={t('ignored')} className="shrink-0 text-fg-3">
+                    <EyeOff size={12} />
+                  </span>
+                )}
+                {isProject(root) ? <Size bytes={row.file?.size} /> : <Tokens n={row.tokens} />}
               </div>
               {file && <FileMenu file={file} tabIndex={at === stop ? 0 : -1} {...actions} />}
+              {folderActions && row.kind === 'folder' && (
+                <FolderMenu
+                  folder={FileRef.parse(row.path)}
+                  tabIndex={at === stop ? 0 : -1}
+                  {...folderActions}
+                />
+              )}
             </div>
           )
         )

@@ -4,9 +4,10 @@ import type { FileEntry } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { createsSkills, type FileRef, type Root } from '@/lib/roots'
+import { createsSkills, type FileRef, isProject, type Root } from '@/lib/roots'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
+import type { FolderActions } from './FolderMenu'
 import { SkillList } from './SkillList'
 import { useTree } from './useTree'
 
@@ -19,10 +20,11 @@ interface Props {
   dirty: ReadonlySet<string>
   onOpen: (file: FileRef) => void
   actions: FileActions
+  folderActions?: FolderActions | null
 }
 
 /** The files of one tab; the skills tab starts with the list of skills. */
-export function Files({ root, filter, problemOf, current, dirty, onOpen, actions }: Props) {
+export function Files({ root, filter, problemOf, current, dirty, onOpen, actions, folderActions }: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
@@ -34,7 +36,11 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={3} />
   }
   if (skills.shown.length + top.folders.length + top.files.length === 0) {
-    return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
+    return (
+      <p className="px-3 py-2 text-fg-3 text-small">
+        {t(wanted ? (isProject(root) ? 'noMatchInProject' : 'noMatch') : 'noFiles')}
+      </p>
+    )
   }
   return (
     <div ref={setScroller} className="scroll max-h-[34vh] min-h-20 px-2 pb-2">
@@ -58,6 +64,7 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
         dirty={dirty}
         onOpen={onOpen}
         actions={actions}
+        folderActions={folderActions}
       />
     </div>
   )

@@ -1,5 +1,5 @@
-import { FilePlus2, Search, TextSearch, Upload } from 'lucide-react'
-import { useMemo, useRef, useState } from 'react'
+import { FilePlus2, Upload } from 'lucide-react'
+import { useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import { useIndex } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
@@ -8,7 +8,6 @@ import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
-import { Input } from '@/components/ui/Input'
 import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { focusText } from '@/features/editor/focusText'
@@ -18,7 +17,8 @@ import { problemIn, unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
-import { isSkill } from './names'
+import { isSkill, rootWords } from './names'
+import { SearchField } from './SearchField'
 import { removeSkill, renameSkill } from './skill'
 import { upload } from './upload'
 
@@ -53,7 +53,6 @@ export function FolderTab({ root }: { root: Root }) {
   const [filter, setFilter] = useState('')
   /** The field searches the text of the files, not their names. */
   const [inText, setInText] = useState(false)
-  const field = useRef<HTMLInputElement>(null)
   const [making, setMaking] = useState(false)
   const [renaming, setRenaming] = useState<FileRef | null>(null)
   const dirtyPaths = useBuffers(
@@ -65,30 +64,14 @@ export function FolderTab({ root }: { root: Root }) {
   return (
     <>
       <div className="flex items-center gap-1.5 px-2 pb-1.5">
-        <Input
-          type="search"
-          size="small"
-          icon={inText ? TextSearch : Search}
-          ref={field}
-          aria-label={t(inText ? 'findInFiles' : 'filter')}
-          placeholder={t(inText ? 'findInFiles' : 'filter')}
-          value={filter}
-          onChange={event => setFilter(event.target.value)}
-          className="min-w-0 flex-1"
-        />
-        <IconButton
-          label={t('findInFiles')}
-          size="fieldIcon"
-          aria-pressed={inText}
-          onClick={() => {
-            setInText(!inText)
-            // What was searched for in texts is rarely a name.
-            if (inText) setFilter('')
-            field.current?.focus()
+        <SearchField
+          text={filter}
+          inText={inText}
+          onChange={(text, inText) => {
+            setFilter(text)
+            setInText(inText)
           }}
-        >
-          <TextSearch size={15} aria-hidden />
-        </IconButton>
+        />
         {createsSkills(root) ? (
           <CommandIconButton command="newSkill" size="fieldIcon">
             <FilePlus2 size={15} aria-hidden />
@@ -113,7 +96,7 @@ export function FolderTab({ root }: { root: Root }) {
         ) : (
           <NoIndexLine />
         ))}
-      <DropZone words={t('uploadHere', { name: t(root) })} onFiles={onFiles}>
+      <DropZone words={t('uploadHere', { name: rootWords(root, t) })} onFiles={onFiles}>
         {inText ? (
           <FoundInFiles root={root} text={filter} />
         ) : (

@@ -59,7 +59,7 @@ export default function Inspector({ back }: PanelProps) {
         id={PANEL}
         // In a low window the pane scrolls, and the text keeps a readable height.
         className={cn('flex min-h-0 flex-1 flex-col', file && 'low:min-h-[300px] low:shrink-0')}
-        {...(file && { role: 'tabpanel', 'aria-label': `${file}` })}
+        {...(file && { role: 'tabpanel', 'aria-label': file.shown })}
       >
         <EditorPane
           file={file}

@@ -5,13 +5,15 @@ import { NameForm } from './NameForm'
 import { fileNamed } from './names'
 
 interface Props {
+  /** The beginning of the name. */
+  initial?: string
   root: Root
   open: boolean
   onOpenChange: (open: boolean) => void
   onCreate: (file: FileRef) => Promise<Created>
 }
 
-export default function NewFile({ root, open, onOpenChange, onCreate }: Props) {
+export default function NewFile({ root, initial = '', open, onOpenChange, onCreate }: Props) {
   const t = useT()
   const create = async (name: string) => {
     const file = fileNamed(root, name)
@@ -24,6 +26,7 @@ export default function NewFile({ root, open, onOpenChange, onCreate }: Props) {
     <NameForm
       title={t('newFile')}
       label={t('newFileName')}
+      initial={initial}
       placeholder="notes.md"
       button={t('create')}
       useful={() => true}

@@ -19,7 +19,7 @@ export default function RenameFile({ file, onOpenChange, onRename }: Props) {
   return (
     <NameForm
       open
-      title={t('renameFile', { path: `${file}` })}
+      title={t('renameFile', { path: file.shown })}
       label={t('renameTo')}
       initial={nameIn(file)}
       button={t('rename')}

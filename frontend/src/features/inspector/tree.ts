@@ -27,6 +27,8 @@ export interface TreeRow {
   open: boolean
   /** Of a folder, the sum of its content. */
   tokens: number | null
+  /** Of an entry of a project: a `.gitignore` leaves it out, or it belongs to git. */
+  ignored: boolean
   /** Why an open folder shows nothing, or null. */
   problem: string | null
   /** An open folder whose content is still loading. */
@@ -89,19 +91,20 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
     const siblings = folders.length + files.length + (content.left_out > 0 ? 1 : 0)
     const row = (path: string, position: number): TreeRow => ({
       ...{ path, name: nameOf(path), kind: 'file', level, position, siblings },
-      ...{ file: null, open: false, tokens: null, problem: null, loading: false, leftOut: 0 },
+      ...{ file: null, open: false, tokens: null, ignored: false },
+      ...{ problem: null, loading: false, leftOut: 0 },
     })
-    folders.forEach(({ path, tokens = null }, i) => {
+    folders.forEach(({ path, tokens = null, ignored = false }, i) => {
       const open = isOpen(path)
       const folder = open ? folderOf(path) : undefined
       const problem = folder?.problem ?? null
       const loading = open && !folder?.content && problem === null
-      rows.push({ ...row(path, i + 1), kind: 'folder', open, tokens, problem, loading })
+      rows.push({ ...row(path, i + 1), kind: 'folder', open, tokens, ignored, problem, loading })
       if (folder?.content) add(folder.content, level + 1)
     })
     files.forEach((file, i) => {
-      const { path, tokens = null } = file
-      rows.push({ ...row(path, folders.length + i + 1), file, tokens })
+      const { path, tokens = null, ignored = false } = file
+      rows.push({ ...row(path, folders.length + i + 1), file, tokens, ignored })
     })
     if (content.left_out > 0) {
       rows.push({ ...row(`${content.path}/`, siblings), kind: 'rest', leftOut: content.left_out })

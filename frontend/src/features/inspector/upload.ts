@@ -17,9 +17,9 @@ export type Uploaded = { kind: 'done'; file: FileRef } | { kind: 'refused'; name
 
 type Write = (path: string, content: string) => Promise<unknown>
 
-export async function uploadOne(root: UploadFolder, file: File, write: Write): Promise<Uploaded> {
+export async function uploadOne(root: UploadFolder, file: File, write: Write, below = ''): Promise<Uploaded> {
   const refused = (reason: string): Uploaded => ({ kind: 'refused', name: file.name, reason })
-  const to = uploadTo(root, file.name)
+  const to = uploadTo(root, file.name, below)
   if (to === null) return refused(t(createsSkills(root) ? 'uploadBadSkill' : 'uploadBadName'))
   if (file.size > MOST_BYTES) return refused(t('uploadTooLarge', { n: MOST_BYTES / 1024 / 1024 }))
   try {
@@ -31,7 +31,7 @@ export async function uploadOne(root: UploadFolder, file: File, write: Write): P
   } catch (error) {
     if (error instanceof ApiError) {
       return refused(
-        hasCode(error, 'changed_on_disk') ? t('uploadExists', { path: `${to}` }) : reasonOf(error),
+        hasCode(error, 'changed_on_disk') ? t('uploadExists', { path: to.shown }) : reasonOf(error),
       )
     }
     // A folder cannot be read, and bytes that are not UTF-8 cannot be decoded.
@@ -39,13 +39,15 @@ export async function uploadOne(root: UploadFolder, file: File, write: Write): P
   }
 }
 
-export async function upload(root: UploadFolder, files: readonly File[]): Promise<void> {
+/** `below` is a folder of the root; the root itself if it is empty. */
+export async function upload(root: UploadFolder, files: readonly File[], below = ''): Promise<void> {
   if (files.length === 0) return
   if (files.length > MOST_FILES) return toast(t('uploadTooMany', { n: MOST_FILES }), { tone: 'bad' })
   const done: FileRef[] = []
   const refused: string[] = []
   for (const file of files) {
-    const result = await uploadOne(root, file, (path, content) => writeFile(path, content, 'absent'))
+    const write: Write = (path, content) => writeFile(path, content, 'absent')
+    const result = await uploadOne(root, file, write, below)
     if (result.kind === 'done') done.push(result.file)
     else refused.push(`${result.name}: ${result.reason}`)
   }
@@ -53,7 +55,7 @@ export async function upload(root: UploadFolder, files: readonly File[]): Promis
     refreshFiles(...done)
     const [only] = done
     toast(
-      done.length === 1 && only ? t('uploadedOne', { path: `${only}` }) : t('uploaded', { n: done.length }),
+      done.length === 1 && only ? t('uploadedOne', { path: only.shown }) : t('uploaded', { n: done.length }),
     )
     if (done.length === 1 && only) openFile(only)
   }

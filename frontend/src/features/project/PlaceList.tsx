@@ -6,14 +6,17 @@ import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { projectChoices } from './choices'
+import { ManageProjects } from './ManageProjects'
 
 interface Props {
+  /** Below the list, a button opens the dialog that manages projects. */
+  manage?: boolean
   projectId: string | null
   onChoose: (projectId: string | null) => void
 }
 
 /** The places that a conversation can work in, each with what the tools have there. */
-export default function PlaceList({ projectId, onChoose }: Props) {
+export default function PlaceList({ manage, projectId, onChoose }: Props) {
   const t = useT()
   const projects = useProjects()
   if (projects.isPending) return <Skeleton label={t('loading')} rows={2} />
@@ -28,6 +31,7 @@ export default function PlaceList({ projectId, onChoose }: Props) {
         value={projectId}
         onChoose={onChoose}
       />
+      {manage && <ManageProjects />}
     </>
   )
 }

@@ -34,7 +34,7 @@ export function ProjectPicker({ projectId, onChoose }: Props) {
   )
   return (
     <Menu trigger={trigger} align="start" opens="listbox">
-      <PlaceList projectId={projectId} onChoose={id => onChoose?.(id)} />
+      <PlaceList manage projectId={projectId} onChoose={id => onChoose?.(id)} />
     </Menu>
   )
 }

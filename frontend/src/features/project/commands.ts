@@ -2,6 +2,7 @@ import { type CommandContext, defineCommands } from '@/app/command'
 import { bind } from '@/app/threads'
 import { useNewChoice } from '@/stores/choice'
 import { useLive } from '@/stores/live'
+import { openDialog } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { SCRATCH } from './place'
 
@@ -21,6 +22,18 @@ const goTo = (place: string | null) => ({
 })
 
 export const projectCommands = defineCommands([
+  {
+    id: 'manageProjects',
+    label: 'manageProjects',
+    keys: null,
+    run: () => openDialog({ name: 'projects', begin: 'list' }),
+  },
+  {
+    id: 'newProject',
+    label: 'newProject',
+    keys: null,
+    run: () => openDialog({ name: 'projects', begin: 'new' }),
+  },
   { id: 'workInScratch', label: 'workInScratch', keys: null, ...goTo(SCRATCH) },
   { id: 'workInHome', label: 'workInHome', keys: null, ...goTo(null) },
 ])

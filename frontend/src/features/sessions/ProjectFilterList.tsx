@@ -2,6 +2,7 @@ import { MessagesSquare } from 'lucide-react'
 import { useProjects } from '@/api/queries'
 import { ChoiceList } from '@/components/ui/ChoiceList'
 import { projectChoices } from '@/features/project/choices'
+import { ManageProjects } from '@/features/project/ManageProjects'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { useProject } from '@/stores/project'
@@ -18,12 +19,15 @@ export default function ProjectFilterList() {
     icon: MessagesSquare,
   }
   return (
-    <ChoiceList
-      label={t('projectList')}
-      filter={t('projectsFilter')}
-      choices={[all, ...projectChoices(projects, chosen, t)]}
-      value={chosen}
-      onChoose={id => useProject.setState({ id })}
-    />
+    <>
+      <ChoiceList
+        label={t('projectList')}
+        filter={t('projectsFilter')}
+        choices={[all, ...projectChoices(projects, chosen, t)]}
+        value={chosen}
+        onChoose={id => useProject.setState({ id })}
+      />
+      <ManageProjects />
+    </>
   )
 }

@@ -12,7 +12,7 @@ import {
   useTextSize,
 } from '@/lib/display'
 import { type Key, setLang, useLang, useT } from '@/lib/i18n'
-import { ROOTS, type Root } from '@/lib/roots'
+import { type HomeRoot, ROOTS } from '@/lib/roots'
 import { setTheme, type Theme, useTheme } from '@/lib/theme'
 import { LANGS, localeOf } from '@/locales'
 import { setAutosave, useAutosave } from '@/stores/autosave'
@@ -105,7 +105,7 @@ const Labelled = ({ words, children }: { words: string; children: ReactNode }) =
   </div>
 )
 
-function AutosaveSwitch({ root }: { root: Root }) {
+function AutosaveSwitch({ root }: { root: HomeRoot }) {
   const t = useT()
   const on = useAutosave(autosaved => autosaved[root])
   return (

@@ -7,6 +7,7 @@ export const files = {
   skills: 'Skills',
   workspace: 'Workspace',
   knowledge: 'Knowledge',
+  projectTab: 'Project',
   findInFiles: 'Find in files',
   filter: 'Filter files',
   newFile: 'New file',

@@ -9,6 +9,7 @@ import { editor } from './editor'
 import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
+import { projects } from './projects'
 import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
@@ -32,6 +33,7 @@ export const later = {
   ...permission,
   ...playground,
   ...preferences,
+  ...projects,
   ...providers,
   ...queue,
   ...skills,

@@ -5,6 +5,8 @@ export const project = {
   placeHome: 'Home',
   workInHome: 'Work in the home',
   workInScratch: 'Work in scratch/',
+  manageProjects: 'Manage projects',
+  newProject: 'New project',
   callCreates: 'Create {n} {n|file|files}',
   callDeletes: 'Delete {n} {n|file|files}',
   callMoves: 'Move {n} {n|file|files}',

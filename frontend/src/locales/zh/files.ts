@@ -8,6 +8,7 @@ export const files: Record<keyof typeof en, string> = {
   skills: '技能',
   workspace: '工作区',
   knowledge: '知识库',
+  projectTab: '项目',
   findInFiles: '在文件中查找',
   filter: '筛选文件',
   newFile: '新建文件',

@@ -20,6 +20,7 @@ import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
 import { project } from './project'
+import { projects } from './projects'
 import { providers } from './providers'
 import { queue } from './queue'
 import { recovery } from './recovery'
@@ -63,6 +64,7 @@ export const zh: Record<keyof Words, string> = {
   ...playground,
   ...preferences,
   ...project,
+  ...projects,
   ...providers,
   ...queue,
   ...skills,

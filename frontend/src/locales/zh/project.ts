@@ -6,6 +6,8 @@ export const project: Record<keyof typeof en, string> = {
   placeHome: '主目录',
   workInHome: '在主目录中工作',
   workInScratch: '在 scratch/ 中工作',
+  manageProjects: '管理项目',
+  newProject: '新建项目',
   callCreates: '新建 {n} 个文件',
   callDeletes: '删除 {n} 个文件',
   callMoves: '移动 {n} 个文件',

@@ -1,0 +1,287 @@
+// The tab with the files of a project: of the conversation, of a file that is opened, or of a project that a person chooses.
+import assert from 'node:assert/strict'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from '@playwright/test'
+import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
+import { ask, MOBILE, shot, until } from './harness.mjs'
+
+const test = withMiniclaw()
+
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+const inspector = page => page.locator('#pane-right')
+const row = (page, name) => inspector(page).getByRole('treeitem', { name })
+const text = page => inspector(page).locator('.cm-content')
+const send = (app, path, method, body = {}) =>
+  ask(app, path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+
+/** A project with these files: its id and a function that gives the place of a path on the disk. */
+async function project(app, name, files = {}) {
+  const { id, path } = (await send(app, '/api/projects', 'POST', { name })).data
+  const at = file => join(app.home, 'workspaces', path, file)
+  for (const [file, content] of Object.entries(files)) {
+    await mkdir(join(at(file), '..'), { recursive: true })
+    await writeFile(at(file), content)
+  }
+  return { id, at }
+}
+
+const menu = async (page, path, item) => {
+  await inspector(page)
+    .getByRole('button', { name: `Actions for ${path}`, exact: true })
+    .click()
+  await page.getByRole('menuitem', { name: item, exact: true }).click()
+}
+
+test('the tab follows the conversation, and shows another project by choice', async ({ app, open }) => {
+  await project(app, 'First', { 'one.txt': '1' })
+  const { id } = await project(app, 'Second', { 'two.txt': '2' })
+  const session = await send(app, '/api/sessions', 'POST', { project_id: id, title: 'In the second' })
+  const page = await open()
+  await inspector(page).getByRole('tab', { name: 'Project', exact: true }).click()
+  await inspector(page).getByText('Choose a project to see its files.').waitFor()
+  assert.deepEqual(await faults(page), [])
+  await page.goto(`${app.url}/s/${session.id}`)
+  await row(page, /^two\.txt/).waitFor()
+  await inspector(page).getByRole('button', { name: 'Project: Second' }).click()
+  await page.getByRole('option', { name: 'First' }).click()
+  await row(page, /^one\.txt/).waitFor()
+  await page.reload()
+  await row(page, /^one\.txt/).waitFor()
+  // Another conversation is elsewhere.
+  await page.locator('#pane-left').getByRole('button', { name: 'New chat', exact: true }).click()
+  await inspector(page).getByText('Choose a project to see its files.').waitFor()
+})
+
+test('a file is edited and saved, and a conflict is asked about', async ({ app, open }) => {
+  const { id, at } = await project(app, 'Edited', { 'src/main.rs': 'fn main() {}\n' })
+  const page = await open({ path: `/p/${id}/f/src/main.rs?line=1` })
+  await text(page).getByText('fn main').waitFor()
+  await expect(row(page, /^main\.rs/)).toHaveAttribute('aria-selected', 'true')
+  await inspector(page).getByText('Edited/src/main.rs', { exact: true }).waitFor()
+  await text(page).click()
+  await page.keyboard.press('Control+Home')
+  await page.keyboard.type('// Mine\n')
+  await page.keyboard.press('Control+s')
+  await inspector(page)
+    .getByText(/^Saved \d\d:\d\d$/)
+    .waitFor()
+  assert.equal(await readFile(at('src/main.rs'), 'utf8'), '// Mine\nfn main() {}\n')
+  await page.keyboard.type('// More\n')
+  await writeFile(at('src/main.rs'), '// Theirs\n')
+  await page.keyboard.press('Control+s')
+  await inspector(page).getByText('changed on disk').waitFor()
+  await inspector(page).getByRole('button', { name: 'Compare', exact: true }).click()
+  await inspector(page).locator('.cm-deletedChunk').first().getByText('Theirs').waitFor()
+  await inspector(page).getByRole('button', { name: 'Keep my changes' }).click()
+  await until(
+    () => readFile(at('src/main.rs'), 'utf8'),
+    now => now.startsWith('// Mine\n// More\n'),
+    'my text',
+  )
+  // The address led here; a reload stays.
+  await page.reload()
+  await text(page).getByText('// More').waitFor()
+  await expect(row(page, /^main\.rs/)).toHaveAttribute('aria-selected', 'true')
+})
+
+test('an address shows the files of a project', async ({ app, open }) => {
+  const { id } = await project(app, 'Addressed', { 'here.txt': '' })
+  const page = await open({ path: `/p/${id}` })
+  await row(page, /^here\.txt/).waitFor()
+  await expect(inspector(page).getByRole('tab', { name: 'Project', exact: true })).toHaveAttribute(
+    'aria-selected',
+    'true',
+  )
+})
+
+test('files and folders are created, moved, deleted and restored', async ({ app, open }) => {
+  const { id, at } = await project(app, 'Moved', { 'src/a.txt': 'A', 'src/b.bin': Buffer.from([0, 255]) })
+  const page = await open({ path: `/p/${id}` })
+  const dialog = page.getByRole('dialog')
+  await inspector(page).getByRole('button', { name: 'New folder' }).click()
+  await dialog.getByRole('textbox').fill('docs/img')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await row(page, /^img/).waitFor()
+
+  await menu(page, 'Moved/docs', 'New file')
+  await expect(dialog.getByRole('textbox')).toHaveValue('docs/')
+  await dialog.getByRole('textbox').fill('docs/../x')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByRole('textbox').fill('docs/.env')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await expect(row(page, /^\.env/)).toHaveAttribute('aria-selected', 'true')
+  assert.equal(await readFile(at('docs/.env'), 'utf8'), '')
+
+  await row(page, /^src/).click()
+  await row(page, /^a\.txt/).click()
+  await text(page).getByText('A', { exact: true }).waitFor()
+  await menu(page, 'Moved/src', 'Rename')
+  await dialog.getByRole('textbox').fill('docs/src')
+  await dialog.getByRole('button', { name: 'Rename' }).click()
+  await expect(dialog).toHaveCount(0)
+  assert.equal(await readFile(at('docs/src/a.txt'), 'utf8'), 'A')
+  // The open file moved along, and can still be saved.
+  await inspector(page).getByText('Moved/docs/src/a.txt', { exact: true }).waitFor()
+  await text(page).click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('B')
+  await page.keyboard.press('Control+s')
+  await until(
+    () => readFile(at('docs/src/a.txt'), 'utf8'),
+    now => now === 'AB',
+    'the save',
+  )
+
+  await menu(page, 'Moved/docs/src/b.bin', 'Delete')
+  await page.getByRole('region', { name: 'Deleted Moved/docs/src/b.bin' }).waitFor()
+  await expect(row(page, /^b\.bin/)).toHaveCount(0)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await row(page, /^b\.bin/).waitFor()
+
+  await menu(page, 'Moved/docs', 'Delete')
+  await page.getByRole('region', { name: 'Deleted Moved/docs with its content' }).waitFor()
+  await expect(row(page, /^docs/)).toHaveCount(0)
+  await expect(text(page)).toHaveCount(0)
+  await shot(page, 'project-files-deleted')
+  await page
+    .getByRole('region', { name: 'Deleted Moved/docs with its content' })
+    .getByRole('button', { name: 'Undo' })
+    .click()
+  await row(page, /^docs/).waitFor()
+  assert.equal(await readFile(at('docs/src/a.txt'), 'utf8'), 'AB')
+})
+
+test('pictures are shown, other files are downloaded, and ignored ones are marked', async ({ app, open }) => {
+  const bytes = Buffer.from([0, 255, 1])
+  const { id } = await project(app, 'Looks', {
+    'dot.png': PIXEL,
+    'data 茶.bin': bytes,
+    '.gitignore': '*.log\n',
+    'a.log': 'x',
+  })
+  const page = await open({ path: `/p/${id}` })
+  await expect(row(page, /^a\.log/)).toHaveAttribute('aria-description', 'Ignored by git')
+  await expect(row(page, /^data 茶\.bin/)).toContainText('3 B')
+  await row(page, /^dot\.png/).click()
+  const picture = inspector(page).getByRole('img', { name: 'Picture Looks/dot.png' })
+  await until(
+    () => picture.evaluate(element => element.naturalWidth),
+    width => width === 1,
+    'the picture',
+  )
+  await row(page, /^data 茶\.bin/).click()
+  await inspector(page).getByText('This file is not text').waitFor()
+  assert.deepEqual(await faults(page), [])
+  const saving = page.waitForEvent('download')
+  await inspector(page).getByRole('button', { name: 'Download' }).click()
+  const saved = await saving
+  assert.equal(saved.suggestedFilename(), 'data 茶.bin')
+  assert.deepEqual(await readFile(await saved.path()), bytes)
+})
+
+test('the text of a project is searched, and a line opens', async ({ app, open }) => {
+  const lines = Array.from({ length: 90 }, (_, n) => `line ${n + 1}`)
+  const { id } = await project(app, 'Searched', {
+    'deep/er/notes.md': [...lines, 'A Green. tea', ...lines].join('\n'),
+    'other.txt': 'green',
+  })
+  const page = await open({ path: `/p/${id}` })
+  await inspector(page).getByRole('button', { name: 'Find in files' }).click()
+  await page.keyboard.type('green. T')
+  const found = inspector(page).getByRole('region', { name: 'Find in files' })
+  await expect(found.locator('mark')).toHaveText(['Green. t'])
+  assert.deepEqual(await faults(page), [])
+  await found.getByRole('button').click()
+  await text(page).getByText('A Green. tea').waitFor()
+  assert.ok(await text(page).getByText('A Green. tea').isVisible())
+})
+
+test('text files are uploaded into a folder of a project', async ({ app, open }) => {
+  const { id, at } = await project(app, 'Filled', { 'in/old.txt': '' })
+  const page = await open({ path: `/p/${id}` })
+  const chooser = page.waitForEvent('filechooser')
+  await menu(page, 'Filled/in', 'Upload text files')
+  await (await chooser).setFiles({ name: '.rc', mimeType: 'text/plain', buffer: Buffer.from('new') })
+  await row(page, /^\.rc/).waitFor()
+  assert.equal(await readFile(at('in/.rc'), 'utf8'), 'new')
+})
+
+test('with 50,000 files in a folder, and many folders, the tree stays quick', async ({ app, open }) => {
+  const { at } = await project(app, 'Large')
+  await mkdir(at('many'))
+  for (let n = 0; n < 50; n++)
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => writeFile(at(`many/file-${n * 1_000 + i}.txt`), '')),
+    )
+  await Promise.all(
+    Array.from({ length: 2_000 }, (_, n) => mkdir(at(`folder ${n}/src`), { recursive: true })),
+  )
+  const page = await open()
+  await inspector(page).getByRole('tab', { name: 'Project', exact: true }).click()
+  /** Milliseconds of the page from a click until a row is drawn, and those of them that the server took. */
+  const measured = async (click, name) => {
+    await page.evaluate(name => {
+      const state = { start: 0, drawn: 0, answered: 0 }
+      window.measured = state
+      performance.clearResourceTimings()
+      addEventListener('pointerdown', () => (state.start = performance.now()), { capture: true, once: true })
+      const look = () => {
+        const there = [...document.querySelectorAll('#pane-right [role=treeitem]')].some(element =>
+          element.textContent.startsWith(name),
+        )
+        if (there && state.start > 0) state.drawn = performance.now()
+        else requestAnimationFrame(look)
+      }
+      look()
+    }, name)
+    await click()
+    return page.evaluate(async () => {
+      while (window.measured.drawn === 0) await new Promise(requestAnimationFrame)
+      const asked = performance.getEntriesByType('resource').findLast(({ name }) => name.includes('/files'))
+      const { start, drawn } = window.measured
+      return { whole: drawn - start, server: asked ? asked.responseEnd - asked.startTime : 0 }
+    })
+  }
+  const say = (what, { whole, server }) =>
+    console.log(`${what}: ${Math.round(whole)} ms, of which the server took ${Math.round(server)} ms`)
+  await inspector(page).getByRole('button', { name: 'Choose a project' }).click()
+  const option = page.getByRole('option', { name: /^Large/ })
+  await option.waitFor()
+  say('first paint of a tree with 2,001 folders', await measured(() => option.click(), 'folder 0'))
+  await row(page, /^folder 0/).focus()
+  await page.keyboard.press('End')
+  say('opening a folder with 50,000 files', await measured(() => row(page, /^many/).click(), 'file-0.txt'))
+  say('closing it', await measured(() => row(page, /^many/).click(), 'many'))
+  say('opening it again', await measured(() => row(page, /^many/).click(), 'file-0.txt'))
+  assert.ok((await inspector(page).getByRole('treeitem').count()) < 60, 'only rows in sight are drawn')
+  await page.keyboard.press('End')
+  await row(page, /40,000 more not shown/).waitFor()
+  await shot(page, 'project-files-many')
+})
+
+for (const { look, small, given } of LOOKS) {
+  test(`the files of a project: ${look}`, async ({ app, open }) => {
+    const name = `Shop ${look}`
+    const { id } = await project(app, name, {
+      'src/components/Button.tsx': 'export const Button = () => null\n',
+      'src/index.ts': "import './app'\n",
+      'README.md': '# Shop\n\nA *small* shop.\n',
+      '.gitignore': 'node_modules/\n',
+      'node_modules/x/index.js': '',
+    })
+    const page = await open({ ...given, ...(small && MOBILE), path: `/p/${id}`, ready: inspector })
+    await row(page, /^src/).click()
+    await row(page, /^index\.ts/).waitFor()
+    assert.deepEqual(await faults(page), [])
+    await shot(page, `project-files-${look}`)
+    await row(page, /^README\.md/).click()
+    await inspector(page).getByRole('tabpanel').last().getByText('Shop').first().waitFor()
+    assert.deepEqual(await faults(page), [])
+    await shot(page, `project-files-${look}-open`)
+  })
+}

@@ -1,0 +1,127 @@
+/** Projects and their files: the endpoints that have no counterpart for the home. Responses have an envelope. */
+import { type FileRef, projectOf, type Root } from '@/lib/roots'
+import { ApiError, api, dataOf } from './client'
+import { whole } from './conversations'
+import { watchSession } from './signedOut'
+import type { FolderContent, FoundInProject, NewProject, Project, ProjectChange } from './types'
+
+const of = (id: string) => ({ path: { id } })
+
+export const listDeletedProjects = (): Promise<Project[]> =>
+  whole(query =>
+    dataOf(api.GET('/api/projects', { params: { query: { ...query, deleted: true } } })).then(r => r.data),
+  )
+export const createProject = (body: NewProject): Promise<Project> =>
+  dataOf(api.POST('/api/projects', { body })).then(r => r.data)
+export const changeProject = (id: string, body: ProjectChange): Promise<Project> =>
+  dataOf(api.PUT('/api/projects/{id}', { params: of(id), body })).then(r => r.data)
+export const deleteProject = (id: string): Promise<unknown> =>
+  dataOf(api.DELETE('/api/projects/{id}', { params: of(id) }))
+export const restoreProject = (id: string): Promise<Project> =>
+  dataOf(api.POST('/api/projects/{id}/restore', { params: of(id) })).then(r => r.data)
+
+/** Lists the direct entries of a folder of a project, in the form of those of the home. */
+export async function listProjectFolder(root: Root, path: string): Promise<FolderContent> {
+  const below = path.slice(root.length + 1)
+  const params = { ...of(projectOf(root) ?? ''), query: { path: below } }
+  const { data } = await dataOf(api.GET('/api/projects/{id}/files', { params }))
+  const content: FolderContent = { path, folders: [], files: [], left_out: data.left_out }
+  for (const { path, type, size, modified_at, ignored } of data.items) {
+    if (type === 'folder') content.folders.push({ path: `${root}/${path}`, ignored })
+    else
+      content.files.push({
+        ...{ path: `${root}/${path}`, size, modified: Date.parse(modified_at) / 1000, ignored },
+      })
+  }
+  return content
+}
+
+export const makeFolder = (folder: FileRef): Promise<unknown> =>
+  dataOf(
+    api.POST('/api/projects/{id}/directories', {
+      params: of(projectOf(folder.root) ?? ''),
+      body: { path: folder.path },
+    }),
+  )
+
+/** The API's description marks the rest of a path with an asterisk, which is part of the parameter's name here. */
+const entry = ({ root, path }: FileRef) => {
+  const named = { id: projectOf(root) ?? '', filepath: path, '*filepath': path }
+  return { params: { path: named } }
+}
+
+/** Renames or moves a folder. */
+export const renameFolder = (from: FileRef, to: FileRef): Promise<unknown> =>
+  dataOf(api.PATCH('/api/projects/{id}/files/{*filepath}', { ...entry(from), body: { new_path: to.path } }))
+
+/** Returns the trash id that restores the folder. */
+export const deleteFolder = (folder: FileRef): Promise<string> =>
+  dataOf(api.DELETE('/api/projects/{id}/files/{*filepath}', entry(folder))).then(r => r.data.trash)
+
+/** Maximum number of lines of a search. */
+const MOST_LINES = 500
+
+export const searchProject = (id: string, query: string): Promise<FoundInProject> =>
+  dataOf(
+    api.POST('/api/projects/{id}/search', { params: of(id), body: { query, max_results: MOST_LINES } }),
+  ).then(r => r.data)
+
+/** The address of the bytes of a file, which the browser shows as a picture or saves. */
+export const bytesAddress = ({ root, path }: FileRef): string => {
+  const names = path.split('/').map(encodeURIComponent).join('/')
+  return new URL(
+    `api/projects/${encodeURIComponent(projectOf(root) ?? '')}/files/${names}?download=true`,
+    document.baseURI,
+  ).href
+}
+
+/** A file of an upload, and its path in the folder, beginning with the name of the folder. */
+export interface UploadedFile {
+  path: string
+  file: File
+}
+
+export interface Upload extends NewProject {
+  files: readonly UploadedFile[]
+  /** Called with the bytes of the request that are sent, and their total number. */
+  onProgress: (sent: number, total: number) => void
+  /** Cancels the upload. */
+  signal: AbortSignal
+}
+
+/**
+ * Creates a project of the files of a folder. `fetch` does not tell how much of a request is sent.
+ */
+export function uploadProject({ name, description, files, onProgress, signal }: Upload): Promise<Project> {
+  const form = new FormData()
+  form.append('name', name)
+  if (description) form.append('description', description)
+  for (const { path, file } of files) form.append('files', file, path)
+  const refused = watchSession()
+  const request = new XMLHttpRequest()
+  return new Promise((resolve, reject) => {
+    const fail = (status: number, body: Record<string, unknown>) => reject(new ApiError(status, body))
+    request.responseType = 'text'
+    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total)
+    request.onload = () => {
+      const body = json(request.responseText)
+      if (request.status === 401) refused()
+      if (request.status >= 200 && request.status < 300) resolve(body.data as Project)
+      else fail(request.status, body)
+    }
+    request.onerror = () => fail(0, { code: 'no_answer' })
+    request.onabort = () => fail(0, { code: 'cancelled' })
+    signal.addEventListener('abort', () => request.abort(), { once: true })
+    request.open('POST', new URL('api/projects/upload', document.baseURI))
+    request.send(form)
+  })
+}
+
+function json(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,156 @@
+import { FilePlus2, FolderPlus, Upload } from 'lucide-react'
+import { useMemo, useRef, useState } from 'react'
+import { useShallow } from 'zustand/react/shallow'
+import { DropZone } from '@/components/DropZone'
+import { FilesButton } from '@/components/FilesButton'
+import { onDemand } from '@/components/onDemand'
+import { IconButton } from '@/components/ui/Button'
+import { create, remove, rename } from '@/features/editor/actions'
+import { isDirty } from '@/features/editor/buffer'
+import { focusText } from '@/features/editor/focusText'
+import { useT } from '@/lib/i18n'
+import { FileRef, type ProjectRoot } from '@/lib/roots'
+import { useBuffers } from '@/stores/buffers'
+import { setFold } from '@/stores/folds'
+import { openFile, useUi } from '@/stores/ui'
+import { Files } from './Files'
+import type { FolderActions } from './FolderMenu'
+import { deleteFolder, makeFolder, renameFolder } from './folders'
+import { SearchField } from './SearchField'
+import { upload } from './upload'
+import { foldId } from './useTree'
+
+const FoundInProject = onDemand(() => import('./FoundInProject'))
+const NewFile = onDemand(() => import('./NewFile'))
+const NewFolder = onDemand(() => import('./NewFolder'))
+const RenameFile = onDemand(() => import('./RenameFile'))
+
+/** The dialog that asks for a name. */
+type Naming =
+  | { kind: 'file' | 'folder'; below: string }
+  | { kind: 'rename' | 'renameFolder'; file: FileRef }
+  | null
+
+const noProblem = () => null
+
+/** The files of one project: to find, open, create, upload, move and delete. */
+export function ProjectFiles({ root }: { root: ProjectRoot }) {
+  const t = useT()
+  const file = useUi(ui => ui.file)
+  const [search, setSearch] = useState({ text: '', inText: false })
+  const [naming, setNaming] = useState<Naming>(null)
+  const input = useRef<HTMLInputElement>(null)
+  /** The folder that the next upload goes to. */
+  const target = useRef('')
+  const dirtyPaths = useBuffers(
+    useShallow(s =>
+      Object.entries(s.files).flatMap(([path, f]) => (f.phase === 'open' && isDirty(f.buffer) ? [path] : [])),
+    ),
+  )
+  const dirty = useMemo(() => new Set(dirtyPaths), [dirtyPaths])
+  const begins = (folder: FileRef) => `${folder.path}/`
+  const folderActions: FolderActions = {
+    onNewFile: folder => setNaming({ kind: 'file', below: begins(folder) }),
+    onNewFolder: folder => setNaming({ kind: 'folder', below: begins(folder) }),
+    onUpload: folder => {
+      target.current = folder.path
+      input.current?.click()
+    },
+    onRenameFolder: file => setNaming({ kind: 'renameFolder', file }),
+    onDeleteFolder: folder => void deleteFolder(folder),
+  }
+  const onClosed = (open: boolean) => open || setNaming(null)
+  return (
+    <>
+      <div className="flex items-center gap-1.5 px-2 pb-1.5">
+        <SearchField {...search} onChange={(text, inText) => setSearch({ text, inText })} />
+        <IconButton
+          label={t('newFile')}
+          size="fieldIcon"
+          onClick={() => setNaming({ kind: 'file', below: '' })}
+        >
+          <FilePlus2 size={15} aria-hidden />
+        </IconButton>
+        <IconButton
+          label={t('newFolder')}
+          size="fieldIcon"
+          onClick={() => setNaming({ kind: 'folder', below: '' })}
+        >
+          <FolderPlus size={15} aria-hidden />
+        </IconButton>
+        <FilesButton
+          label={t('uploadFiles')}
+          icon={<Upload size={15} aria-hidden />}
+          size="fieldIcon"
+          onFiles={files => void upload(root, files)}
+        />
+        <input
+          ref={input}
+          type="file"
+          multiple
+          hidden
+          onChange={event => {
+            void upload(root, [...(event.target.files ?? [])], target.current)
+            setFold(foldId(`${root}/${target.current}`), true)
+            event.target.value = ''
+          }}
+        />
+      </div>
+      <DropZone
+        words={t('uploadHere', { name: FileRef.of(root, '').shown.replace(/\/$/, '') })}
+        onFiles={files => void upload(root, files)}
+      >
+        {search.inText ? (
+          <FoundInProject root={root} text={search.text} />
+        ) : (
+          <>
+            {search.text.trim() !== '' && (
+              <p className="px-3 pb-1 text-fg-3 text-meta">{t('filesOpenedOnly')}</p>
+            )}
+            <Files
+              root={root}
+              filter={search.text}
+              problemOf={noProblem}
+              current={file && `${file}`}
+              dirty={dirty}
+              onOpen={openFile}
+              actions={{
+                onRename: file => setNaming({ kind: 'rename', file }),
+                onDelete: file => void remove(file),
+              }}
+              folderActions={folderActions}
+            />
+          </>
+        )}
+      </DropZone>
+      {naming?.kind === 'file' && (
+        <NewFile
+          open
+          root={root}
+          initial={naming.below}
+          onOpenChange={onClosed}
+          onCreate={async file => {
+            const result = await create(file, '')
+            if (result.kind === 'created') {
+              openFile(file)
+              focusText(file)
+            }
+            return result
+          }}
+        />
+      )}
+      {naming?.kind === 'folder' && (
+        <NewFolder root={root} initial={naming.below} onOpenChange={onClosed} onCreate={makeFolder} />
+      )}
+      {(naming?.kind === 'rename' || naming?.kind === 'renameFolder') && (
+        <RenameFile
+          file={naming.file}
+          onOpenChange={onClosed}
+          onRename={to =>
+            naming.kind === 'rename' ? rename(naming.file, to) : renameFolder(naming.file, to)
+          }
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,59 @@
+import { ChevronsUpDown, FileDiff, FolderCode } from 'lucide-react'
+import { useProjects } from '@/api/queries'
+import { CommandButton, CommandIconButton } from '@/components/CommandButton'
+import { onDemand } from '@/components/onDemand'
+import { Button } from '@/components/ui/Button'
+import { Menu } from '@/components/ui/Menu'
+import { projectName } from '@/features/project/place'
+import { useT } from '@/lib/i18n'
+import '@/lib/later'
+import { projectRoot } from '@/lib/roots'
+import { ProjectFiles } from './ProjectFiles'
+import { useProjectBeside, useShownProject } from './useShownProject'
+
+const ShownProjectList = onDemand(() => import('./ShownProjectList'))
+
+/** The files of a project: that of the conversation, or another one that a person chooses. */
+export function ProjectTab() {
+  const t = useT()
+  const id = useShownProject()
+  const beside = useProjectBeside()
+  const projects = useProjects().data
+  const name = id === null ? t('chooseProject') : projectName(id, projects)
+  const trigger = (
+    <Button
+      size="small"
+      className="min-w-0 flex-1 shrink! justify-start pointer-coarse:min-h-11"
+      aria-label={id === null ? name : t('projectOf', { name })}
+      title={name}
+    >
+      <FolderCode size={14} aria-hidden className="shrink-0" />
+      <span className="min-w-0 flex-1 truncate text-start">{name}</span>
+      <ChevronsUpDown size={13} aria-hidden className="shrink-0 text-fg-3" />
+    </Button>
+  )
+  return (
+    <>
+      <div className="flex items-center gap-1.5 px-2 pb-1.5">
+        <Menu trigger={trigger} align="start" opens="listbox">
+          <ShownProjectList projectId={id} />
+        </Menu>
+        {id !== null && id === beside && (
+          <CommandIconButton command="changes" label={t('projectChanges')} size="fieldIcon">
+            <FileDiff size={15} aria-hidden />
+          </CommandIconButton>
+        )}
+      </div>
+      {id === null ? (
+        <div className="flex flex-col items-center gap-2 px-3 py-4 text-center text-fg-3 text-small">
+          <p>{t('projectTabHint')}</p>
+          <CommandButton command="newProject" size="small">
+            {t('newProject')}
+          </CommandButton>
+        </div>
+      ) : (
+        <ProjectFiles key={id} root={projectRoot(id)} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,24 @@
+import { useProjects } from '@/api/queries'
+import { ChoiceList } from '@/components/ui/ChoiceList'
+import { projectChoices } from '@/features/project/choices'
+import { ManageProjects } from '@/features/project/ManageProjects'
+import { useT } from '@/lib/i18n'
+import { showProject } from '@/stores/ui'
+
+/** The projects whose files can be shown. */
+export default function ShownProjectList({ projectId }: { projectId: string | null }) {
+  const t = useT()
+  const projects = useProjects().data ?? []
+  return (
+    <>
+      <ChoiceList
+        label={t('projectList')}
+        filter={t('projectsFilter')}
+        choices={projectChoices(projects, projectId, t)}
+        value={projectId}
+        onChoose={id => id !== null && showProject(id)}
+      />
+      <ManageProjects />
+    </>
+  )
+}

@@ -1,0 +1,73 @@
+import { useState } from 'react'
+import type { Project } from '@/api/types'
+import { Dialog } from '@/components/ui/Dialog'
+import { useT } from '@/lib/i18n'
+import '@/lib/later'
+import { closeDialog } from '@/stores/ui'
+import { EditProject } from './EditProject'
+import { open as openProject } from './manage'
+import { NewProject } from './NewProject'
+import { ProjectList } from './ProjectList'
+
+interface Props {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  begin: 'list' | 'new'
+}
+
+interface Creating {
+  name: 'new'
+  dropped: readonly FileSystemDirectoryEntry[] | null
+}
+type View = { name: 'list'; said: string | null } | Creating | Editing
+interface Editing {
+  name: 'edit'
+  project: Project
+}
+
+/** The projects of the server: create, upload, open, rename, delete and restore them. */
+export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
+  const t = useT()
+  const [view, setView] = useState<View>(
+    begin === 'list' ? { name: 'list', said: null } : { name: 'new', dropped: null },
+  )
+  /** An upload is under way: leaving would lose it. */
+  const [busy, setBusy] = useState(false)
+  const toList = (said: string | null) => setView({ name: 'list', said })
+  const show = (id: string) => {
+    closeDialog()
+    openProject(id)
+  }
+  const titles = { list: t('projectList'), new: t('newProject'), edit: t('projectEdit') }
+  return (
+    <Dialog
+      size="wide"
+      open={open}
+      onOpenChange={open => (open || !busy) && onOpenChange(open)}
+      title={titles[view.name]}
+    >
+      {view.name === 'new' ? (
+        <NewProject
+          dropped={view.dropped}
+          onBusy={setBusy}
+          onBack={() => toList(null)}
+          onCreated={({ id }) => show(id)}
+        />
+      ) : view.name === 'edit' ? (
+        <EditProject
+          key={view.project.id}
+          project={view.project}
+          onBack={() => toList(null)}
+          onSaved={({ name }) => toList(t('projectSaved', { name }))}
+        />
+      ) : (
+        <ProjectList
+          said={view.said}
+          onNew={dropped => setView({ name: 'new', dropped })}
+          onEdit={project => setView({ name: 'edit', project })}
+          onOpen={show}
+        />
+      )}
+    </Dialog>
+  )
+}
