@@ -115,6 +115,8 @@ export const SURFACES = {
   xray: opens('Prompt X-ray', '提示词透视', found => found.locator('summary')),
   changes: opens('Changes', '更改', found => found.getByRole('status')),
   conversation: opens('This conversation', '此对话', found => found.locator('[data-field]')),
+  projects: opens('Manage projects', '管理项目', found => found.getByRole('button').nth(1)),
+  'new project': opens('New project', '新建项目', found => found.locator('[data-field]')),
   newSkill: opens('New skill', '新建技能', found => found.getByRole('textbox')),
   compact: opens('Compact conversation', '压缩对话', found => found.getByRole('list')),
 }

@@ -76,7 +76,7 @@ it('the files of one call are undone together, also if the call failed in part',
   const changes = changesOf({ segments: [{ kind: 'tools', steps: [step] }] } as unknown as AssistantEntry)
   show(...changes)
   expect(screen.getAllByRole('listitem').map(row => row.textContent)).toEqual([
-    'scratch/a.txt+1 −0Undo 2 files',
+    'scratch/a.txt+1 −0Review scratch/a.txtUndo 2 files',
     'scratch/b.txt+0 −2',
   ])
 })
@@ -91,7 +91,7 @@ it('a command has no counts of lines, and its files that are not listed lead to 
   render(<ChangedFiles changes={changes} onShow={onShow} onReview={none} onUndo={none} onUndoAll={null} />)
   expect(screen.getByRole('heading').textContent).toBe('300 files changed')
   expect(screen.getAllByRole('listitem').map(row => row.textContent)).toEqual([
-    ...['scratch/aUndo 300 files', 'scratch/b', '298 more files'],
+    ...['scratch/aReview scratch/aUndo 300 files', 'scratch/bReview scratch/b', '298 more files'],
   ])
   await userEvent.click(screen.getByRole('button', { name: '298 more files' }))
   expect(onShow).toHaveBeenCalledOnce()

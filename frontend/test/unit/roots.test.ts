@@ -1,14 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/standing'
+import { fileNamed, folderNamed } from '@/features/inspector/names'
 import {
   FileRef,
+  foldersOf,
   isBelow,
   isSearchFolder,
+  nameProjects,
+  PROJECT_TAB,
+  projectOf,
+  projectRoot,
   ROOT_TRAITS,
   ROOTS,
   SEARCH_FOLDERS,
   shownPath,
+  tabOf,
   withShownPaths,
 } from '@/lib/roots'
 
@@ -87,4 +94,30 @@ test('writes to files that shape the agent are approved each time', () => {
     true,
     true,
   ])
+})
+
+test('a file of a project has its project as its root, and is shown with its name', () => {
+  const file = FileRef.parse('project/p-1/src/a b.rs')
+  expect(file).toMatchObject({ root: 'project/p-1', path: 'src/a b.rs' })
+  expect(file).toBe(FileRef.of(projectRoot('p-1'), 'src/a b.rs'))
+  expect(file && [projectOf(file.root), tabOf(file.root)]).toEqual(['p-1', PROJECT_TAB])
+  expect(foldersOf(`${file}`)).toEqual(['project/p-1/src'])
+  expect(foldersOf('project/p-1/a')).toEqual([])
+  for (const path of ['project/p-1', 'project/p-1/', 'project//a', 'project/a b/c', 'projects/p-1/a'])
+    expect(FileRef.parse(path), path).toBeNull()
+  expect(file?.shown).toBe('project/p-1/src/a b.rs')
+  nameProjects([{ id: 'p-1', name: '茶 House' }])
+  expect(file?.shown).toBe('茶 House/src/a b.rs')
+  expect(withShownPaths('there is no project/p-1/x, nor project/p-2/x')).toBe(
+    'there is no 茶 House/x, nor project/p-2/x',
+  )
+})
+
+test('names in projects may begin with a dot, and never climb', () => {
+  const root = projectRoot('p-1')
+  expect(fileNamed(root, ' .github/workflows/ci.yml ')?.path).toBe('.github/workflows/ci.yml')
+  expect(fileNamed(root, 'Makefile')?.path).toBe('Makefile')
+  expect(folderNamed(root, 'src/lib/')?.path).toBe('src/lib')
+  for (const name of ['', '/a', 'a//b', '../a', 'a/./b', 'a\\b', '~/a', 'a\nb'])
+    expect(fileNamed(root, name), name).toBeNull()
 })

@@ -1,4 +1,5 @@
 import { useT } from '@/lib/i18n'
+import '@/lib/later'
 import type { FileRef, Root } from '@/lib/roots'
 import { setFold } from '@/stores/folds'
 import { NameForm } from './NameForm'

@@ -85,8 +85,8 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
           onFiles={files => void upload(root, files)}
         />
         <input
-          ref={input}
           type="file"
+          ref={input}
           multiple
           hidden
           onChange={event => {

@@ -3,6 +3,7 @@ import { ChoiceList } from '@/components/ui/ChoiceList'
 import { projectChoices } from '@/features/project/choices'
 import { ManageProjects } from '@/features/project/ManageProjects'
 import { useT } from '@/lib/i18n'
+import '@/lib/later'
 import { showProject } from '@/stores/ui'
 
 /** The projects whose files can be shown. */

@@ -12,12 +12,12 @@ export function FolderButton({ label, onFiles }: Props) {
   return (
     <>
       <input
+        type="file"
         ref={element => {
           input.current = element
           // React does not know the attribute.
           element?.setAttribute('webkitdirectory', '')
         }}
-        type="file"
         multiple
         hidden
         onChange={event => {
