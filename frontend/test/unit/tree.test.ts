@@ -116,3 +116,17 @@ describe('keys', () => {
     expect(typedTo('zz', rows, 3)).toBe(3)
   })
 })
+
+it('a large folder has the order of a small one', () => {
+  const names = ['b.txt', 'file-10', 'file-9', 'File-2', 'file-0100', 'a1b2', 'a1b10']
+  const order = (names: string[]) =>
+    treeRows(
+      names.map(name => file(`w/${name}`)),
+      'w',
+      () => false,
+    )
+      .map(row => row.name)
+      .filter(name => !name.startsWith('z'))
+  const rest = Array.from({ length: 1_000 }, (_, n) => `z${n}`)
+  expect(order([...names, ...rest])).toEqual(order(names))
+})

@@ -38,7 +38,21 @@ export interface TreeRow {
 }
 
 const { compare } = new Intl.Collator(undefined, { numeric: true })
-const byPath = (a: { path: string }, b: { path: string }): number => compare(a.path, b.path)
+
+/** Number of entries from which comparing by the rules of a language would take longer than drawing the tree. */
+const MANY = 1_000
+
+/** The entries by their paths, numbers in them by their values. */
+function byPath<E extends { path: string }>(entries: readonly E[]): E[] {
+  if (entries.length < MANY) return entries.toSorted((a, b) => compare(a.path, b.path))
+  const keyed = entries.map(entry => ({ entry, key: sortKey(entry.path) }))
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return keyed.map(({ entry }) => entry)
+}
+
+/** A text in whose plain order numbers have the order of their values. */
+const sortKey = (path: string): string =>
+  path.toLowerCase().replace(/\d+/g, digits => digits.replace(/^0+(?=\d)/, '').padStart(16, '0'))
 
 /** Sorted content by content, so that neither opening a folder nor rendering again sorts a second time. */
 const ordered = new WeakMap<FolderContent, Pick<FolderContent, 'folders' | 'files'>>()
@@ -46,7 +60,7 @@ const ordered = new WeakMap<FolderContent, Pick<FolderContent, 'folders' | 'file
 function inOrder(content: FolderContent) {
   const known = ordered.get(content)
   if (known) return known
-  const sorted = { folders: content.folders.toSorted(byPath), files: content.files.toSorted(byPath) }
+  const sorted = { folders: byPath(content.folders), files: byPath(content.files) }
   ordered.set(content, sorted)
   return sorted
 }
