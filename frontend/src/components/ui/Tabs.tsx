@@ -40,7 +40,9 @@ export function TabList<T extends string>({ label, tabs, stretch, className }: L
           value={value}
           className={cn(
             'h-7 rounded-md text-fg-2 text-small hover:text-fg data-[state=active]:bg-card data-[state=active]:font-medium data-[state=active]:text-fg data-[state=active]:shadow-sm dark:data-[state=active]:bg-white/15 max-md:h-11 pointer-coarse:h-11',
-            stretch ? 'min-w-0 flex-auto truncate px-1 max-[359px]:px-0 max-[359px]:text-meta' : 'px-2.5',
+            stretch
+              ? 'min-w-0 pointer-coarse:min-w-11 flex-auto truncate px-1 max-[359px]:px-0 max-[359px]:text-meta'
+              : 'px-2.5',
           )}
         >
           {words}
