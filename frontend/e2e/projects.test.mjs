@@ -250,7 +250,7 @@ for (const { look, small, given } of LOOKS) {
   test(`the dialog of projects: ${look}`, async ({ app, open }) => {
     if (!(await names(app)).includes('数据分析')) {
       await create(app, '数据分析', '季度报表与图表')
-      await create(app, 'Site')
+      await create(app, 'Bakery')
     }
     const page = await open({ ...given, ...(small && MOBILE) })
     const zh = given.lang === 'zh'
