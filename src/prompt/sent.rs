@@ -95,10 +95,13 @@ pub(super) fn find_retrieved(messages: &[Value], retrieved: &str) -> Option<Sent
     Some(SentRetrieval { message, start: content(&messages[message]).len() - retrieved.len() })
 }
 
-/// Returns the text of a message that has nothing else.
+/// Returns the text of a message that has one; it may stand between other blocks, such as thoughts.
 pub fn content(message: &Value) -> &str {
     match &message["content"] {
-        Value::Array(blocks) if blocks.len() == 1 => blocks[0]["text"].as_str().unwrap_or_default(),
+        Value::Array(blocks) => {
+            let mut texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.next().filter(|_| texts.next().is_none()).unwrap_or_default()
+        }
         content => content.as_str().unwrap_or_default(),
     }
 }

@@ -26,7 +26,7 @@ pub struct Recipient<'a> {
 }
 
 impl Recipient<'_> {
-    /// Returns these thoughts if they are the recipient's own and it thinks.
+    /// Returns these thoughts if they are the recipient's own.
     fn own<'r>(&self, reasoning: Option<&'r Reasoning>) -> Option<&'r Reasoning> {
         reasoning.filter(|reasoning| !self.origin.is_empty() && reasoning.origin == self.origin)
     }

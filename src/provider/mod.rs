@@ -65,9 +65,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the provider's address and the model, whose thoughts no other model is sent.
+    /// Returns the provider's address with the API, and the model: thoughts of this origin are sent to no other.
     pub fn origin(&self) -> String {
-        format!("{} {}", self.base_url.origin().ascii_serialization(), self.model)
+        format!("{}{} {}", self.base_url.origin().ascii_serialization(), self.profile.api.path(), self.model)
     }
 
     /// Returns it with this API, if one is given, in place of the one that its address tells. What was set in the profile

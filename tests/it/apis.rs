@@ -15,21 +15,23 @@ fn configure(world: &World, api: &str, model: &str) {
     world.write("config.yml", format!("{CONFIG}default_model: first\nmodels:\n{models}"));
 }
 
-fn thinks(seal: &str, more: impl IntoIterator<Item = Value>) -> Value {
-    steps([json!({"thinking": "Hm."}), json!({"signature": seal})].into_iter().chain(more))
-}
-
 /// A work with a call, a question about it, and one after the model was changed.
 async fn conversed(api: &str, model: &str) -> World {
-    let usage = json!({"usage": {"prompt_tokens": 90, "completion_tokens": 5, "cached_tokens": 60}});
-    let asks = [
-        usage,
-        call("functions.read:0", "read_file", json!({"path": "knowledge/a.md"})),
-        json!({"finish": "tool_calls"}),
-    ];
+    // Anthropic's API tells the counts of the input first.
     let world = World::new(script([
-        thinks("seal-one", asks),
-        thinks("seal-two", [json!({"text": "Read."}), json!({"finish": "stop"})]),
+        steps([
+            json!({"usage": {"prompt_tokens": 90, "completion_tokens": 5, "cached_tokens": 60}}),
+            json!({"thinking": "Hm."}),
+            json!({"signature": "seal-one"}),
+            call("functions.read:0", "read_file", json!({"path": "knowledge/a.md"})),
+            json!({"finish": "tool_calls"}),
+        ]),
+        steps([
+            json!({"thinking": "Hm."}),
+            json!({"signature": "seal-two"}),
+            json!({"text": "Read."}),
+            json!({"finish": "stop"}),
+        ]),
         says(["Again."]),
         says(["As another."]),
     ]))
@@ -53,7 +55,7 @@ async fn conversed(api: &str, model: &str) -> World {
     server.settled("s").await;
     is_kept_as_sent(&server, &world).await;
     let tokens = server.get("/api/stats/tokens?period=daily").await.ok().to_string();
-    assert!(tokens.contains("60"), "cached tokens are counted: {tokens}");
+    assert!(tokens.contains("\"cached_tokens\":60"), "cached tokens are counted: {tokens}");
     drop(server);
     world
 }

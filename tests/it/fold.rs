@@ -48,11 +48,11 @@ fn client_of(api: Api, model: &str) -> Client {
 /// A thought of one of the models that the session's next request may be for, in the form of that model's API.
 fn reasoning() -> impl Strategy<Value = Arc<Reasoning>> {
     let of = prop_oneof![
-        Just(("mock", json!({"type": "reasoning", "summary": [], "encrypted_content": "e"}))),
-        Just(("claude-opus-5", json!({"type": "thinking", "thinking": "", "signature": "s"}))),
+        Just(("/responses mock", json!({"type": "reasoning", "summary": [], "encrypted_content": "e"}))),
+        Just(("/messages claude-opus-5", json!({"type": "thinking", "thinking": "", "signature": "s"}))),
     ];
     (0..4u32, of, 0..9usize, 0..3usize).prop_map(|(dialogue, (model, item), text_before, calls_before)| {
-        let origin = format!("http://127.0.0.1:1 {model}");
+        let origin = format!("http://127.0.0.1:1{model}");
         Arc::new(Reasoning { dialogue, origin, items: vec![ReasoningItem { text_before, calls_before, item }] })
     })
 }

@@ -155,7 +155,8 @@ async fn messages(State(state): State<Arc<ServerState>>, headers: HeaderMap, bod
     let refused = |status: StatusCode, kind: &str, message: String| {
         answer(status, &json!({"type": "error", "error": {"type": kind, "message": message}}))
     };
-    if !headers.contains_key("x-api-key") {
+    // Clients of later versions of the API send the key as a bearer token.
+    if !headers.contains_key("x-api-key") && !headers.contains_key(header::AUTHORIZATION) {
         let message = "x-api-key header is required".to_owned();
         return refused(StatusCode::UNAUTHORIZED, "authentication_error", message);
     }

@@ -9,36 +9,36 @@ const MOST_MARKS: usize = 4;
 
 /// Returns the first rule of the Messages API that a body breaks.
 pub fn broken_by_messages(body: &Value) -> Option<String> {
-    let broken = |rule: String| Some(rule);
     let Some(max_tokens) = body["max_tokens"].as_u64().filter(|most| *most > 0) else {
-        return broken("max_tokens: Field required".to_owned());
+        return Some("max_tokens: Field required".to_owned());
     };
     if let Some(budget) = body["thinking"]["budget_tokens"].as_u64()
         && (budget < 1_024 || budget >= max_tokens)
     {
-        return broken("thinking.budget_tokens: must be at least 1024 and less than max_tokens".to_owned());
+        return Some("thinking.budget_tokens: must be at least 1024 and less than max_tokens".to_owned());
     }
     let marks = marks(body);
     if marks > MOST_MARKS {
-        return broken(format!("A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {marks}."));
+        return Some(format!("A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {marks}."));
     }
     let Some(messages) = body["messages"].as_array().filter(|messages| !messages.is_empty()) else {
-        return broken("messages: at least one message is required".to_owned());
+        return Some("messages: at least one message is required".to_owned());
     };
     let (mut ids, mut open) = (HashSet::new(), Vec::<String>::new());
     for (at, message) in messages.iter().enumerate() {
         let role = if at % 2 == 0 { "user" } else { "assistant" };
         if message["role"] != role {
-            return broken(format!("messages.{at}: roles must alternate and begin with \"user\""));
+            return Some(format!("messages.{at}: roles must alternate and begin with \"user\""));
         }
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if blocks.is_empty() {
-            return broken(format!("messages.{at}: must have non-empty content"));
+        let is_text = message["content"].as_str().is_some_and(|text| !text.trim().is_empty());
+        if blocks.is_empty() && !is_text {
+            return Some(format!("messages.{at}: must have non-empty content"));
         }
         let results = blocks.iter().take_while(|block| block["type"] == "tool_result");
         let results: Vec<&str> = results.filter_map(|block| block["tool_use_id"].as_str()).collect();
         if results != open {
-            return broken(format!(
+            return Some(format!(
                 "messages.{at}: `tool_use` ids {open:?} were found without `tool_result` blocks immediately after"
             ));
         }
@@ -47,28 +47,28 @@ pub fn broken_by_messages(body: &Value) -> Option<String> {
             match block["type"].as_str().unwrap_or_default() {
                 "text" if block["text"].as_str().is_some_and(|text| !text.trim().is_empty()) => {}
                 "text" => {
-                    return broken(format!("messages.{at}: text content blocks must contain non-whitespace text"));
+                    return Some(format!("messages.{at}: text content blocks must contain non-whitespace text"));
                 }
                 "image" if role == "user" => {}
                 "thinking" | "redacted_thinking" if role == "assistant" => {
                     let sealed = block["signature"].as_str().or_else(|| block["data"].as_str());
                     if sealed.is_none_or(str::is_empty) {
-                        return broken(format!("messages.{at}: Invalid `signature` in `thinking` block"));
+                        return Some(format!("messages.{at}: Invalid `signature` in `thinking` block"));
                     }
                 }
                 "tool_use" if role == "assistant" => {
                     let (id, name) = (block["id"].as_str().unwrap_or_default(), block["name"].as_str());
                     if !is_plain(id) || !ids.insert(id.to_owned()) {
-                        return broken(format!(
+                        return Some(format!(
                             "messages.{at}: `tool_use` ids must be unique and match ^[a-zA-Z0-9_-]+$"
                         ));
                     }
                     if !name.is_some_and(is_plain) || !block["input"].is_object() {
-                        return broken(format!("messages.{at}: the name or the input of a `tool_use` is not valid"));
+                        return Some(format!("messages.{at}: the name or the input of a `tool_use` is not valid"));
                     }
                     open.push(id.to_owned());
                 }
-                other => return broken(format!("messages.{at}: unexpected block {other:?}")),
+                other => return Some(format!("messages.{at}: unexpected block {other:?}")),
             }
         }
     }
@@ -77,12 +77,11 @@ pub fn broken_by_messages(body: &Value) -> Option<String> {
 
 /// Returns the first rule of the Responses API that a body breaks.
 pub fn broken_by_responses(body: &Value) -> Option<String> {
-    let broken = |rule: String| Some(rule);
     let Some(items) = body["input"].as_array() else {
-        return broken("Missing required parameter: 'input'.".to_owned());
+        return Some("Missing required parameter: 'input'.".to_owned());
     };
     if body["store"] != false {
-        return broken("'store' must be false: nothing is kept at the provider".to_owned());
+        return Some("'store' must be false: nothing is kept at the provider".to_owned());
     }
     let (mut ids, mut open) = (HashSet::new(), HashSet::new());
     for (at, item) in items.iter().enumerate() {
@@ -91,7 +90,7 @@ pub fn broken_by_responses(body: &Value) -> Option<String> {
             (None | Some("message"), Some("user" | "assistant" | "developer")) => {
                 let is_empty = item["content"].as_str().is_some_and(str::is_empty);
                 if !open.is_empty() || is_empty && item["role"] == "assistant" {
-                    return broken(format!("No tool output found for function call {open:?}."));
+                    return Some(format!("No tool output found for function call {open:?}."));
                 }
             }
             (Some("function_call"), _) => {
@@ -99,16 +98,16 @@ pub fn broken_by_responses(body: &Value) -> Option<String> {
                 let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object());
                 let name = item["name"].as_str().unwrap_or_default();
                 if call_id.len() > 64 || !is_plain(name) || !is_object || !ids.insert(call_id.to_owned()) {
-                    return broken(format!("Invalid 'input[{at}]'."));
+                    return Some(format!("Invalid 'input[{at}]'."));
                 }
                 open.insert(call_id.to_owned());
             }
             (Some("function_call_output"), _) if open.remove(call_id) && item["output"].is_string() => {}
             (Some("function_call_output"), _) => {
-                return broken(format!("No tool call found for function call output with call_id {call_id}."));
+                return Some(format!("No tool call found for function call output with call_id {call_id}."));
             }
             (Some("reasoning"), _) if item["encrypted_content"].is_string() => {}
-            _ => return broken(format!("Invalid value: 'input[{at}]'.")),
+            _ => return Some(format!("Invalid value: 'input[{at}]'.")),
         }
     }
     (!open.is_empty()).then(|| format!("No tool output found for function call {open:?}."))
