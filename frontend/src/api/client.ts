@@ -11,8 +11,10 @@ export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly body: Record<string, unknown>
+  /** Seconds after which the server accepts the call again; null if it did not say. */
+  readonly retryAfter: number | null
 
-  constructor(status: number, body: Record<string, unknown>) {
+  constructor(status: number, body: Record<string, unknown>, retryAfter: number | null = null) {
     super(typeof body.message === 'string' ? body.message : `HTTP ${status}`)
     this.name = 'ApiError'
     this.status = status
@@ -20,6 +22,7 @@ export class ApiError extends Error {
     const code = typeof body.code === 'number' ? body.reason : body.code
     this.code = typeof code === 'string' ? code : `http_${status}`
     this.body = body
+    this.retryAfter = retryAfter
   }
 }
 
@@ -33,11 +36,29 @@ const fetched = (request: Request | string, how?: RequestInit): Promise<Response
     throw new ApiError(0, { code: 'no_answer', message: String(cause) })
   })
 
+/** Whose 401 means a wrong token or password, not an ended session. */
+const MAY_REFUSE = [
+  '/api/login',
+  '/api/auth/mode',
+  '/api/auth/login',
+  '/api/auth/register',
+  '/api/auth/password',
+]
+
+/** Whether the browser is signed out, or its person's account was disabled. */
+async function endsSession(response: Response): Promise<boolean> {
+  if (response.status !== 403) return response.status === 401
+  const body: { code?: unknown; reason?: unknown } | null = await response
+    .clone()
+    .json()
+    .catch(() => null)
+  return body?.code === 'disabled' || body?.reason === 'disabled'
+}
+
 async function send(request: Request): Promise<Response> {
   const refused = watchSession()
   const response = await fetched(request)
-  // A 401 from the sign-in endpoint means a wrong token, not an ended session.
-  if (response.status === 401 && new URL(request.url).pathname !== '/api/login') refused()
+  if (!MAY_REFUSE.includes(new URL(request.url).pathname) && (await endsSession(response))) refused()
   return response
 }
 
@@ -67,8 +88,13 @@ export async function dataOf<Data>(call: Promise<Answered<Data>>): Promise<Data>
     throw cause instanceof TypeError ? new ApiError(0, { code: 'no_answer', message: String(cause) }) : cause
   })
   if (response.ok) return data as Data
-  throw new ApiError(response.status, typeof error === 'object' && error !== null ? { ...error } : {})
+  const body = typeof error === 'object' && error !== null ? { ...error } : {}
+  throw new ApiError(response.status, body, secondsIn(response.headers.get('Retry-After')))
 }
+
+/** The header as seconds; a date is not expected of this server. */
+const secondsIn = (header: string | null): number | null =>
+  header !== null && /^\d+$/.test(header) ? Number(header) : null
 
 /** The header that proves to the server that a call comes from its page. */
 type PageHeader = { 'X-Miniclaw-Secret': string }

@@ -2,16 +2,24 @@ import { useEffect } from 'react'
 import { onSignedOut, useSignedOut } from '@/api/signedOut'
 import { onDemand } from '@/components/onDemand'
 import { closeDialog } from '@/stores/ui'
-import { reconnect } from './follow'
-import { signIn } from './threads'
+import { disconnect, reconnect } from './follow'
+import { resume, signIn } from './threads'
 
 const Nothing = () => null
-const SignIn = onDemand(() => import('@/features/auth/SignIn'), Nothing)
+const SignInOf = onDemand(() => import('@/features/auth/SignInOf'), Nothing)
 
-async function onSignIn(token: string): Promise<string | null> {
+async function onToken(token: string): Promise<string | null> {
   const problem = await signIn(token)
   if (problem === null) reconnect()
   return problem
+}
+
+const SESSION = {
+  onReturn: async () => {
+    await resume()
+    reconnect()
+  },
+  onOther: disconnect,
 }
 
 /**
@@ -32,7 +40,7 @@ export function SignInGate() {
   if (!signedOut) return null
   return (
     <div className="fixed inset-0 z-[65] grid bg-[var(--pane-solid)]">
-      <SignIn onSignIn={onSignIn} />
+      <SignInOf onToken={onToken} session={SESSION} />
     </div>
   )
 }

@@ -272,3 +272,6 @@ export function connectEvents(after: string | null): void {
 }
 
 export const reconnect = (): void => stream?.reconnect()
+
+/** Until the next `reconnect`: the browser has the session of another person, whose events must not reach this page. */
+export const disconnect = (): void => stream?.close()

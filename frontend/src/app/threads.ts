@@ -419,10 +419,15 @@ export async function signIn(token: string): Promise<string | null> {
   } catch (error) {
     return reasonOf(error)
   }
+  await resume()
+  return null
+}
+
+/** Continues after the person of this page has signed in again. */
+export async function resume(): Promise<void> {
   signedIn()
   await queryClient.invalidateQueries()
   for (const id of Object.keys(useLive.getState().threads)) void loadThread(id)
-  return null
 }
 
 /** Returns false, and says why, if the action fails. */

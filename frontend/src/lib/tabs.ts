@@ -1,8 +1,8 @@
 /** Messages between the tabs that show this origin. A browser without channels keeps each tab to itself. */
 const CHANNEL = 'miniclaw'
 
-/** `signed out`: the person has ended the session of this browser. */
-export type TabMessage = 'signed out'
+/** `signed out`: the person has ended the session of this browser. `signed in`: it may be that of another person now. */
+export type TabMessage = 'signed out' | 'signed in'
 
 // One object for the whole tab: a channel does not deliver its own messages, so no tab hears itself.
 let channel: BroadcastChannel | null = null

@@ -29,6 +29,15 @@ it('other refusals and a wrong token do not show the sign-in', async () => {
   expect(isSignedOut()).toBe(false)
 })
 
+it('an account that was disabled shows the sign-in', async () => {
+  for (const body of [{ code: 403, reason: 'disabled' }, { code: 'disabled' }]) {
+    signedIn()
+    vi.stubGlobal('fetch', async () => Response.json(body, { status: 403 }))
+    await expect(getStatus()).rejects.toMatchObject({ code: 'disabled' })
+    expect(isSignedOut()).toBe(true)
+  }
+})
+
 it('a 401 of a call from before the sign-in is ignored', async () => {
   const waiting: ((answer: Response) => void)[] = []
   vi.stubGlobal('fetch', () => new Promise<Response>(resolve => waiting.push(resolve)))

@@ -105,3 +105,21 @@ it('a refusal is an error with the code of the response, or the code of its stat
   serve(() => new Response('<h1>Bad gateway</h1>', { status: 502 }))
   await expect(interrupt('s')).rejects.toMatchObject({ code: 'http_502', status: 502 })
 })
+
+it('a refusal tells after how many seconds to try again', async () => {
+  const answer = (header: string | null) =>
+    serve(() =>
+      Response.json(
+        { code: 429 },
+        { status: 429, headers: header === null ? {} : { 'Retry-After': header } },
+      ),
+    )
+  for (const [header, retryAfter] of [
+    ['12', 12],
+    ['soon', null],
+    [null, null],
+  ] as const) {
+    answer(header)
+    await expect(interrupt('s')).rejects.toMatchObject({ status: 429, retryAfter })
+  }
+})

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { migrateStorage, store, stored } from '@/lib/storage'
 
 afterEach(() => localStorage.clear())
@@ -26,4 +26,22 @@ it('values stored before keys belonged to a person are kept', () => {
     'mc.lang': 'zh',
     other: 'stays',
   })
+})
+
+it('each person of a browser has their own data', async () => {
+  const pageOf = async (id: string) => {
+    localStorage.setItem('mc.person', id)
+    vi.resetModules()
+    return import('@/lib/storage')
+  }
+  const ann = await pageOf('ann')
+  ann.store('draft.s1', 'of Ann')
+  // The page of a person stays theirs when somebody else signs in.
+  ann.rememberPerson('bob')
+  expect([ann.personOfPage, ann.stored('draft.s1')]).toEqual(['ann', 'of Ann'])
+  const bob = await pageOf('bob')
+  expect(bob.stored('draft.s1')).toBeNull()
+  bob.store('draft.s1', 'of Bob')
+  bob.clearPersonalStorage()
+  expect({ ...localStorage }).toEqual({ 'mc.person': 'bob', 'mc:ann:draft.s1': 'of Ann' })
 })

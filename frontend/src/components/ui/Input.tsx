@@ -9,6 +9,8 @@ const SIZE = {
   small: 'h-7 text-small max-md:h-11 pointer-coarse:h-11',
   medium: 'h-8 text-[13px] max-md:h-11 pointer-coarse:h-11',
   large: 'h-9 text-[13px] max-md:h-11 pointer-coarse:h-11',
+  /** Of a form that has the page for itself. */
+  page: 'h-10 text-[14px] max-md:h-11 pointer-coarse:h-11',
 }
 
 type InputProps = Omit<ComponentProps<'input'>, 'size'> & {
@@ -32,7 +34,7 @@ export function Input({ size = 'large', mono, icon: Icon, end, className, ...res
         SIZE[size],
         ON_TOUCH,
         Icon ? 'ps-8' : 'ps-2.5',
-        end ? 'pe-8' : 'pe-2.5',
+        end ? 'pe-8 pointer-coarse:pe-12' : 'pe-2.5',
         mono && 'font-mono',
         !Icon && !end && className,
       )}

@@ -7,7 +7,7 @@ import { RequiredDialog } from '@/components/ui/RequiredDialog'
 import { useT } from '@/lib/i18n'
 
 /** Asks for the token. The page stays mounted beneath, so that a draft survives signing in again. */
-export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
+export function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
   const t = useT()
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState<string | null>(null)

@@ -6,6 +6,7 @@ import { config } from './config'
 import { connect } from './connect'
 import { conversation } from './conversation'
 import { editor } from './editor'
+import { people } from './people'
 import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
@@ -30,6 +31,7 @@ export const later = {
   ...connect,
   ...conversation,
   ...editor,
+  ...people,
   ...permission,
   ...playground,
   ...preferences,

@@ -16,6 +16,7 @@ import { files } from './files'
 import { general } from './general'
 import { keyboard } from './keyboard'
 import { model } from './model'
+import { people } from './people'
 import { permission } from './permission'
 import { playground } from './playground'
 import { preferences } from './preferences'
@@ -60,6 +61,7 @@ export const zh: Record<keyof Words, string> = {
   ...usage,
   ...xray,
   ...retrieval,
+  ...people,
   ...permission,
   ...playground,
   ...preferences,

@@ -1,0 +1,22 @@
+/** What the page knows of the accounts on the server, without asking. */
+import { personOfPage } from '@/lib/storage'
+import type { AuthMode, Person } from './peopleTypes'
+import { queryClient } from './queries'
+
+export const peopleKeys = {
+  mode: ['auth', 'mode'],
+  profile: ['auth', 'profile'],
+  tokens: ['auth', 'tokens'],
+  people: ['admin', 'people'],
+  invitations: ['admin', 'invitations'],
+} as const
+
+/** Whether the server has accounts. Until it was asked, because this browser has signed in to one. */
+export function isMulti(): boolean {
+  const mode = queryClient.getQueryData<AuthMode>(peopleKeys.mode)
+  return mode ? mode.auth_mode === 'multi' : personOfPage !== null
+}
+
+/** Whether the person is known to be an administrator. */
+export const isAdmin = (): boolean =>
+  isMulti() && queryClient.getQueryData<Person>(peopleKeys.profile)?.role === 'admin'

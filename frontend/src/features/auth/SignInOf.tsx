@@ -1,0 +1,20 @@
+import { useAuthMode } from '@/api/peopleQueries'
+import { QueryError } from '@/components/ui/QueryError'
+import type { Session } from './enter'
+import { PeopleSignIn } from './PeopleSignIn'
+import { SignIn } from './SignIn'
+import '@/lib/later'
+
+interface Props {
+  /** Signs in with the token of a server for one person; resolves to null on success, else to the reason. */
+  onToken: (token: string) => Promise<string | null>
+  session: Session
+}
+
+/** The sign-in of this server: its token, or an account. Only now is it asked which. */
+export default function SignInOf({ onToken, session }: Props) {
+  const { data: mode, error, refetch } = useAuthMode()
+  if (!mode) return error && <QueryError className="m-auto" error={error} onRetry={() => void refetch()} />
+  if (mode.auth_mode === 'multi') return <PeopleSignIn mode={mode} session={session} />
+  return <SignIn onSignIn={onToken} />
+}
