@@ -144,7 +144,10 @@ const CALLS = {
   },
 
   'GET /api/auth/profile': ({ me }) => done(told(me)),
-  'PATCH /api/auth/profile': ({ me, body }) => {
+  'PATCH /api/auth/profile': ({ world, me, body }) => {
+    const others = world.accounts.filter(person => person !== me)
+    if (body.username && others.some(({ username }) => folded(username) === folded(body.username)))
+      return refused(409, 'username_taken', 'this user name is taken')
     if (body.email && !body.email.includes('@')) return refused(400, 'bad_email', 'this is not an address')
     Object.assign(me, body)
     return done(told(me))

@@ -13,6 +13,7 @@ export interface DialogProps {
   onOpenChange: (open: boolean) => void
 }
 
+const Account = onDemand(() => import('@/features/auth/AccountDialog'))
 const Changes = onDemand(() => import('@/features/changes/Changes'))
 const Projects = onDemand(() => import('@/features/project/ProjectsDialog'))
 const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
@@ -139,6 +140,11 @@ function ProjectsOf(props: DialogProps) {
   return <Projects key={begin} {...props} begin={begin} />
 }
 
+function AccountOf(props: DialogProps) {
+  const part = useUi(({ dialog }) => (dialog?.name === 'account' ? dialog.part : undefined))
+  return <Account {...props} part={part ?? 'profile'} />
+}
+
 function SettingsDialog(props: DialogProps) {
   const search = useUi(({ dialog }) => (dialog?.name === 'settings' ? dialog.search : undefined))
   return <Settings {...props} search={search ?? ''} />
@@ -168,6 +174,9 @@ export const DIALOGS = {
   projects: ProjectsOf,
   recovery: Recovery,
   compress: Compress,
+  account: AccountOf,
+  people: onDemand<DialogProps>(() => import('@/features/people/PeopleDialog')),
+  signOutEverywhere: onDemand<DialogProps>(() => import('@/features/auth/SignOutEverywhere')),
   newSkill: onDemand<DialogProps>(() => import('@/features/skills/NewSkill')),
 } as const satisfies Record<string, ComponentType<DialogProps>>
 

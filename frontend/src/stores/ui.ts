@@ -30,6 +30,8 @@ export interface Passage {
   terms: string[]
 }
 
+export type AccountPart = 'profile' | 'password' | 'tokens'
+
 /** What a dialog shows, beyond its name. */
 interface DialogArguments {
   /** The work whose requests are shown; null for the next request. */
@@ -50,6 +52,8 @@ interface DialogArguments {
   conversation: { session: string }
   /** What the projects are managed with at first: their list, or the form of a new one. */
   projects: { begin: 'list' | 'new' }
+  /** The part of the account that is shown at first. */
+  account: { part?: AccountPart }
   /** What is searched for in the settings at first. */
   settings: { search?: string }
 }

@@ -1,9 +1,15 @@
 import { Languages } from 'lucide-react'
+import { useCommand } from '@/app/useCommand'
 import { CommandIconButton } from '@/components/CommandButton'
+import { onDemand } from '@/components/onDemand'
+import { cn } from '@/lib/cn'
 import { ThemeMenu } from './ThemeMenu'
 
-/** The name of the page, its language and its theme. */
+const AccountMenu = onDemand(() => import('@/features/auth/AccountMenu'))
+
+/** The name of the page, its language, its theme, and the account of the person on a server for several. */
 export function SidebarHeader() {
+  const account = useCommand('account').enabled
   return (
     <div className="flex items-center gap-2 p-3 pb-2">
       <span
@@ -12,12 +18,13 @@ export function SidebarHeader() {
       >
         m
       </span>
-      <strong className="font-semibold text-[15px]">miniclaw</strong>
+      <strong className={cn('font-semibold text-[15px]', account && '@max-[230px]:hidden')}>miniclaw</strong>
       <span className="ms-auto flex">
         <CommandIconButton command="language">
           <Languages size={16} aria-hidden />
         </CommandIconButton>
         <ThemeMenu />
+        {account && <AccountMenu />}
       </span>
     </div>
   )

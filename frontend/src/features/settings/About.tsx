@@ -1,8 +1,10 @@
 import { LogOut } from 'lucide-react'
+import { useAuthMode } from '@/api/peopleQueries'
 import { useStatus } from '@/api/queries'
 import { useCommand } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
+import AccountMenu from '@/features/auth/AccountMenu'
 import { useSay, useT } from '@/lib/i18n'
 import { levelWord, sandboxNote } from './sandbox'
 
@@ -12,6 +14,7 @@ export function About() {
   const say = useSay()
   const status = useStatus().data
   const signOut = useCommand('signOut')
+  const multi = useAuthMode().data?.auth_mode === 'multi'
   if (!status) return <Skeleton label={t('loading')} />
   const level = levelWord(status.sandbox.level)
   const note = sandboxNote(say, status.sandbox)
@@ -26,11 +29,17 @@ export function About() {
           title={note === status.sandbox.note ? undefined : status.sandbox.note}
         />
       </dl>
-      {signOut.enabled && (
-        <Button className="mt-3" onClick={signOut.run}>
-          <LogOut size={14} aria-hidden />
-          {signOut.label}
-        </Button>
+      {multi ? (
+        <p className="mt-3">
+          <AccountMenu named />
+        </p>
+      ) : (
+        signOut.enabled && (
+          <Button className="mt-3" onClick={signOut.run}>
+            <LogOut size={14} aria-hidden />
+            {signOut.label}
+          </Button>
+        )
       )}
     </>
   )

@@ -92,7 +92,7 @@ export const people = {
   personResetAsk: '{name} is signed out everywhere, and all their access tokens are deleted.',
   personNewPassword: 'New password for {name}',
   personPasswordHint: 'Pass it on safely, and ask {name} to change it. It isn’t shown again.',
-  invitations: 'Invitations',
+  peopleInvitations: 'Invitations',
   invitationsHint: 'With an invitation, one person can create an account on this server.',
   invitationAdd: 'Create invitation',
   invitationsNone: 'No invitations.',

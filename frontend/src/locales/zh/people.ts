@@ -89,7 +89,7 @@ export const people: Record<keyof typeof en, string> = {
   personResetAsk: '{name} 会在所有设备上退出登录，其访问令牌会全部删除。',
   personNewPassword: '{name} 的新密码',
   personPasswordHint: '请安全地转交，并请 {name} 修改密码。之后不会再显示。',
-  invitations: '邀请',
+  peopleInvitations: '邀请',
   invitationsHint: '每个邀请可供一人在此服务器上创建账户。',
   invitationAdd: '创建邀请',
   invitationsNone: '没有邀请。',

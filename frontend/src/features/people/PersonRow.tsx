@@ -1,0 +1,113 @@
+import { Ellipsis, KeyRound, ShieldCheck, ShieldMinus, UserRoundCheck, UserRoundX } from 'lucide-react'
+import { useRef } from 'react'
+import type { ListedPerson } from '@/api/peopleTypes'
+import { Badge } from '@/components/ui/Badge'
+import { Button, IconButton } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { Menu, MenuItem } from '@/components/ui/Menu'
+import { Visible } from '@/components/Visible'
+import { OneTime } from '@/features/auth/OneTime'
+import { useDate } from '@/features/auth/useDate'
+import { type Key, useT } from '@/lib/i18n'
+import { type Act, usePerson } from './usePerson'
+
+const WORDS: Record<Act, { label: Key; ask: Key | null; Icon: typeof KeyRound }> = {
+  promote: { label: 'personPromote', ask: 'personPromoteAsk', Icon: ShieldCheck },
+  demote: { label: 'personDemote', ask: null, Icon: ShieldMinus },
+  reset: { label: 'personReset', ask: 'personResetAsk', Icon: KeyRound },
+  disable: { label: 'personDisable', ask: 'personDisableAsk', Icon: UserRoundX },
+  enable: { label: 'personEnable', ask: null, Icon: UserRoundCheck },
+}
+
+/** An account, with what an administrator can do with it. Nobody changes their own here: that would lock them out. */
+export function PersonRow({ person, you }: { person: ListedPerson; you: boolean }) {
+  const t = useT()
+  const date = useDate()
+  const row = useRef<HTMLLIElement>(null)
+  const { asking, problem, password, choose, act, cancel } = usePerson(person)
+  const { username: name, email, role, is_active: active } = person
+  const seen = person.last_active_at ?? person.last_login_at
+  const facts = [
+    email,
+    seen ? t('personSeen', { at: date(seen) }) : t('personNever'),
+    (person.sessions ?? 0) > 0 && t('personSignIns', { n: person.sessions ?? 0 }),
+  ].filter(Boolean)
+  const acts: Act[] = [role === 'admin' ? 'demote' : 'promote', 'reset', active ? 'disable' : 'enable']
+  const toMenu = () => row.current?.querySelector<HTMLElement>('[aria-haspopup]')?.focus()
+  const question = asking && WORDS[asking].ask
+  return (
+    <li ref={row} className="space-y-1.5 rounded-md border px-2.5 py-1.5 text-[13px]">
+      <div className="flex items-center gap-2">
+        <div className="min-w-0 flex-1">
+          <p className="flex flex-wrap items-center gap-x-2 gap-y-0.5">
+            <span className="min-w-0 font-medium [overflow-wrap:anywhere]">
+              <Visible text={name} />
+            </span>
+            {you && <Badge>{t('personYou')}</Badge>}
+            {role === 'admin' && <Badge tone="ok">{t('roleAdmin')}</Badge>}
+            {!active && <Badge tone="warn">{t('personDisabled')}</Badge>}
+          </p>
+          <p className="text-fg-3 text-meta [overflow-wrap:anywhere]">{facts.join(' · ')}</p>
+        </div>
+        {!you && (
+          <Menu
+            trigger={
+              <IconButton label={t('personMenu', { name })} size="smallIcon">
+                <Ellipsis size={15} aria-hidden />
+              </IconButton>
+            }
+          >
+            {acts.map(what => {
+              const { label, Icon } = WORDS[what]
+              return (
+                <MenuItem
+                  key={what}
+                  icon={<Icon size={14} aria-hidden />}
+                  danger={what === 'disable'}
+                  onSelect={() => choose(what)}
+                >
+                  {t(label)}
+                </MenuItem>
+              )
+            })}
+          </Menu>
+        )}
+      </div>
+      {asking && question && (
+        <div className="flex flex-wrap items-center gap-2 border-t pt-1.5">
+          <p role="alert" className="min-w-0 flex-1 basis-60 text-small">
+            {t(question, { name })}
+          </p>
+          <Button
+            size="small"
+            autoFocus
+            onClick={() => {
+              toMenu()
+              cancel()
+            }}
+          >
+            {t('cancel')}
+          </Button>
+          <Button
+            size="small"
+            look="danger"
+            onClick={() => {
+              toMenu()
+              void act(asking)
+            }}
+          >
+            {t(WORDS[asking].label)}
+          </Button>
+        </div>
+      )}
+      {password !== null && (
+        <OneTime
+          title={t('personNewPassword', { name })}
+          hint={t('personPasswordHint', { name })}
+          secrets={[{ label: t('password'), text: password }]}
+        />
+      )}
+      {problem && <ErrorText>{problem}</ErrorText>}
+    </li>
+  )
+}

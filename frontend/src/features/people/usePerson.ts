@@ -1,0 +1,44 @@
+import { useState } from 'react'
+import { peopleKeys } from '@/api/multi'
+import { changePerson, resetPassword } from '@/api/people'
+import type { ListedPerson } from '@/api/peopleTypes'
+import { refresh } from '@/api/queries'
+import { accountReason } from '@/features/auth/refusal'
+
+/** What an administrator can do with an account. */
+export type Act = 'disable' | 'enable' | 'promote' | 'demote' | 'reset'
+
+const CHANGES = {
+  disable: { is_active: false },
+  enable: { is_active: true },
+  promote: { role: 'admin' },
+  demote: { role: 'user' },
+} as const
+
+/** Asked before they are done. */
+const GRAVE: readonly Act[] = ['disable', 'promote', 'reset']
+
+export function usePerson({ id }: ListedPerson) {
+  const [asking, setAsking] = useState<Act | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  /** The new password, after a reset. */
+  const [password, setPassword] = useState<string | null>(null)
+  const act = async (what: Act) => {
+    setAsking(null)
+    setProblem(null)
+    try {
+      if (what === 'reset') setPassword(await resetPassword(id))
+      else await changePerson(id, CHANGES[what])
+    } catch (error) {
+      setProblem(accountReason(error))
+    }
+    refresh(peopleKeys.people)
+  }
+  const choose = (what: Act) => {
+    setPassword(null)
+    setProblem(null)
+    if (GRAVE.includes(what)) setAsking(what)
+    else void act(what)
+  }
+  return { asking, problem, password, choose, act, cancel: () => setAsking(null) }
+}
