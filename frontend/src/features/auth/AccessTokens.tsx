@@ -77,7 +77,7 @@ export function AccessTokens() {
           <Select
             id={`${id}-life`}
             aria-labelledby={`${id}-days`}
-            className="h-8!"
+            className="md:pointer-fine:h-8!"
             value={days}
             options={[
               ...LIVES.map(n => ({ value: `${n}`, words: t('tokenDays', { n }) })),
@@ -154,12 +154,14 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
           <p role="alert" className="min-w-0 flex-1 basis-60 text-small">
             {t('tokenDeleteAsk')}
           </p>
-          <Button size="small" autoFocus onClick={() => setAsking(false)}>
-            {t('cancel')}
-          </Button>
-          <Button size="small" look="danger" onClick={onRemove}>
-            {t('delete')}
-          </Button>
+          <span className="ms-auto flex gap-2">
+            <Button size="small" autoFocus onClick={() => setAsking(false)}>
+              {t('cancel')}
+            </Button>
+            <Button size="small" look="danger" onClick={onRemove}>
+              {t('delete')}
+            </Button>
+          </span>
         </div>
       )}
     </li>

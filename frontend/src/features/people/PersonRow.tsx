@@ -78,26 +78,28 @@ export function PersonRow({ person, you }: { person: ListedPerson; you: boolean 
           <p role="alert" className="min-w-0 flex-1 basis-60 text-small">
             {t(question, { name })}
           </p>
-          <Button
-            size="small"
-            autoFocus
-            onClick={() => {
-              toMenu()
-              cancel()
-            }}
-          >
-            {t('cancel')}
-          </Button>
-          <Button
-            size="small"
-            look="danger"
-            onClick={() => {
-              toMenu()
-              void act(asking)
-            }}
-          >
-            {t(WORDS[asking].label)}
-          </Button>
+          <span className="ms-auto flex gap-2">
+            <Button
+              size="small"
+              autoFocus
+              onClick={() => {
+                toMenu()
+                cancel()
+              }}
+            >
+              {t('cancel')}
+            </Button>
+            <Button
+              size="small"
+              look="danger"
+              onClick={() => {
+                toMenu()
+                void act(asking)
+              }}
+            >
+              {t(WORDS[asking].label)}
+            </Button>
+          </span>
         </div>
       )}
       {password !== null && (
