@@ -23,8 +23,8 @@ export default function AccountDialog({ open, onOpenChange, part }: Props) {
   const [shown, setShown] = useState<AccountPart>(part)
   const { data: person, error } = useProfile(true)
   const tabs = [
-    { value: 'profile', words: t('profile') },
-    { value: 'password', words: t('password') },
+    { value: 'profile', words: t('accountProfile') },
+    { value: 'password', words: t('passwordWord') },
     { value: 'tokens', words: t('accessTokens') },
   ] as const
   return (

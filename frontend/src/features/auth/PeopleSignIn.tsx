@@ -168,7 +168,7 @@ export function PeopleSignIn({ mode, session }: Props) {
           key={fresh ? 'new' : 'current'}
           name="password"
           type="password"
-          label={t('password')}
+          label={t('passwordWord')}
           autoComplete={fresh ? 'new-password' : 'current-password'}
           required
           errorId={errorOf('password')}

@@ -106,7 +106,7 @@ export function PersonRow({ person, you }: { person: ListedPerson; you: boolean 
         <OneTime
           title={t('personNewPassword', { name })}
           hint={t('personPasswordHint', { name })}
-          secrets={[{ label: t('password'), text: password }]}
+          secrets={[{ label: t('passwordWord'), text: password }]}
         />
       )}
       {problem && <ErrorText>{problem}</ErrorText>}
