@@ -343,7 +343,7 @@ impl Run {
         attempt: ModelAttempt<'_>,
     ) -> Result<Exchange, ExchangeError> {
         if let Some(part) = next.system.unreadable() {
-            let file = part.file.unwrap_or(part.label).to_owned();
+            let file = part.file.clone().unwrap_or_else(|| part.label.to_owned());
             return Err(ExchangeError::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
         }
         let reservation = self.reserve(recorder, attempt.client, &next).await?;

@@ -79,8 +79,10 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
 async fn trust(store: &OwnedHome, paths: &[String]) -> anyhow::Result<ExitCode> {
     for path in paths {
         let path = Place::parse(path).with_context(|| path.clone())?;
-        if !path.root().is_pinned() {
-            bail!("{path}: only files in skills/ are trusted version by version");
+        if !path.is_pinned() {
+            bail!(
+                "{path}: only files of skills, and AGENTS.md and CLAUDE.md of projects, are trusted version by version"
+            );
         }
         if is_too_deep(&path) {
             bail!("{path}: {}", UnlistedReason::TooDeep.sentence());

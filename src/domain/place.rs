@@ -6,6 +6,11 @@ use serde::{Serialize, Serializer};
 
 use super::{BadPath, RelPath, Root};
 
+/// The files of a project that tell an agent how to work in their folder; the first one that is there counts.
+pub const PROJECT_GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// The folder of a project that holds its skills.
+pub const PROJECT_SKILLS: &str = "skills";
+
 /// A file or folder in a root. A path from outside becomes a place once, where it enters the program; from then on its
 /// root, and what that root allows, are known. On the wire, on disk and for the model a place is `root/path`, or
 /// `project/{id}/path`. It says nothing about symlinks: the store opens it beneath a handle of the root's folder.
@@ -92,6 +97,18 @@ impl Place {
     /// Returns whether its name, or that of a folder above it, begins with a dot.
     pub fn is_hidden(&self) -> bool {
         self.path().split('/').any(|name| name.starts_with('.'))
+    }
+
+    /// Returns whether each version of it counts as text from outside until a person trusts that version: the files of the
+    /// skills of the home, and those that tell the agent how to work in a project.
+    pub fn is_pinned(&self) -> bool {
+        self.root.is_pinned() || (matches!(self.root, Root::Project(_)) && self.is_instruction())
+    }
+
+    /// Returns whether it is a file of instructions where it is in its root: an AGENTS.md or CLAUDE.md, or a file of a skill.
+    fn is_instruction(&self) -> bool {
+        let is_skill = self.path().split_once('/').is_some_and(|(first, _)| first == PROJECT_SKILLS);
+        is_skill || PROJECT_GUIDES.contains(&self.file_name())
     }
 
     pub fn as_str(&self) -> &str {

@@ -181,14 +181,19 @@ impl Documents {
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
             let mut change = Change::default();
-            let etag = match from.root().is_pinned() || to.root().is_pinned() {
-                true => {
-                    let CurrentFile { bytes, is_trusted } = documents.read(&from).await?;
-                    if is_trusted {
-                        change = change.trusting(&to, &bytes, TrustedBy::Editor);
+            let etag = match from.is_pinned() || to.is_pinned() {
+                true => match documents.read(&from).await {
+                    Ok(CurrentFile { bytes, is_trusted }) => {
+                        // Moving a text from outside to where instructions are makes nobody read it.
+                        if is_trusted && (from.is_pinned() || !from.root().is_outside_text()) {
+                            change = change.trusting(&to, &bytes, TrustedBy::Editor);
+                        }
+                        etag(&bytes)
                     }
-                    etag(&bytes)
-                }
+                    // A large file or a link of a project.
+                    Err(_) if from.root().is_outside_text() => documents.hash(&from).await?,
+                    Err(error) => return Err(error),
+                },
                 // Only trust needs the content, which may be large.
                 false => documents.hash(&from).await?,
             };
@@ -298,7 +303,7 @@ impl Documents {
         Ok(tree.purge(*claim, trash).await?)
     }
 
-    /// Trusts exactly this version of a file in skills/, because a person has looked at it.
+    /// Trusts exactly this version of a file of a skill, or of instructions of a project, because a person has looked at it.
     ///
     /// # Errors
     /// Returns [`StoreError::Conflict`] if the file has changed in the meantime.
@@ -309,8 +314,9 @@ impl Documents {
             return Err(StoreError::Conflict { path: seen.path.to_string(), etag: Some(now) }.into());
         }
         let OwnedHome { tree, claim, .. } = &self.store;
+        let path = seen.path.clone();
         tree.trust(*claim, TrustedContent { path: seen.path, bytes, by: TrustedBy::Person }).await?;
-        self.reread_skills().await;
+        self.instructions_changed([&path].into_iter()).await;
         self.prompt_changed();
         Ok(())
     }
@@ -369,9 +375,7 @@ impl Documents {
         if let Err(error) = indexed.await {
             tracing::warn!(%error, "the index was not updated after a change");
         }
-        if versions.iter().any(|file| file.path.root().is_pinned()) {
-            self.reread_skills().await;
-        }
+        self.instructions_changed(versions.iter().map(|file| &file.path)).await;
         for FileVersion { path, etag } in versions {
             // The watcher may have seen the change first.
             if let Some(by) = authors.tell(path, etag) {
@@ -381,6 +385,19 @@ impl Documents {
         }
         if versions.iter().any(|file| file.path.root().is_persona()) {
             self.prompt_changed();
+        }
+    }
+
+    /// Rereads the skills if one of these files is part of them, and notifies clients that other files of a project may wait
+    /// for a person to trust them.
+    async fn instructions_changed(&self, changed: impl Iterator<Item = &Place>) {
+        let (home, projects): (Vec<&Place>, Vec<&Place>) =
+            changed.filter(|place| place.is_pinned()).partition(|place| place.root().is_pinned());
+        if !home.is_empty() {
+            self.reread_skills().await;
+        }
+        if !projects.is_empty() {
+            self.listeners.hub.notice(Notice::SkillsChanged);
         }
     }
 

@@ -1,12 +1,12 @@
 //! The skills as last read, and the list of them for the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::notice::Notice;
 use super::{EngineError, Tenant, blocking};
 use crate::domain::visible::visible;
-use crate::domain::{BadPath, Place, Root, Taint};
+use crate::domain::{BadPath, Place, Root, Session, Taint};
 use crate::skills::{Skill, SkillMessage, snapshot};
 use crate::store::{Home, SkillFiles, StoreError, Unlisted, UnlistedReason, Untrusted};
 
@@ -15,6 +15,8 @@ pub struct Skills {
     known: Mutex<SkillState>,
     /// Held while the folder is read and the list is written, so that an older scan never replaces a newer one.
     reading: Mutex<()>,
+    /// The files of projects that waited for trust at the last request of a session that is bound to the project.
+    waiting: Mutex<BTreeMap<Root, Vec<Untrusted>>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +49,14 @@ impl Skills {
     /// Returns the files in skills/ whose current version is not trusted.
     pub fn untrusted(&self) -> Vec<Untrusted> {
         self.known().files.untrusted.clone()
+    }
+
+    /// Looks at what a project tells the agent. Returns whether other files of it wait for trust than at the last look.
+    fn look_at_project(&self, home: &Home, root: Root) -> bool {
+        let now = home.waiting_instructions(&root);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = waiting.insert(root, now.clone()).unwrap_or_default();
+        before != now
     }
 
     /// Reads every SKILL.md and updates SKILLS_SNAPSHOT.md if it differs. Returns whether the list changed.
@@ -156,6 +166,30 @@ fn around<'s>(skills: &'s mut [Skill], folder: &Place) -> Option<&'s mut Skill> 
 }
 
 impl Tenant {
+    /// Returns the files whose current version counts only once a person trusts it: those of the skills, and the
+    /// instructions of the projects.
+    ///
+    /// # Errors
+    /// Returns an error if the server is shutting down.
+    pub async fn untrusted_files(&self) -> Result<Vec<Untrusted>, EngineError> {
+        let (mut all, home) = (self.skills.untrusted(), self.home.clone());
+        let of_projects = move || {
+            let roots = home.project_ids().into_iter().map(Root::Project);
+            Ok(roots.flat_map(|root| home.waiting_instructions(&root)).collect::<Vec<_>>())
+        };
+        all.extend(blocking(of_projects).await?);
+        Ok(all)
+    }
+
+    /// Notifies clients before a request of a session if other instructions of its project wait for a person than before.
+    pub async fn look_at_instructions(&self, session: &Session) {
+        let Some(root) = session.project_id.clone().map(Root::Project) else { return };
+        let (skills, home) = (self.skills.clone(), self.home.clone());
+        if blocking(move || Ok(skills.look_at_project(&home, root))).await.unwrap_or(false) {
+            self.hub.notice(Notice::SkillsChanged);
+        }
+    }
+
     /// Disables a skill, so that the model is not offered it, or enables it again.
     ///
     /// # Errors

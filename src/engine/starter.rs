@@ -15,7 +15,7 @@ struct Starter;
 /// Returns the files of the built-in skills.
 pub fn skills() -> Vec<(Place, Vec<u8>)> {
     let files = Starter::iter().filter_map(|path| {
-        let path = Place::parse(&path).ok().filter(|path| path.root().is_pinned())?;
+        let path = Place::parse(&path).ok().filter(|path| path.is_pinned())?;
         let file = Starter::get(path.as_str())?;
         Some((path, file.data.into_owned()))
     });

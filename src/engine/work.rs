@@ -45,7 +45,10 @@ pub async fn work(
             let tenant = tenant.clone();
             Arc::new(move |session| {
                 let tenant = tenant.clone();
-                Box::pin(async move { tenant.tools(ExchangeScope::of(session)).await })
+                Box::pin(async move {
+                    tenant.look_at_instructions(session).await;
+                    tenant.tools(ExchangeScope::of(session)).await
+                })
             })
         },
         policy: Arc::new(Policy { mode: chosen.permission_mode, ..config.policy.clone() }),

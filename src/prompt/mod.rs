@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod history;
 pub mod pictures;
+mod project;
 pub mod request;
 pub mod sent;
 pub mod system;

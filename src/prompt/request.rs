@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
-use super::system::{MODE_LABEL, MemoryMode, PROJECT_GUIDE, PROJECT_LABEL, SESSION_LABEL, SystemPrompt, assemble};
+use super::project::add_project;
+use super::system::{MODE_LABEL, MemoryMode, SESSION_LABEL, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
-use crate::domain::{Hit, PermissionMode, Root, Session, ToolSpec};
+use crate::domain::{Hit, PermissionMode, Session, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
 use crate::store::Home;
 use crate::tokens::Counter;
@@ -108,9 +109,8 @@ impl NextRequest {
         if let Some(instructions) = permission_mode.and_then(PermissionMode::instructions) {
             system.add_instructions(MODE_LABEL, instructions);
         }
-        let project = sources.session.and_then(|session| session.project_id.clone());
-        if project.is_some_and(|id| sources.home.has_root(&Root::Project(id))) {
-            system.add_instructions(PROJECT_LABEL, PROJECT_GUIDE);
+        if let Some(session) = sources.session {
+            add_project(&mut system, sources.home, session);
         }
         let instructions = chosen.and_then(|chosen| chosen.system_prompt.as_deref()).map(str::trim);
         if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {

@@ -46,7 +46,7 @@ pub fn take_apart(sending: OutgoingRequest<'_>) -> (SentRequest, Vec<SentText>) 
     let begins_with_system = own_field.is_some() || is_message;
     let parts = system.parts.iter().map(|part| SentPart {
         label: part.label.to_owned(),
-        file: part.file.map(str::to_owned),
+        file: part.file.clone(),
         text: (part.end > part.start).then(|| keep(system.text[part.start..part.end].to_owned())),
         lines: part.lines,
         truncated: part.truncated,

@@ -50,13 +50,6 @@ impl PromptFile {
 pub const MODE_LABEL: &str = "Permission Mode";
 /// Label of the instructions that a person gave for the session.
 pub const SESSION_LABEL: &str = "Conversation Instructions";
-/// Label of the instructions of a session that is bound to a project.
-pub const PROJECT_LABEL: &str = "Project";
-/// What the model is told in a session that is bound to a project.
-pub const PROJECT_GUIDE: &str = "This conversation works in a project folder, with its own tools: what the guide says of \
-terminal and of the home's file tools does not count here. Paths begin at the project's root. A file of the home, such as a \
-skill, is named with home: before its path, as home:skills/x/SKILL.md.";
-
 /// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
 [记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, cite it \
@@ -67,7 +60,7 @@ as [memory/MEMORY.md:12-20] with the file and lines given, and say so when nothi
 pub struct Part {
     pub label: &'static str,
     /// The file it came from; `None` for the text that RAG mode or a permission mode inserts.
-    pub file: Option<&'static str>,
+    pub file: Option<String>,
     /// Byte range in the prompt, including the label; empty if the part is absent.
     pub start: usize,
     pub end: usize,
@@ -159,22 +152,23 @@ pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
         if file.is_retrieved(memory) {
             prompt.push((file.label, None), RAG_GUIDE, None);
             let reason = "Memory retrieval is on: relevant passages are added to each message";
-            prompt.leave_out(file, Absent::LeftOut(reason));
+            prompt.leave_out((file.label, &file.place), Absent::LeftOut(reason.to_owned()));
             continue;
         }
         match read(home, &file.place) {
             Ok(Body { text, line, etag }) => {
                 prompt.push((file.label, Some(&file.place)), &text, Some((line, etag)));
             }
-            Err(absent) => prompt.leave_out(file, absent),
+            Err(absent) => prompt.leave_out((file.label, &file.place), absent),
         }
     }
     prompt
 }
 
 /// Why a part is not in the prompt.
-enum Absent {
-    LeftOut(&'static str),
+pub(super) enum Absent {
+    LeftOut(String),
+    /// No request may be sent without it.
     Unreadable(String),
 }
 
@@ -182,7 +176,7 @@ fn read(home: &Home, path: &Place) -> Result<Body, Absent> {
     let file = match home.read_text(path) {
         Ok(text) => text,
         Err(StoreError::NotFound { .. }) if !home.has_entry(path) => {
-            return Err(Absent::LeftOut("File not found"));
+            return Err(Absent::LeftOut("File not found".to_owned()));
         }
         Err(StoreError::NotFound { .. }) => {
             return Err(Absent::Unreadable("Broken link".to_owned()));
@@ -193,7 +187,7 @@ fn read(home: &Home, path: &Place) -> Result<Body, Absent> {
     let text = whole.trim_start();
     let line = 1 + newlines(&whole[..whole.len() - text.len()]);
     match text.trim_end() {
-        "" => Err(Absent::LeftOut("File is empty")),
+        "" => Err(Absent::LeftOut("File is empty".to_owned())),
         text => Ok(Body { text: text.to_owned(), line, etag: file.etag }),
     }
 }
@@ -208,14 +202,24 @@ impl SystemPrompt {
         self.push((label, None), instructions, None);
     }
 
-    fn push(&mut self, (label, file): (&'static str, Option<&'static Place>), text: &str, from: Option<(u32, String)>) {
+    fn push(&mut self, (label, file): (&'static str, Option<&Place>), text: &str, from: Option<(u32, String)>) {
+        self.push_headed((label, label, file), text, from);
+    }
+
+    /// Adds a part under a heading of its own, of which its label is the beginning.
+    pub(super) fn push_headed(
+        &mut self,
+        (label, heading, file): (&'static str, &str, Option<&Place>),
+        text: &str,
+        from: Option<(u32, String)>,
+    ) {
         let (text, truncated) = cap(text);
         if !self.text.is_empty() {
             self.text.push_str("\n\n");
         }
         let start = self.text.len();
         self.text.push_str("<!-- ");
-        self.text.push_str(label);
+        self.text.push_str(heading);
         self.text.push_str(" -->\n");
         self.text.push_str(text);
         if truncated {
@@ -224,7 +228,7 @@ impl SystemPrompt {
         let characters = if truncated { PART_LIMIT } else { text.chars().count() };
         let lines = from.as_ref().map(|(first, _)| (*first, first + newlines(text)));
         let (end, etag) = (self.text.len(), from.map(|(_, etag)| etag));
-        let (file, absent, unreadable) = (file.map(Place::as_str), None, false);
+        let (file, absent, unreadable) = (file.map(Place::to_string), None, false);
         self.parts.push(Part { label, file, start, end, characters, truncated, absent, unreadable, lines, etag });
     }
 
@@ -233,15 +237,15 @@ impl SystemPrompt {
         self.parts.iter().find(|part| part.unreadable)
     }
 
-    fn leave_out(&mut self, file: &'static PromptFile, absent: Absent) {
+    pub(super) fn leave_out(&mut self, (label, file): (&'static str, &Place), absent: Absent) {
         let at = self.text.len();
         let (reason, unreadable) = match absent {
-            Absent::LeftOut(reason) => (reason.to_owned(), false),
+            Absent::LeftOut(reason) => (reason, false),
             Absent::Unreadable(reason) => (reason, true),
         };
         self.parts.push(Part {
-            label: file.label,
-            file: Some(file.place.as_str()),
+            label,
+            file: Some(file.to_string()),
             start: at,
             end: at,
             characters: 0,
@@ -338,9 +342,11 @@ mod tests {
         assert!(reasons[5].contains("Broken link") && reasons[0].contains("a link"), "{reasons:?}");
         let unreadable: Vec<_> = prompt.parts.iter().map(|part| part.unreadable).collect();
         assert_eq!(unreadable, [true, true, false, false, true, true]);
-        assert_eq!(prompt.unreadable().and_then(|part| part.file), Some("SKILLS_SNAPSHOT.md"));
+        assert_eq!(prompt.unreadable().and_then(|part| part.file.as_deref()), Some("SKILLS_SNAPSHOT.md"));
         let retrieved = assemble(&home, MemoryMode::Retrieved);
-        assert!(retrieved.parts.iter().all(|part| part.file != Some("memory/MEMORY.md") || !part.unreadable));
+        assert!(
+            retrieved.parts.iter().all(|part| part.file.as_deref() != Some("memory/MEMORY.md") || !part.unreadable)
+        );
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Home {
     /// Whether this content of a file is trusted. Always true for files outside skills/, never true for files in skills/
     /// that are too deep to be listed.
     pub fn trusts(&self, path: &Place, bytes: &[u8]) -> bool {
-        !path.root().is_pinned() || (!is_too_deep(path) && self.trust_record().contains(path, &sha256(bytes)))
+        !path.is_pinned() || (!is_too_deep(path) && self.trust_record().contains(path, &sha256(bytes)))
     }
 
     /// Returns the change that trusts this content at this path; the file need not exist yet. `None` for paths outside
@@ -224,7 +224,7 @@ impl Home {
     }
 
     fn trusted_version(&self, path: &Place, sha256: String, by: TrustedBy) -> Result<Option<TreeChange>, StoreError> {
-        if !path.root().is_pinned() || is_too_deep(path) {
+        if !path.is_pinned() || is_too_deep(path) {
             return Ok(None);
         }
         let RecordedTrust { mut record, expect, .. } = self.recorded_trust()?;
@@ -351,7 +351,7 @@ impl Home {
 
     /// Stores the text of a trusted version. Only the comparison with a later version depends on it.
     fn keep_text_of(&self, path: &Place, bytes: &[u8]) {
-        if !path.root().is_pinned() || bytes.len() > MAX_TEXT_SIZE || std::str::from_utf8(bytes).is_err() {
+        if !path.is_pinned() || bytes.len() > MAX_TEXT_SIZE || std::str::from_utf8(bytes).is_err() {
             return;
         }
         let kept = self.texts().and_then(|texts| atomic::replace(&texts, &sha256(bytes), bytes, 0o600));

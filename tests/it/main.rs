@@ -64,6 +64,7 @@ mod pictures;
 mod pinned;
 mod power_cut;
 mod project;
+mod project_guides;
 mod project_uploads;
 mod projects;
 mod prompt;

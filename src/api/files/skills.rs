@@ -13,14 +13,16 @@ use crate::store::Untrusted;
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SkillList {
     skills: Vec<Skill>,
-    /// Files in skills/ whose current version is not trusted; reading one taints the conversation.
+    /// Files in skills/ whose current version is not trusted; reading one taints the conversation. Also the AGENTS.md files
+    /// and the files of skills of projects, which count only once they are trusted.
     untrusted: Vec<Untrusted>,
 }
 
 /// Lists the skills, including broken ones with their errors.
 #[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
-pub async fn skills(caller: Caller) -> Json<SkillList> {
-    Json(SkillList { skills: caller.tenant().skills.list(), untrusted: caller.tenant().skills.untrusted() })
+pub async fn skills(caller: Caller) -> Result<Json<SkillList>, ApiError> {
+    let untrusted = caller.tenant().untrusted_files().await?;
+    Ok(Json(SkillList { skills: caller.tenant().skills.list(), untrusted }))
 }
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]

@@ -41,7 +41,7 @@ pub struct TrustVersion {
     etag: String,
 }
 
-/// Returns whether the current version of a skill's file is trusted, and which version was trusted last.
+/// Returns whether the current version of a file of a skill, or of a project's AGENTS.md, is trusted, and which version was trusted last.
 #[utoipa::path(get, path = "/api/skills/trust", tag = "files", params(FileQuery),
     responses((status = 200, body = TrustStatus), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<TrustStatus>, ApiError> {
@@ -57,7 +57,7 @@ pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<
     Ok(Json(trust))
 }
 
-/// Trusts exactly this version of a file in skills/.
+/// Trusts exactly this version of a file of a skill, or of an AGENTS.md or CLAUDE.md of a project.
 ///
 /// Requires the page's secret. Returns 412 if the file has changed in the meantime.
 #[utoipa::path(post, path = "/api/skills/trust", tag = "files", request_body = TrustVersion,
@@ -78,12 +78,15 @@ pub async fn trust(
 
 fn pinned(path: &str) -> Result<Place, ApiError> {
     let path = Place::parse(path)?;
-    match path.root().is_pinned() {
+    match path.is_pinned() {
         true if is_too_deep(&path) => {
             let message = "this file lies deeper than the 12 folders that are looked at; move it up to trust it";
             Err(ApiError::bad_request("too_deep", message))
         }
         true => Ok(path),
-        false => Err(ApiError::bad_request("not_pinned", "only files in skills/ are trusted version by version")),
+        false => Err(ApiError::bad_request(
+            "not_pinned",
+            "only files of skills, and AGENTS.md and CLAUDE.md of projects, are trusted version by version",
+        )),
     }
 }

@@ -97,7 +97,7 @@ fn explain(tenant: &Tenant, session: Option<&Session>, next: NextRequest) -> Pro
     let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),
-        file: part.file.map(str::to_owned),
+        file: part.file.clone(),
         bytes: part.end - part.start,
         characters: part.characters,
         tokens: count(&system.text[part.start..part.end]),
