@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::system::{Absent, PART_LIMIT, SystemPrompt};
 use crate::domain::{Place, RelPath, Root, Session};
-use crate::store::{Home, InstructionText, Instructions};
+use crate::skills::{Skill, SkillMessage, project_snapshot};
+use crate::store::{Home, InstructionText, Instructions, StoreError};
 
 /// Label of the instructions of a session that is bound to a project.
 const PROJECT_LABEL: &str = "Project";
@@ -17,6 +18,10 @@ terminal and of the home's file tools does not count here. Paths begin at the pr
 skill, is named with home: before its path, as home:skills/x/SKILL.md.";
 /// Label of a project's AGENTS.md files.
 const GUIDE_LABEL: &str = "Project Guide";
+/// Label of a project's skills.
+const SKILLS_LABEL: &str = "Project Skills";
+/// What the model is told of them.
+const SKILLS_GUIDE: &str = "Skills of this project. Their paths begin at its root, without home:.";
 /// Why such a file is not in the prompt.
 const UNTRUSTED: &str = "Nobody has trusted this version yet";
 const NO_ROOM: &str = "The project's guides are longer than 20,000 characters together";
@@ -30,6 +35,71 @@ pub fn add_project(system: &mut SystemPrompt, home: &Home, session: &Session) {
     let Some(root) = session.project_id.clone().map(Root::Project).filter(|root| home.has_root(root)) else { return };
     system.add_instructions(PROJECT_LABEL, PROJECT_GUIDE);
     add_guides(system, home, (&root, session));
+    add_skills(system, home, &root);
+}
+
+/// Adds the list of the project's skills that a person trusts.
+fn add_skills(system: &mut SystemPrompt, home: &Home, root: &Root) {
+    let ProjectSkills { skills, waiting } = project_skills(home, root);
+    if !skills.is_empty() {
+        let list = project_snapshot(&skills);
+        system.add_instructions(SKILLS_LABEL, &format!("{SKILLS_GUIDE}\n{}", list.trim_end()));
+    }
+    for (place, why) in waiting {
+        system.leave_out((SKILLS_LABEL, &place), Absent::LeftOut(why));
+    }
+}
+
+/// The skills of a project.
+struct ProjectSkills {
+    /// Those whose SKILL.md a person trusts. One with a taken name has an error.
+    skills: Vec<Skill>,
+    /// Those whose SKILL.md nobody has trusted or that cannot be read, with the reason.
+    waiting: Vec<(Place, String)>,
+}
+
+fn project_skills(home: &Home, root: &Root) -> ProjectSkills {
+    let mut of_home = None;
+    let mut all = ProjectSkills { skills: Vec::new(), waiting: Vec::new() };
+    for Instructions { place, text } in home.project_skills(root) {
+        let text = match text {
+            InstructionText::Trusted { text, .. } => text,
+            InstructionText::Untrusted { .. } => {
+                all.waiting.push((place, UNTRUSTED.to_owned()));
+                continue;
+            }
+            InstructionText::Unusable(why) => {
+                all.waiting.push((place, why));
+                continue;
+            }
+        };
+        let mut skill = Skill::parse(&place, text.as_bytes());
+        let of_home = match of_home.get_or_insert_with(|| home_skills(home)) {
+            Ok(of_home) => of_home,
+            // Nobody knows whether it would stand for one of the home.
+            Err(error) => {
+                all.waiting.push((place, error.to_string()));
+                continue;
+            }
+        };
+        let of_project = all.skills.iter().filter(|other| other.error.is_none());
+        if let Some(other) = of_home.iter().chain(of_project).find(|other| other.is_named_like(&skill)) {
+            let location = match other.location.root() {
+                Root::Skills => format!("home:{}", other.location),
+                _ => format!("/{}", other.location.path()),
+            };
+            skill.fail(SkillMessage::name_taken(&location));
+        }
+        all.skills.push(skill);
+    }
+    all
+}
+
+/// Returns the skills of the home, disabled ones too.
+fn home_skills(home: &Home) -> Result<Vec<Skill>, StoreError> {
+    let files = home.skill_files()?;
+    let paths = files.files.iter().map(|file| &file.path).filter(|path| path.file_name() == "SKILL.md");
+    Ok(paths.filter_map(|path| Some(Skill::parse(path, &home.read_bytes(path).ok()?))).collect())
 }
 
 /// Adds the guide at the project's root, and those on the way to the files at work, all of them within the limit of one part.

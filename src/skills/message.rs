@@ -34,6 +34,12 @@ impl SkillMessage {
         self
     }
 
+    /// A skill of a project has the name of one of the home, or of another one of the project.
+    pub fn name_taken(location: &str) -> Self {
+        let text = format!("The skill {location} has the same name. Rename one of them.");
+        Self::new("name_taken", text).param("location", location)
+    }
+
     pub(super) fn no_name() -> Self {
         Self::new("no_name", "The name is missing. Add a line “name: …” between the --- lines.")
     }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::domain::Place;
 
 pub use message::{MessageCode, SkillMessage};
-pub use snapshot::snapshot;
+pub use snapshot::{project_snapshot, snapshot};
 
 /// The Agent Skills limit on a description, in characters; the snapshot shows no more.
 pub const DESCRIPTION_CHARACTERS: usize = 1024;
@@ -87,6 +87,12 @@ impl Skill {
             notes: Vec::new(),
             note_codes: Vec::new(),
         }
+    }
+
+    /// Returns whether a person or a model would take both names for the same.
+    pub fn is_named_like(&self, other: &Self) -> bool {
+        let plain = |name: &str| name.to_lowercase().replace('_', "-");
+        plain(&self.name) == plain(&other.name)
     }
 
     fn fill(&mut self, mut fields: Map<String, Value>) {

@@ -12,6 +12,15 @@ const REASON_CHARACTERS: usize = 160;
 /// person who reads the file sees it and the model does not mistake it for a usable skill. Disabled skills are left out.
 /// Empty if there are no others.
 pub fn snapshot(skills: &[Skill]) -> String {
+    list(skills, |skill| skill.location.to_string())
+}
+
+/// Returns the same list for the skills of a project. Their paths begin at its root: `/skills/x/SKILL.md`.
+pub fn project_snapshot(skills: &[Skill]) -> String {
+    list(skills, |skill| format!("/{}", skill.location.path()))
+}
+
+fn list(skills: &[Skill], location: impl Fn(&Skill) -> String) -> String {
     let mut skills: Vec<&Skill> = skills.iter().filter(|skill| !skill.disabled).collect();
     if skills.is_empty() {
         return String::new();
@@ -19,18 +28,19 @@ pub fn snapshot(skills: &[Skill]) -> String {
     skills.sort_by(|a, b| a.location.cmp(&b.location));
     let mut xml = String::from("<available_skills>\n");
     for skill in skills {
-        let location = escaped(skill.location.as_str());
+        let location = location(skill);
         // Writing to a String cannot fail.
         let _ = match &skill.error {
             None => writeln!(
                 xml,
-                "<skill><name>{}</name><description>{}</description><location>{location}</location></skill>",
+                "<skill><name>{}</name><description>{}</description><location>{}</location></skill>",
                 escaped(&shortened(&skill.name, NAME_CHARACTERS)),
                 escaped(&shortened(&skill.description, DESCRIPTION_CHARACTERS)),
+                escaped(&location),
             ),
             Some(error) => {
                 let reason = shortened(error, REASON_CHARACTERS);
-                writeln!(xml, "<!-- not usable: {} -->", comment(&format!("{}: {reason}", skill.location)))
+                writeln!(xml, "<!-- not usable: {} -->", comment(&format!("{location}: {reason}")))
             }
         };
     }

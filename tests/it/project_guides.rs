@@ -177,3 +177,40 @@ async fn guide_on_the_way_to_a_file_counts_while_it_is_at_work() {
     let parts = prompt(&server, &session).await.1;
     assert!(parts[2].starts_with(&format!("project/{id}/web/src/AGENTS.md: Nobody")), "{parts:?}");
 }
+
+#[tokio::test]
+async fn skills_of_a_project_are_offered_there_once_they_are_trusted() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let id = project(&server, "Tea").await;
+    let session = bound(&server, &id).await;
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: Says canary-{name}\n---\nDo it.\n");
+    world.write("skills/brew/SKILL.md", skill("brew"));
+    for (folder, name) in [("steep", "steep"), ("other", "Brew"), ("twin", "steep"), (".hidden", "hidden")] {
+        world.write(&format!("{FOLDER}/skills/{folder}/SKILL.md"), skill(name));
+    }
+    world.write(&format!("{FOLDER}/skills/steep/run.sh"), "echo");
+    let (system, parts) = prompt(&server, &session).await;
+    assert!(!system.contains("Project Skills") && !system.contains("canary-steep"), "{system}");
+    assert_eq!(parts.len(), 3, "{parts:?}");
+    assert!(parts.iter().all(|part| part.ends_with("/SKILL.md: Nobody has trusted this version yet")), "{parts:?}");
+    for file in ["other/SKILL.md", "steep/SKILL.md", "twin/SKILL.md", "steep/run.sh"] {
+        trust(&server, &format!("project/{id}/skills/{file}")).await;
+    }
+    assert!(!waiting(&server).await.iter().any(|file| file.starts_with("project/")));
+    let (system, _) = prompt(&server, &session).await;
+    let list = system.split("<!-- Project Skills -->").nth(1).unwrap();
+    assert!(list.contains("canary-steep</description><location>/skills/steep/SKILL.md</location>"), "{list}");
+    assert!(list.contains("<!-- not usable: /skills/other/SKILL.md: The skill home:skills/brew/SKILL.md"), "{list}");
+    assert!(list.contains("<!-- not usable: /skills/twin/SKILL.md: The skill /skills/steep/SKILL.md"), "{list}");
+    assert!(!list.contains("canary-Brew") && !list.contains("hidden") && !system.contains(&id), "{list}");
+    let free = server.post("/api/sessions", json!({"title": "t"})).await.ok()["id"].as_str().unwrap().to_owned();
+    let system = prompt(&server, &free).await.0;
+    assert!(system.contains("canary-brew") && !system.contains("canary-steep"), "{system}");
+    world.write(&format!("{FOLDER}/skills/steep/SKILL.md"), skill("steep").replace("canary", "evil"));
+    let (system, parts) = prompt(&server, &session).await;
+    assert!(
+        !system.contains("evil-steep") && parts.iter().any(|part| part.contains("steep/SKILL.md: Nobody")),
+        "{parts:?}"
+    );
+}

@@ -82,7 +82,7 @@ it('every reason why an entry of a command cannot be applied has a translation',
 })
 
 it('a sentence without a code is translated if the server still says it', () => {
-  const rust = ['prompt/system.rs', 'domain/compacted.rs'].map(rustStrings).join()
+  const rust = ['prompt/system.rs', 'prompt/project.rs', 'domain/compacted.rs'].map(rustStrings).join()
   const sentences = [...rust.matchAll(/"([^"]*)"/g)].map(([, text]) => text?.replace(/\([^)]*\)/g, '()'))
   const said = Object.keys(server).filter(key => key.startsWith('text.'))
   expect(said.length).toBeGreaterThan(10)
