@@ -26,6 +26,10 @@ impl PendingApproval {
     pub fn asked(request: CallRequest, approval_id: String) -> Self {
         Self { request, approval_id, question: None }
     }
+
+    pub(super) fn id(&self) -> &str {
+        &self.approval_id
+    }
 }
 
 pub(super) struct Question {

@@ -1,6 +1,7 @@
 //! The tool calls of one exchange: checks them, runs read-only ones in parallel and the others in order, and records each.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use futures_util::future::join_all;
@@ -9,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{ApprovalResult, PendingApproval};
 use super::deadline::Deadline;
-use super::executing::{CallEnd, CallRow, RunningCall, finished};
+use super::executing::{CallEnd, CallRow, Holding, RunningCall, finished};
+use super::held_back::{AfterRun, EndedCall};
 use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals};
 use super::rehearsing::{CallInTurn, PlannedRehearsal};
@@ -193,6 +195,15 @@ impl CallRunner<'_> {
                 at += 1;
                 continue;
             }
+            if let PlannedCall::Run(checked) = &planned[at]
+                && !planned[at].is_read_only()
+            {
+                let turn = CallInTurn { call: &wanted[at], rest: &wanted[at + 1..] };
+                let asking = (&mut *recorder, &mut rehearsals);
+                stop = self.run_alone(turn, checked, asking).await?.map(Stop::Failed).or(stop);
+                at += 1;
+                continue;
+            }
             let more = planned[at..].iter().take_while(|planned| planned.is_read_only()).count();
             let group = at..at + more.max(1);
             at = group.end;
@@ -257,28 +268,38 @@ impl CallRunner<'_> {
         asked: &PendingApproval,
         (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<Option<String>, Stop> {
-        let ended = match self.decided(asked, (&mut *recorder, rehearsals)).await? {
-            ApprovalResult::Run { request, checked, shown, note } => {
-                recorder.start_call(wanted.index, &request).await?;
-                let row = (&*recorder, request.id.as_str());
-                let call = RunningCall { checked: &checked, row, approved: Some(&shown), rehearsal: None };
-                let mut ended = self.execute(call).await;
-                if let Some(note) = note {
-                    ended.answer.text = format!("{note}\n{}", ended.answer.text);
+        let mut later: Option<Box<PendingApproval>> = None;
+        let ended = loop {
+            let asked = later.as_deref().unwrap_or(asked);
+            match self.decided(asked, (&mut *recorder, &mut *rehearsals)).await? {
+                ApprovalResult::Run { request, checked, shown, note } => {
+                    recorder.start_call(wanted.index, &request).await?;
+                    let held = Mutex::default();
+                    let row = (&*recorder, request.id.as_str());
+                    let holding = self.holding(&request, &checked, &held);
+                    let call = RunningCall { checked: &checked, row, approved: Some(&shown), holding };
+                    let mut ended = self.execute(call).await;
+                    if let Some(note) = note {
+                        ended.answer.text = format!("{note}\n{}", ended.answer.text);
+                    }
+                    let ran = EndedCall { index: wanted.index, request, checked: &checked, ended, held };
+                    match self.ask_about_held(ran, (&mut *recorder, &mut *rehearsals)).await? {
+                        AfterRun::Asked(pending) => later = Some(pending),
+                        AfterRun::Ended(ended) => break *ended,
+                    }
                 }
-                ended
-            }
-            ApprovalResult::Apply(rehearsal) => {
-                recorder.start_call(wanted.index, &wanted.request).await?;
-                let EndedRehearsal { mut ended, changes, .. } = *rehearsal;
-                let applied = changes.apply_approved(self.session_id.clone(), wanted.request.id.clone()).await;
-                ended.answer = applied.add_to(ended.answer);
-                if !ended.answer.ok {
-                    ended.status = CallStatus::Error;
+                ApprovalResult::Apply(rehearsal) => {
+                    recorder.start_call(wanted.index, &wanted.request).await?;
+                    let EndedRehearsal { mut ended, changes, .. } = *rehearsal;
+                    let applied = changes.apply_approved(self.session_id.clone(), wanted.request.id.clone()).await;
+                    ended.answer = applied.add_to(ended.answer);
+                    if !ended.answer.ok {
+                        ended.status = CallStatus::Error;
+                    }
+                    break ended;
                 }
-                ended
+                ApprovalResult::Answer(status, answer) => break CallEnd::unrun(status, answer),
             }
-            ApprovalResult::Answer(status, answer) => CallEnd::unrun(status, answer),
         };
         recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
         Ok(ended.fatal)
@@ -287,7 +308,7 @@ impl CallRunner<'_> {
     async fn one(&self, planned: &PlannedCall, row: CallRow<'_>) -> CallEnd {
         match planned {
             PlannedCall::Run(checked) => {
-                self.execute(RunningCall { checked, row, approved: None, rehearsal: None }).await
+                self.execute(RunningCall { checked, row, approved: None, holding: Holding::Nothing }).await
             }
             PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
             PlannedCall::Ask(_) | PlannedCall::Rehearse(_) => self.stop_signal.cancelled(Instant::now()),

@@ -25,13 +25,28 @@ pub(super) struct RunningCall<'a> {
     pub row: CallRow<'a>,
     /// What a person saw and approved.
     pub approved: Option<&'a Shown>,
-    /// Receives the changes of a call that is rehearsed; absent if it runs with its changes.
-    pub rehearsal: Option<&'a Mutex<HeldChanges>>,
+    pub holding: Holding<'a>,
+}
+
+/// What of the changes of a call is kept apart, and where.
+#[derive(Clone, Copy)]
+pub(super) enum Holding<'a> {
+    Nothing,
+    /// All of them, if there are files among them that other programs run later.
+    RunsLater(&'a Mutex<HeldChanges>),
+    /// It is rehearsed.
+    Everything(&'a Mutex<HeldChanges>),
 }
 
 impl RunningCall<'_> {
     async fn run(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        let Some(held) = self.rehearsal else { return self.checked.call.run(options).await };
+        let held = match self.holding {
+            Holding::Nothing => return self.checked.call.run(options).await,
+            Holding::RunsLater(held) => {
+                return self.checked.call.run(RunOptions { held: Some(held), ..options }).await;
+            }
+            Holding::Everything(held) => held,
+        };
         let Rehearsal { answer, changes } = self.checked.call.rehearse(options).await?;
         *held.lock().unwrap_or_else(PoisonError::into_inner) = changes;
         Ok(answer)
@@ -100,7 +115,7 @@ impl CallRunner<'_> {
         let cancel = &self.stop_signal.cancel;
         let (live, mut output) = mpsc::channel(LIVE_QUEUE);
         let live = LiveOutput::new(live);
-        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live });
+        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live, held: None });
         tokio::pin!(running);
         let out_of_patience = async {
             cancel.cancelled().await;

@@ -8,6 +8,7 @@ mod deadline;
 mod estimate;
 mod executing;
 mod fallback;
+mod held_back;
 pub mod recorder;
 mod rehearsals;
 mod rehearsing;

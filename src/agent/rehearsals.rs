@@ -17,7 +17,7 @@ use crate::domain::approval::hash;
 use crate::domain::{
     Approval, CallApproval, Effect, Event, RecordedAnswer, RehearsalState, Rehearsed, Shown, ToolCall,
 };
-use crate::tools::{Checked, EndRun, HeldChanges, LiveOutput, Rehearsal, RunOptions, ToolContext, Unrehearsable};
+use crate::tools::{Checked, EndRun, HeldChanges, Rehearsal, RunOptions, ToolContext, Unrehearsable};
 
 /// A rehearsal that has ended.
 pub(super) struct EndedRehearsal {
@@ -75,7 +75,7 @@ impl Rehearsals {
         let started = Instant::now();
         // A task, so that it goes on while another call of the exchange runs.
         let running = tokio::spawn(async move {
-            let options = RunOptions { approved: None, cancel, live: LiveOutput::default() };
+            let options = RunOptions { cancel, ..RunOptions::default() };
             let ran = checked.call.rehearse(options).await;
             (checked, ran, started.elapsed())
         });

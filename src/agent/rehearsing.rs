@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::asking::{PendingApproval, Question};
 use super::calls::{CallRunner, ProposedCall, Stop};
-use super::executing::{RunningCall, finished};
+use super::executing::{Holding, RunningCall, finished};
 use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals, state_of};
 use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown};
@@ -49,7 +49,8 @@ impl CallRunner<'_> {
         }
         let held = Mutex::new(HeldChanges::default());
         let row = (&*recorder, request.id.as_str());
-        let mut ended = self.execute(RunningCall { checked, row, approved: None, rehearsal: Some(&held) }).await;
+        let mut ended =
+            self.execute(RunningCall { checked, row, approved: None, holding: Holding::Everything(&held) }).await;
         let changes = held.into_inner().unwrap_or_else(PoisonError::into_inner);
         if matches!(ended.status, CallStatus::Cancelled) {
             recorder.fact(finished(recorder, request, &ended)).await?;
@@ -117,6 +118,10 @@ impl CallRunner<'_> {
         (rehearsed, recorder): (Rehearsed, &mut Recorder),
     ) -> Result<PendingApproval, Stop> {
         let (request, checked) = (&call.request, &planned.checked);
+        let reason = match rehearsed.runs_later.as_slice() {
+            [] => planned.reason.clone(),
+            files => planned.reason.clone().about_runs_later(files.iter().map(String::as_str)),
+        };
         let shown = Shown { rehearsal: Some(rehearsed), ..checked.call.shown() };
         let pending = PendingApproval::asked(request.clone(), planned.approval_id.clone());
         if matches!(&call.approval, Some(CallApproval::Answered(_))) {
@@ -128,7 +133,7 @@ impl CallRunner<'_> {
             effect: checked.call.effect(),
             arguments: checked.arguments.clone(),
             shown,
-            reason: planned.reason.clone(),
+            reason,
             rehearsal: None,
         };
         let approval = self.approval(&pending, &question, recorder);
@@ -138,7 +143,7 @@ impl CallRunner<'_> {
 }
 
 /// Records the calls that follow in this exchange, so that they go on after a restart.
-async fn record_later(rest: &[ProposedCall], recorder: &mut Recorder) -> Result<(), NotRecorded> {
+pub(super) async fn record_later(rest: &[ProposedCall], recorder: &mut Recorder) -> Result<(), NotRecorded> {
     let calls = recorder.session().calls_of(recorder.work_id());
     let known: Vec<_> = calls.filter_map(|call| call.id.clone()).collect();
     let later = rest.iter().filter(|later| !known.contains(&later.request.id)).map(|later| RequestedCall {

@@ -54,6 +54,10 @@ pub struct Rehearsed {
     /// Entries that cannot be applied, with the reason in a few words each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// Files that it creates or changes and that other programs run later, outside of the sandbox; all of them. Invisible
+    /// characters are escaped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_later: Vec<String>,
     /// Hosts that it asked for, in vain: it had no network. Sorted, at most 200, each `name`, or `name:port` unless the port
     /// is 80 or 443. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

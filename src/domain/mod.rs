@@ -37,6 +37,7 @@ pub mod reasoning;
 pub mod repair;
 pub mod request;
 pub mod root;
+pub mod runs_later;
 pub mod session;
 mod session_queries;
 pub mod stamp;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::runs_later::{EntryKind, runs_later};
 use super::{BadPath, RelPath, Root};
 
 /// The files of a project that tell an agent how to work in their folder; the first one that is there counts.
@@ -109,6 +110,11 @@ impl Place {
     fn is_instruction(&self) -> bool {
         let is_skill = self.path().split_once('/').is_some_and(|(first, _)| first == PROJECT_SKILLS);
         is_skill || PROJECT_GUIDES.contains(&self.file_name())
+    }
+
+    /// Returns whether other programs may run later because of it: a file of a project that needs a question of its own.
+    pub fn runs_later(&self) -> bool {
+        matches!(self.root, Root::Project(_)) && runs_later(self.path(), EntryKind::File)
     }
 
     pub fn as_str(&self) -> &str {

@@ -9,10 +9,12 @@ use super::EndRun;
 use super::captured::{Captures, CommandChanges, refusal, shown};
 use super::files::{FileFacts, LineCount, Side, facts, line_count};
 use super::observed::{CallKey, ObservedRun};
+use crate::domain::runs_later::{EntryKind, runs_later};
 use crate::domain::visible::visible;
 use crate::domain::{EgressAttempts, Rehearsed, SessionId, ToolAnswer, UnkeptFile};
 use crate::store::{
-    AppliedChanges, Capture, CapturedCall, CapturedEntry, LayerChanges, RecordedContent, StoreError, captured_entries,
+    AppliedChanges, Capture, CapturedCall, CapturedEntry, LayerChanges, NodeKind, RecordedContent, StoreError,
+    captured_entries,
 };
 
 /// Time for counting the lines of all files together.
@@ -21,6 +23,9 @@ const COUNT_TIME: Duration = Duration::from_secs(2);
 const SHOWN_SIZE: u64 = 10 << 20;
 /// Maximum number of entries that cannot be applied, or not be brought back, that are named in a question.
 const NAMED: usize = 20;
+/// What the model is told if a call was stopped before a person could be asked about its changes.
+const STOPPED_BEFORE_QUESTION: &str =
+    "its changes of files were discarded, because other programs run some of these files later and nobody was asked";
 
 /// A call that was run with its changes of files kept apart.
 pub struct Rehearsal {
@@ -37,8 +42,22 @@ pub struct EndedRun {
 }
 
 impl EndedRun {
-    /// Applies the changes, those of a stopped call as far as it came: it was allowed to make them.
-    pub async fn applied(self, call: CallKey) -> Result<ToolAnswer, EndRun> {
+    /// Applies the changes, those of a stopped call as far as it came: it was allowed to make them. If there are files among
+    /// them that other programs run later, all of them go to `held`, so that a person is asked first; those of a stopped call
+    /// are discarded.
+    pub async fn applied(self, call: CallKey, held: Option<&Mutex<HeldChanges>>) -> Result<ToolAnswer, EndRun> {
+        if let Some(held) = held.filter(|_| !self.changes.runs_later().is_empty()) {
+            return match self.stopped {
+                None => {
+                    *held.lock().unwrap_or_else(PoisonError::into_inner) = self.changes;
+                    Ok(self.answer)
+                }
+                Some(egress_attempts) => {
+                    let text = format!("{}\n[{STOPPED_BEFORE_QUESTION}]", self.answer.text);
+                    Err(EndRun::Cancelled { text, egress_attempts })
+                }
+            };
+        }
         let answer = self.changes.apply(call.session, call.call_id).await.add_to(self.answer);
         match self.stopped {
             None => Ok(answer),
@@ -104,6 +123,26 @@ impl HeldChanges {
         Self { observed: Some(observed), ..Self::default() }
     }
 
+    /// Returns whether there is nothing in it that can be applied.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.observed.is_none()
+    }
+
+    /// Returns the files that were created or changed and that other programs run later, as people see them. What a process
+    /// has changed in the folder itself is not among them.
+    pub fn runs_later(&self) -> Vec<String> {
+        let entries = self.held.iter().flat_map(|held| &held.changes.entries);
+        let run_later = entries.filter(|entry| {
+            let kind = match entry.after.as_ref().map(|after| &after.kind) {
+                Some(NodeKind::File) => EntryKind::File,
+                Some(NodeKind::Link(_)) => EntryKind::Link,
+                Some(NodeKind::Folder | NodeKind::Special) | None => return false,
+            };
+            runs_later(&entry.path.to_string_lossy(), kind)
+        });
+        run_later.map(|entry| shown(&entry.path)).collect()
+    }
+
     /// Returns whether the changes could not be read when the commands had ended. They are discarded then.
     pub fn are_unread(&self) -> bool {
         self.error.is_some()
@@ -137,6 +176,7 @@ impl HeldChanges {
             changed: entries.len() - created - deleted,
             deleted,
             refused: refused.collect(),
+            runs_later: self.runs_later(),
             hosts: self.attempts.hosts.iter().map(|attempt| visible(&attempt.host)).collect(),
             more_hosts: self.attempts.more,
             more_not_kept: not_kept.len().saturating_sub(NAMED) as u64,

@@ -23,6 +23,7 @@ mod web_search;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -86,6 +87,9 @@ pub struct RunOptions<'a> {
     pub cancel: CancellationToken,
     /// Where a call shows its output while it runs; what is sent here is not part of its answer.
     pub live: LiveOutput,
+    /// Receives the changes of a command instead of the folder, all of them, if there are files among them that other
+    /// programs run later: a person is asked about these. If absent, they are applied.
+    pub held: Option<&'a Mutex<HeldChanges>>,
 }
 
 /// Shows the output of a running call. A text that cannot be shown at once is dropped, because the answer has it too.

@@ -93,6 +93,17 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// Returns this reason for a call that changes files that other programs run later.
+    #[must_use]
+    pub fn about_runs_later<'p>(self, files: impl ExactSizeIterator<Item = &'p str>) -> Self {
+        let count = files.len();
+        let names: Vec<String> = files.take(NAMED).map(visible).collect();
+        let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+        let sentence = format!("{RUNS_LATER} {}{more}. {}", names.join(", "), self.sentence);
+        let because = ApprovalReason { code: "runs_later".to_owned(), ..self.because.unwrap_or_default() };
+        Self { sentence: sentence.trim_end().to_owned(), because: Some(because) }
+    }
+
     /// Returns why a person is asked about a call whose effect cannot be shown; `rule` says what requires the approval.
     pub fn unrehearsed(rule: &str, unrehearsable: &Unrehearsable, text_from: Option<ApprovalReason>) -> Self {
         let Unrehearsable { code, why } = unrehearsable;
@@ -117,6 +128,11 @@ impl<'a> Case<'a> {
     /// Returns whether it changes a file of the persona, the memory or the skills.
     fn changes_persona(&self) -> bool {
         self.changes.iter().any(|place| place.root().is_persona())
+    }
+
+    /// Returns the files that it changes and that other programs run later, without the root.
+    fn runs_later(&self) -> Vec<&str> {
+        self.changes.iter().filter(|place| place.runs_later()).map(Place::path).collect()
     }
 
     fn is_sandboxed(&self) -> bool {
@@ -148,9 +164,19 @@ impl Policy {
         }
     }
 
+    /// Returns the rule for calls of a tool with this effect.
+    fn rule(&self, tool: &str, effect: Effect) -> Rule {
+        self.in_mode(self.rule_of(tool).unwrap_or_else(|| self.effects.of(effect)), effect)
+    }
+
+    /// Returns whether a person is asked about files that other programs run later, even if the call itself is allowed.
+    pub fn asks_about_runs_later(&self, tool: &str, effect: Effect) -> bool {
+        self.rule(tool, effect) != Rule::Unattended
+    }
+
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
         let own = self.rule_of(case.tool).map(|rule| self.in_mode(rule, case.effect));
-        let rule = own.unwrap_or_else(|| self.in_mode(self.effects.of(case.effect), case.effect));
+        let rule = self.rule(case.tool, case.effect);
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
             let because = ApprovalReason { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
@@ -175,6 +201,12 @@ impl Policy {
             };
         }
         let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
+        let run_later = case.runs_later();
+        if !run_later.is_empty() && rule != Rule::Unattended {
+            let because = case.tainted.filter(|_| tainted.is_some()).map(because);
+            let reason = Reason { sentence: tainted.unwrap_or_default(), because };
+            return Verdict::Ask(reason.about_runs_later(run_later.into_iter()));
+        }
         // A process with network needs both rules: the rule for running it does not grant the network.
         if case.shown.network && case.effect != Effect::Network {
             match (self.in_mode(self.effects.network, Effect::Network), &tainted) {
@@ -233,6 +265,11 @@ fn rehearsed(tainted: Option<String>, taint: Option<&Taint>) -> Reason {
 }
 
 const CHANGES_FILES: &str = "It was run with its changes kept apart; applying them requires approval.";
+/// Begins the reason of a question about files that run programs.
+const RUNS_LATER: &str =
+    "Other programs run these files later, outside of the sandbox, so changing them requires approval:";
+/// Maximum number of files that a reason names.
+const NAMED: usize = 5;
 /// The tools that run commands.
 const COMMANDS: [&str; 3] = ["terminal", "bash", "python_repl"];
 const PERSONA_CHANGES: &str = "Changes to persona, memory and skills require approval.";

@@ -78,6 +78,7 @@ mod rehearsal_requested;
 mod requests;
 mod resume;
 mod retrieval;
+mod runs_later;
 mod sandbox;
 mod sessions;
 mod settings;

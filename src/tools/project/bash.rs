@@ -139,7 +139,8 @@ impl BashCall {
         if self.arguments.background {
             return Ok(self.start());
         }
-        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone()).await
+        let held = options.held;
+        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone(), held).await
     }
 
     /// Runs the commands, and keeps their changes apart.

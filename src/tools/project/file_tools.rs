@@ -13,7 +13,7 @@ use super::change_answer::{CREATE, DELETE, EDIT, MOVE};
 use super::{ProjectFiles, spec};
 use crate::domain::{Effect, Language, Place, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::store::StoreError;
-use crate::tools::files::{CallChange, Consent};
+use crate::tools::files::{CallChange, Change, Consent};
 use crate::tools::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
 
 const DESCRIPTIONS: [(&str, &str, Verb); 4] = [
@@ -124,6 +124,11 @@ impl FileCall {
         };
         let outdated = || ToolAnswer::failed(format!("{}. Nothing was changed.", Failure::conflict().advice));
         if options.approved.is_some_and(|shown| *shown != plan.shown(self.verb)) {
+            return Ok(outdated());
+        }
+        // A file that was moved here meanwhile: nobody was asked about it.
+        let was_known = |change: &Change| !change.path.runs_later() || self.places.contains(&change.path);
+        if options.approved.is_none() && !plan.changes.iter().all(was_known) {
             return Ok(outdated());
         }
         if plan.is_empty() {

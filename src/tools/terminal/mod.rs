@@ -79,7 +79,8 @@ impl Terminal {
 
 impl Command {
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone()).await
+        let held = options.held;
+        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone(), held).await
     }
 
     /// Runs the command, and keeps its changes apart.

@@ -33,7 +33,7 @@ const SHORT = 6
 export function Rehearsal({ approval: { id }, rehearsal }: Props) {
   const t = useT()
   const say = useSay()
-  const { outcome, output, refused = [] } = rehearsal
+  const { outcome, output, refused = [], runs_later: runsLater = [] } = rehearsal
   const code = exitCodeOf(outcome)
   return (
     <section aria-label={t('effectTitle')} className="space-y-2">
@@ -53,6 +53,18 @@ export function Rehearsal({ approval: { id }, rehearsal }: Props) {
         <p className="text-fg-2">{t('effectNone')}</p>
       ) : (
         <Listed id={id} rehearsal={rehearsal} />
+      )}
+      {runsLater.length > 0 && (
+        <Banner boxed tone="bad">
+          <p>{t('effectRunsLater')}</p>
+          <ul className="font-mono text-[12px]">
+            {runsLater.map(path => (
+              <li key={path} className="[overflow-wrap:anywhere]">
+                <Visible text={path} />
+              </li>
+            ))}
+          </ul>
+        </Banner>
       )}
       {refused.length > 0 && (
         <Banner boxed tone="warn">

@@ -28,6 +28,7 @@ export function risksOf(approval: Approval): Risk[] {
     (shown.rehearsal?.deleted ?? 0) > 0 && { word: 'riskDeletes', icon: Trash2, tone: 'bad' },
     (shown.network || effect === 'network') && { word: 'riskNetwork', icon: Globe, tone: 'warn' },
     (shown.reads?.length ?? 0) > 0 && { word: 'riskReads', icon: Database, tone: 'warn' },
+    because?.code === 'runs_later' && { word: 'riskRunsLater', icon: ShieldOff, tone: 'bad' },
     because?.code === 'persona' && { word: 'riskPersona', icon: FileWarning, tone: 'warn' },
   ]
   return all.filter(risk => risk !== false)

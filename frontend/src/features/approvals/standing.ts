@@ -2,7 +2,8 @@ import type { Approval } from '@/api/types'
 import { FileRef } from '@/lib/roots'
 
 /**
- * Whether a standing rule can allow the call: each write to a persona, memory or skill file needs its own approval.
+ * Whether a standing rule can allow the call: each write to a persona, memory or skill file, or to one that other programs
+ * run later, needs its own approval.
  */
-export const canBeAlways = ({ shown }: Approval): boolean =>
-  FileRef.parse(shown.path ?? '')?.traits.approval !== 'each'
+export const canBeAlways = ({ shown, because }: Approval): boolean =>
+  because?.code !== 'runs_later' && FileRef.parse(shown.path ?? '')?.traits.approval !== 'each'

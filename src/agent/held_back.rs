@@ -1,0 +1,112 @@
+//! Runs a call that needs no question, or whose question is answered, and asks about what it changed if other programs run
+//! these files later.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::asking::{PendingApproval, Question};
+use super::calls::{CallRunner, Stop};
+use super::executing::{CallEnd, Holding, RunningCall, finished};
+use super::recorder::Recorder;
+use super::rehearsals::{EndedRehearsal, Rehearsals};
+use super::rehearsing::{CallInTurn, record_later};
+use crate::clock;
+use crate::domain::{CallStatus, Shown};
+use crate::provider::CallRequest;
+use crate::tools::{Checked, HeldChanges, Reason};
+
+/// A call that has run.
+pub(super) struct EndedCall<'a> {
+    pub index: u32,
+    pub request: CallRequest,
+    pub checked: &'a Checked,
+    pub ended: CallEnd,
+    /// Its changes, if a person is to be asked about them.
+    pub held: Mutex<HeldChanges>,
+}
+
+/// What follows when a call has run.
+pub(super) enum AfterRun {
+    Ended(Box<CallEnd>),
+    /// A person is asked about its changes.
+    Asked(Box<PendingApproval>),
+}
+
+impl CallRunner<'_> {
+    /// Returns what of the changes of a call is kept apart for a question.
+    pub(super) fn holding<'h>(
+        &self,
+        request: &CallRequest,
+        checked: &Checked,
+        held: &'h Mutex<HeldChanges>,
+    ) -> Holding<'h> {
+        match self.policy.asks_about_runs_later(&request.name, checked.call.effect()) {
+            true => Holding::RunsLater(held),
+            false => Holding::Nothing,
+        }
+    }
+
+    /// Runs a call that may change something, and asks about what other programs run later. Returns the reason if the run
+    /// cannot continue.
+    pub(super) async fn run_alone(
+        &self,
+        CallInTurn { call, rest }: CallInTurn<'_>,
+        checked: &Checked,
+        (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
+    ) -> Result<Option<String>, Stop> {
+        recorder.start_call(call.index, &call.request).await?;
+        let held = Mutex::default();
+        let row = (&*recorder, call.request.id.as_str());
+        let holding = self.holding(&call.request, checked, &held);
+        let ended = self.execute(RunningCall { checked, row, approved: None, holding }).await;
+        let ran = EndedCall { index: call.index, request: call.request.clone(), checked, ended, held };
+        if !ran.holds_nothing() {
+            record_later(rest, recorder).await?;
+        }
+        match self.ask_about_held(ran, (&mut *recorder, &mut *rehearsals)).await? {
+            AfterRun::Asked(pending) => self.asked(call, &pending, (recorder, rehearsals)).await,
+            AfterRun::Ended(ended) => {
+                recorder.fact(finished(recorder, &call.request, &ended)).await?;
+                Ok(ended.fatal)
+            }
+        }
+    }
+
+    /// Asks about the changes of a call that were kept apart. Those of a call that was stopped are discarded.
+    pub(super) async fn ask_about_held(
+        &self,
+        EndedCall { index, request, checked, mut ended, held }: EndedCall<'_>,
+        (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
+    ) -> Result<AfterRun, Stop> {
+        let changes = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if changes.is_empty() || matches!(ended.status, CallStatus::Cancelled) {
+            return Ok(AfterRun::Ended(Box::new(ended)));
+        }
+        let rehearsed = match changes.rehearsed(&ended.answer).await {
+            Ok(rehearsed) => rehearsed,
+            Err(error) => {
+                // Nobody knows what they are, so they are discarded.
+                ended.answer.text.push_str(&format!("\n[its changes of files were not applied: {error}]"));
+                (ended.answer.ok, ended.status) = (false, CallStatus::Error);
+                return Ok(AfterRun::Ended(Box::new(ended)));
+            }
+        };
+        let pending = PendingApproval::asked(request, clock::new_id());
+        let question = Question {
+            effect: checked.call.effect(),
+            arguments: checked.arguments.clone(),
+            shown: Shown { rehearsal: Some(rehearsed.clone()), ..checked.call.shown() },
+            reason: Reason::default().about_runs_later(rehearsed.runs_later.iter().map(String::as_str)),
+            rehearsal: None,
+        };
+        let approval = self.approval(&pending, &question, recorder);
+        recorder.ask(index, approval).await?;
+        rehearsals.keep(pending.id(), EndedRehearsal { ended, changes, rehearsed });
+        Ok(AfterRun::Asked(Box::new(pending)))
+    }
+}
+
+impl EndedCall<'_> {
+    fn holds_nothing(&self) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
