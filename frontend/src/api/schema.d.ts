@@ -2081,11 +2081,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns whether the current version of a skill's file is trusted, and which version was trusted last. */
+        /** Returns whether the current version of a file of a skill, or of a project's AGENTS.md, is trusted, and which version was trusted last. */
         get: operations["files_trust_of"];
         put?: never;
         /**
-         * Trusts exactly this version of a file in skills/.
+         * Trusts exactly this version of a file of a skill, or of an AGENTS.md or CLAUDE.md of a project.
          * @description Requires the page's secret. Returns 412 if the file has changed in the meantime.
          */
         post: operations["files_trust"];
@@ -4755,6 +4755,11 @@ export interface components {
             /** @description Entries that cannot be applied, with the reason in a few words each. */
             refused?: string[];
             /**
+             * @description Files that it creates or changes and that other programs run later, outside of the sandbox; all of them. Invisible
+             *     characters are escaped.
+             */
+            runs_later?: string[];
+            /**
              * @description Hosts that it asked for, in vain: it had no network. Sorted, at most 200, each `name`, or `name:port` unless the port
              *     is 80 or 443. Invisible characters are escaped.
              */
@@ -5196,7 +5201,10 @@ export interface components {
         };
         SkillList: {
             skills: components["schemas"]["Skill"][];
-            /** @description Files in skills/ whose current version is not trusted; reading one taints the conversation. */
+            /**
+             * @description Files in skills/ whose current version is not trusted; reading one taints the conversation. Also the AGENTS.md files
+             *     and the files of skills of projects, which count only once they are trusted.
+             */
             untrusted: components["schemas"]["Untrusted"][];
         };
         SkillSwitch: {
