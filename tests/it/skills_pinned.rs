@@ -385,7 +385,7 @@ async fn command_line_lists_and_trusts_skills() {
     assert_eq!(skills(&["trust", "--all"]).await.0, 0);
     assert_eq!(skills(&["list"]).await.0, 0);
     let (code, told) = skills(&["trust", "workspace/SOUL.md"]).await;
-    assert!(code == 1 && told.contains("only files in skills/"), "{told}");
+    assert!(code == 1 && told.contains("only files of skills"), "{told}");
     let _server = world.serve().await;
     let (code, told) = skills(&["list"]).await;
     assert!(code == 1 && told.contains("a server runs there"), "{told}");
