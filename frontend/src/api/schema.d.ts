@@ -864,9 +864,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Creates a project of the files of a folder.
-         * @description If all files lie in one folder, its content becomes the project. At most 100,000 files and 1 GiB; if anything is refused
-         *     or the connection breaks, no project is made.
+         * Creates a project of the files of a folder, or of an archive.
+         * @description If all files lie in one folder, its content becomes the project. At most 100,000 files and 1 GiB, unpacked too; if anything is
+         *     refused or the connection breaks, no project is made. Symbolic links of an archive are kept if they lead to a place in it.
          */
         post: operations["projects_upload_project"];
         delete?: never;
@@ -5662,11 +5662,16 @@ export interface components {
         };
         /** @description The form of an upload. It is only described here: the server reads it as a stream. */
         UploadedFolder: {
-            /** @description The name of the project; if absent, that of the folder that all files lie in. */
+            /** @description The name of the project; if absent, that of the folder that all files lie in, or of the archive. */
             name?: string | null;
             description?: string | null;
             /** @description The files. The name of each is its path with `/`, as a browser gives it for the files of a folder. */
             files: string[];
+            /**
+             * Format: binary
+             * @description An archive of files, which is unpacked: `.zip`, `.tar`, `.tar.gz` or `.tgz`.
+             */
+            archive: string;
         };
         /** @description Tokens as counted by the provider, summed over a work's dialogues. Those of a dialogue that it did not count are estimated. */
         Usage: {
@@ -7876,7 +7881,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_Project"];
                 };
             };
-            /** @description bad_form, bad_path, bad_project_name, no_files */
+            /** @description bad_archive, bad_form, bad_path, bad_project_name, no_files */
             400: {
                 headers: {
                     [name: string]: unknown;
