@@ -286,7 +286,8 @@ async fn unlisted_paths_need_the_token() {
         assert_eq!(server.post(public, credentials).await.json()["reason"], "single_mode", "{public}");
         assert_eq!(server.get(public).await.status(), 401, "GET {public}");
     }
-    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions", "/api/auth/mode"] {
+    assert_eq!(server.post("/api/auth/mode", json!({})).await.status(), 401);
+    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions"] {
         assert_eq!(server.post(path, json!({})).await.refused().0, 401, "POST {path}");
     }
     server.token = Some("wrong".to_owned());
