@@ -1,7 +1,7 @@
 /** What the page knows of the accounts on the server, without asking. */
 import { personOfPage } from '@/lib/storage'
-import type { AuthMode, Person } from './peopleTypes'
 import { queryClient } from './queries'
+import type { AuthMode, Person } from './types'
 
 export const peopleKeys = {
   mode: ['auth', 'mode'],

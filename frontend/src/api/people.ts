@@ -1,9 +1,7 @@
 /** Several people on one server: signing in, accounts, and what an administrator does with them. */
-import type { Client } from 'openapi-fetch'
 import { ApiError, api, dataOf } from './client'
-import type { AuthMode, Credentials, NewPerson, Person, ProfilePatch, peoplePaths, Role } from './peopleTypes'
+import type { AuthMode, Credentials, NewPerson, Person, ProfilePatch, Role } from './types'
 
-const people = api as unknown as Client<peoplePaths>
 const of = (id: string) => ({ params: { path: { id } } })
 
 const SINGLE: AuthMode = { auth_mode: 'single', registration: 'closed', has_accounts: false }
@@ -11,7 +9,7 @@ const SINGLE: AuthMode = { auth_mode: 'single', registration: 'closed', has_acco
 /** How the server is used. One that does not know the endpoint has a single person. */
 export async function getAuthMode(): Promise<AuthMode> {
   try {
-    return (await dataOf(people.GET('/api/auth/mode'))).data
+    return (await dataOf(api.GET('/api/auth/mode'))).data
   } catch (error) {
     if (error instanceof ApiError && error.status !== 0) return SINGLE
     throw error
@@ -20,33 +18,33 @@ export async function getAuthMode(): Promise<AuthMode> {
 
 /** Signs this browser in by a cookie. The token in the response is for programs: the page does not keep it. */
 export const signInAs = (body: Credentials): Promise<Person> =>
-  dataOf(people.POST('/api/auth/login', { body })).then(r => r.data.user)
+  dataOf(api.POST('/api/auth/login', { body })).then(r => r.data.user)
 export const register = (body: NewPerson) =>
-  dataOf(people.POST('/api/auth/register', { body })).then(r => r.data)
-export const signPersonOut = () => dataOf(people.POST('/api/auth/logout'))
-export const signOutAll = () => dataOf(people.POST('/api/auth/logout-everywhere'))
+  dataOf(api.POST('/api/auth/register', { body })).then(r => r.data)
+export const signPersonOut = () => dataOf(api.POST('/api/auth/logout'))
+export const signOutAll = () => dataOf(api.POST('/api/auth/logout-everywhere'))
 export const changePassword = (current_password: string, new_password: string) =>
-  dataOf(people.POST('/api/auth/password', { body: { current_password, new_password } }))
+  dataOf(api.POST('/api/auth/password', { body: { current_password, new_password } }))
 
-export const getProfile = () => dataOf(people.GET('/api/auth/profile')).then(r => r.data)
+export const getProfile = () => dataOf(api.GET('/api/auth/profile')).then(r => r.data)
 export const changeProfile = (body: ProfilePatch) =>
-  dataOf(people.PATCH('/api/auth/profile', { body })).then(r => r.data)
+  dataOf(api.PATCH('/api/auth/profile', { body })).then(r => r.data)
 
-export const listTokens = () => dataOf(people.GET('/api/auth/tokens')).then(r => r.data.items)
+export const listTokens = () => dataOf(api.GET('/api/auth/tokens')).then(r => r.data.items)
 /** Null days: the token does not expire. */
 export const addToken = (name: string, days: number | null) =>
   dataOf(
-    people.POST('/api/auth/tokens', { body: { name, ...(days !== null && { expires_in_days: days }) } }),
+    api.POST('/api/auth/tokens', { body: { name, ...(days !== null && { expires_in_days: days }) } }),
   ).then(r => r.data)
-export const removeToken = (id: string) => dataOf(people.DELETE('/api/auth/tokens/{id}', of(id)))
+export const removeToken = (id: string) => dataOf(api.DELETE('/api/auth/tokens/{id}', of(id)))
 
-export const listPeople = () => dataOf(people.GET('/api/admin/people')).then(r => r.data.items)
+export const listPeople = () => dataOf(api.GET('/api/admin/people')).then(r => r.data.items)
 export const changePerson = (id: string, body: { is_active?: boolean; role?: Role }) =>
-  dataOf(people.PATCH('/api/admin/people/{id}', { ...of(id), body })).then(r => r.data)
+  dataOf(api.PATCH('/api/admin/people/{id}', { ...of(id), body })).then(r => r.data)
 /** Gives a person a new password, which is told only here. */
 export const resetPassword = (id: string) =>
-  dataOf(people.POST('/api/admin/people/{id}/password', of(id))).then(r => r.data.password)
+  dataOf(api.POST('/api/admin/people/{id}/password', of(id))).then(r => r.data.password)
 
-export const listInvitations = () => dataOf(people.GET('/api/admin/invitations')).then(r => r.data.items)
-export const addInvitation = () => dataOf(people.POST('/api/admin/invitations')).then(r => r.data)
-export const removeInvitation = (id: string) => dataOf(people.DELETE('/api/admin/invitations/{id}', of(id)))
+export const listInvitations = () => dataOf(api.GET('/api/admin/invitations')).then(r => r.data.items)
+export const addInvitation = () => dataOf(api.POST('/api/admin/invitations')).then(r => r.data)
+export const removeInvitation = (id: string) => dataOf(api.DELETE('/api/admin/invitations/{id}', of(id)))

@@ -1,6 +1,6 @@
 import { type FormEvent, useCallback, useId, useRef, useState } from 'react'
 import { register } from '@/api/people'
-import type { AuthMode } from '@/api/peopleTypes'
+import type { AuthMode } from '@/api/types'
 import { hasUnsavedText } from '@/app/unsaved'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'

@@ -1,5 +1,5 @@
 import { signInAs } from '@/api/people'
-import type { Credentials } from '@/api/peopleTypes'
+import type { Credentials } from '@/api/types'
 import { personOfPage, rememberPerson } from '@/lib/storage'
 import { tellTabs } from '@/lib/tabs'
 

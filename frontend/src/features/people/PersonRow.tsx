@@ -1,6 +1,6 @@
 import { Ellipsis, KeyRound, ShieldCheck, ShieldMinus, UserRoundCheck, UserRoundX } from 'lucide-react'
 import { useRef } from 'react'
-import type { ListedPerson } from '@/api/peopleTypes'
+import type { Person } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Button, IconButton } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
@@ -20,18 +20,14 @@ const WORDS: Record<Act, { label: Key; ask: Key | null; Icon: typeof KeyRound }>
 }
 
 /** An account, with what an administrator can do with it. Nobody changes their own here: that would lock them out. */
-export function PersonRow({ person, you }: { person: ListedPerson; you: boolean }) {
+export function PersonRow({ person, you }: { person: Person; you: boolean }) {
   const t = useT()
   const date = useDate()
   const row = useRef<HTMLLIElement>(null)
   const { asking, problem, password, choose, act, cancel } = usePerson(person)
   const { username: name, email, role, is_active: active } = person
-  const seen = person.last_active_at ?? person.last_login_at
-  const facts = [
-    email,
-    seen ? t('personSeen', { at: date(seen) }) : t('personNever'),
-    (person.sessions ?? 0) > 0 && t('personSignIns', { n: person.sessions ?? 0 }),
-  ].filter(Boolean)
+  const seen = person.last_login_at
+  const facts = [email, seen ? t('personSeen', { at: date(seen) }) : t('personNever')].filter(Boolean)
   const acts: Act[] = [role === 'admin' ? 'demote' : 'promote', 'reset', active ? 'disable' : 'enable']
   const toMenu = () => row.current?.querySelector<HTMLElement>('[aria-haspopup]')?.focus()
   const question = asking && WORDS[asking].ask

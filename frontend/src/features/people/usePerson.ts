@@ -1,8 +1,8 @@
 import { useState } from 'react'
 import { peopleKeys } from '@/api/multi'
 import { changePerson, resetPassword } from '@/api/people'
-import type { ListedPerson } from '@/api/peopleTypes'
 import { refresh } from '@/api/queries'
+import type { Person } from '@/api/types'
 import { accountReason } from '@/features/auth/refusal'
 
 /** What an administrator can do with an account. */
@@ -18,7 +18,7 @@ const CHANGES = {
 /** Asked before they are done. */
 const GRAVE: readonly Act[] = ['disable', 'promote', 'reset']
 
-export function usePerson({ id }: ListedPerson) {
+export function usePerson({ id }: Person) {
   const [asking, setAsking] = useState<Act | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   /** The new password, after a reset. */

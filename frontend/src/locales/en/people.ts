@@ -81,7 +81,6 @@ export const people = {
   personDisabled: 'Disabled',
   personSeen: 'active {at}',
   personNever: 'never signed in',
-  personSignIns: 'signed in {n} {n|time|times}',
   personDisable: 'Disable account',
   personDisableAsk: '{name} is signed out at once and can’t sign in until you enable the account again.',
   personEnable: 'Enable account',

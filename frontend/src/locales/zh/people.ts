@@ -78,7 +78,6 @@ export const people: Record<keyof typeof en, string> = {
   personDisabled: '已停用',
   personSeen: '{at} 活跃',
   personNever: '从未登录',
-  personSignIns: '已登录 {n} 处',
   personDisable: '停用账户',
   personDisableAsk: '{name} 会立即退出登录，在您重新启用账户之前无法登录。',
   personEnable: '启用账户',
