@@ -223,6 +223,10 @@ fn in_order<'a>(content: &'a str, calls: &'a [super::CallRequest], reasoning: Op
     }
     push_text(&mut pieces, &content[text..]);
     pieces.extend(calls[call..].iter().map(Piece::Call));
+    // An answer that was cut off after a thought: providers refuse one that nothing follows.
+    while matches!(pieces.last(), Some(Piece::Thought(_))) {
+        pieces.pop();
+    }
     pieces
 }
 

@@ -43,6 +43,9 @@ pub fn broken_by_messages(body: &Value) -> Option<String> {
             ));
         }
         open.clear();
+        if blocks.last().is_some_and(|last| last["type"] == "thinking" || last["type"] == "redacted_thinking") {
+            return Some(format!("messages.{at}: The final block in an assistant message cannot be `thinking`."));
+        }
         for block in &blocks[results.len()..] {
             match block["type"].as_str().unwrap_or_default() {
                 "text" if block["text"].as_str().is_some_and(|text| !text.trim().is_empty()) => {}
@@ -106,7 +109,14 @@ pub fn broken_by_responses(body: &Value) -> Option<String> {
             (Some("function_call_output"), _) => {
                 return Some(format!("No tool call found for function call output with call_id {call_id}."));
             }
-            (Some("reasoning"), _) if item["encrypted_content"].is_string() => {}
+            (Some("reasoning"), _) if item["encrypted_content"].is_string() => {
+                let follows = items.get(at + 1).is_some_and(|next| next["role"] != "user");
+                if !follows {
+                    return Some(
+                        "Item of type 'reasoning' was provided without its required following item.".to_owned(),
+                    );
+                }
+            }
             _ => return Some(format!("Invalid value: 'input[{at}]'.")),
         }
     }

@@ -271,7 +271,7 @@ async fn models_are_listed_with_the_key_of_anthropic() {
     use axum::http::{HeaderMap, StatusCode, Uri};
     let handler = |uri: Uri, headers: HeaderMap| async move {
         let good = headers["x-api-key"] == CANARY && headers.contains_key("anthropic-version");
-        assert!(good && !headers.contains_key("authorization") && uri.to_string() == "/v1/models?limit=1000", "{uri}");
+        assert!(good && !headers.contains_key("authorization") && uri == "/v1/models?limit=1000", "{uri}");
         (StatusCode::OK, json!({"data": [{"type": "model", "id": "claude-x"}], "has_more": false}).to_string())
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
