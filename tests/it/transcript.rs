@@ -10,8 +10,10 @@ pub fn problems(body: &Value) -> Vec<String> {
     if body.get("input").is_some() {
         return scripted::broken_by_responses(body).into_iter().collect();
     }
-    // Only Anthropic's API has lists of blocks in all messages.
-    if body["messages"].as_array().is_some_and(|all| all.iter().all(|message| message["content"].is_array())) {
+    // Anthropic's API requires the field, and has lists of blocks in all messages.
+    if body.get("max_tokens").is_some()
+        && body["messages"].as_array().is_some_and(|all| all.iter().all(|message| message["content"].is_array()))
+    {
         return scripted::broken_by_messages(body).into_iter().collect();
     }
     let mut problems = Vec::new();
