@@ -93,6 +93,15 @@ export async function startMiniclaw({ replies = [], env: extra = {}, config = AL
       )
       return line.split(' ')[1]
     },
+    /** The code that the first account on a server for several people needs. */
+    setupCode: async () => {
+      const line = await until(
+        () => server.said().find(line => line.includes('setup code: ')),
+        line => line !== undefined,
+        'the setup code',
+      )
+      return line.split('setup code: ')[1].trim()
+    },
     requests: async () => (await fetch(`${mock.url}/requests`)).json(),
     openGate: name => fetch(`${mock.url}/gates/${name}`, { method: 'POST' }),
     stop: async () => {

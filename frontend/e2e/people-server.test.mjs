@@ -48,7 +48,10 @@ test('two people sign in, and neither sees what is the other’s', async ({ open
   await expect(sessions(bob)).not.toContainText('A short name')
   await chat(bob, 'the plan of Bob')
   const own = new URL(ann.url()).pathname
-  const seen = await bob.evaluate(async id => (await fetch(`/api/sessions/${id}/history`)).status, own.split('/').pop())
+  const seen = await bob.evaluate(
+    async id => (await fetch(`/api/sessions/${id}/history`)).status,
+    own.split('/').pop(),
+  )
   assert.equal(seen, 404)
   await bob.goto(app.url + own)
   await expect(bob.getByText('the plan of Ann')).toHaveCount(0)

@@ -75,6 +75,8 @@ models:
     api_key: xxx
 default_model: deepseek-chat
 workspace_root: ./workspaces
+auth_mode: single
+jwt_secret: nano-claw-default-secret-change-in-production
 db_type: sqlite
 db_host: localhost
 db_port: 3306
