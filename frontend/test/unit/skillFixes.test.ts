@@ -26,7 +26,8 @@ describe('the check of a SKILL.md', () => {
     const made = [...rustSource('skills/message.rs').matchAll(/Self::new\("([a-z0-9_]+)"/g)].map(
       ([, code]) => code,
     )
-    expect([...BROKEN, ...IMPERFECT, 'not_utf8'].sort()).toEqual(made.sort())
+    // These are not found in the text alone: bytes that are no text, and a skill with the same name.
+    expect([...BROKEN, ...IMPERFECT, 'not_utf8', 'name_taken'].sort()).toEqual(made.sort())
     const rules = rustSource('skills/mod.rs')
     expect(rules).toContain(`DESCRIPTION_CHARACTERS: usize = ${DESCRIPTION_LIMIT}`)
     expect(rules).toContain(`NAME_CHARACTERS: usize = ${NAME_LIMIT}`)
