@@ -4,8 +4,8 @@
 //! a symlink that is swapped in later cannot lead outside. All functions block, except the `async` ones of [`SessionLog`]
 //! and [`Tree`]; callers on the runtime use `spawn_blocking`.
 
-mod archives;
 mod accounts;
+mod archives;
 mod aside;
 mod atomic;
 mod beginning;
@@ -63,8 +63,8 @@ mod variables;
 pub mod verify;
 mod weights;
 
-pub use archives::ArchiveKind;
 pub use accounts::{AccountsUnusable, StoredAccounts};
+pub use archives::ArchiveKind;
 pub use beginning::beginning;
 pub use cache::Caches;
 pub use call_record::CallFiles;
