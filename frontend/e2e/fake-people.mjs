@@ -89,12 +89,13 @@ const CALLS = {
   'POST /api/auth/register': ({ world, body }) => {
     const first = world.accounts.length === 0
     if (first && world.setupCode !== null && body.setup_code !== world.setupCode)
-      return refused(403, 'setup_code', 'enter the setup code that the server printed')
+      return refused(403, 'setup_code_needed', 'enter the setup code that the server printed')
     if (body.password.length < 8) return refused(400, 'weak_password', 'the password needs 8 characters')
     const invitation = world.invitations.find(({ code, used_by }) => code === body.invitation && !used_by)
-    if (!first && world.registration === 'closed') return refused(403, 'closed', 'registration is closed')
+    if (!first && world.registration === 'closed')
+      return refused(403, 'registration_closed', 'registration is closed')
     if (!first && world.registration === 'invite' && !invitation)
-      return refused(403, 'invitation', 'this invitation is not valid')
+      return refused(403, 'bad_invitation', 'this invitation is not valid')
     if (world.accounts.some(({ username }) => folded(username) === folded(body.username)))
       return refused(409, 'username_taken', 'this user name is taken')
     const { username, password, email = null } = body

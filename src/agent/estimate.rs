@@ -1,5 +1,5 @@
 //! The usage of an exchange whose provider did not report it: of one that was cut off, or by a server that counts nothing.
-//! It is estimated, so that no limit can be passed by stopping each answer before its end.
+//! It is estimated, so that limits are not passed by stopping each answer before its end.
 
 use std::sync::Arc;
 

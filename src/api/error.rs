@@ -262,6 +262,7 @@ impl From<EngineError> for ApiError {
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),
             EngineError::RestoreRefused(_) => Self::new(StatusCode::CONFLICT, "stays_archived", message),
             EngineError::TooShort => Self::bad_request("too_short", message),
+            EngineError::TooManyUploads => Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_uploads", message),
             EngineError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
             EngineError::Internal(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
             EngineError::Store(error) => error.into(),

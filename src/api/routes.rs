@@ -21,7 +21,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(status::server::health))
         .routes(routes!(status::server::status))
         .routes(routes!(models::list::models))
-        .routes(routes!(security::login::login))
+        .routes(routes!(security::login::login).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(security::login::logout))
         .routes(routes!(auth::account::mode))
         .routes(routes!(auth::account::register).layer(DefaultBodyLimit::max(MAX_SETTINGS)))

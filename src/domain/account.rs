@@ -14,6 +14,8 @@ pub const MAX_TOKENS: usize = 50;
 pub const MAX_INVITATIONS: usize = 200;
 /// Number of ended sign-ins that an account remembers. If there are more, all sign-ins of the account end.
 pub const MAX_ENDED: usize = 200;
+/// How long a token counts after it has expired, in seconds: clocks differ.
+pub const EXPIRY_SLACK: u64 = 60;
 
 /// Names an account, and the home of its person in `people/`. Opaque: 1 to 64 of `a-z` and `0-9`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -240,6 +242,13 @@ impl AccountBook {
         let is_it =
             |known: &&mut Invitation| known.sha256 == sha256 && known.expires_at > now && known.used_by.is_none();
         let found = self.invitations.iter_mut().find(is_it).ok_or(AccountRefused::BadInvitation)?;
+        // It's the admin's word, which counts as long as they are one.
+        let is_admin = |account: &Account| {
+            account.id == found.created_by && account.role == AccountRole::Admin && account.is_active
+        };
+        if !self.accounts.iter().any(is_admin) {
+            return Err(AccountRefused::BadInvitation);
+        }
         found.used_by = Some(id.clone());
         Ok(())
     }
@@ -255,13 +264,19 @@ impl Account {
     /// Sets another password. Ends every sign-in and deletes all access tokens: somebody else may know the old one.
     pub fn set_password(&mut self, hash: String) {
         self.password_hash = hash;
+        self.end_all();
+    }
+
+    /// Ends every sign-in and deletes all access tokens.
+    pub fn end_all(&mut self) {
         self.access_tokens.clear();
         self.end_sign_ins();
     }
 
     /// Ends one sign-in. `now` is in Unix seconds.
     pub fn end_sign_in(&mut self, ended: EndedSignIn, now: f64) {
-        self.ended_sign_ins.retain(|known| known.expires_at as f64 > now && known.id != ended.id);
+        let until = |known: &EndedSignIn| known.expires_at.saturating_add(EXPIRY_SLACK) as f64;
+        self.ended_sign_ins.retain(|known| until(known) > now && known.id != ended.id);
         if self.ended_sign_ins.len() >= MAX_ENDED {
             self.end_sign_ins();
         } else {

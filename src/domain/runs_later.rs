@@ -2,20 +2,25 @@
 //! editors, and the like. The agent changes them only after a question of their own.
 
 /// Files that run programs wherever they are.
-const FILES: [&str; 8] = [
+const FILES: [&str; 13] = [
     ".devcontainer.json",
     ".envrc",
     ".gitmodules",
+    ".lefthook-local.yml",
+    ".lefthook.yaml",
     ".lefthook.yml",
     ".mcp.json",
     ".pre-commit-config.yaml",
+    "lefthook-local.yml",
+    "lefthook.json",
+    "lefthook.toml",
     "lefthook.yaml",
     "lefthook.yml",
 ];
 /// Folders in which every file may run programs.
-const FOLDERS: [&str; 6] = [".devcontainer", ".fleet", ".githooks", ".husky", ".idea", ".run"];
+const FOLDERS: [&str; 8] = [".codex", ".devcontainer", ".fleet", ".githooks", ".husky", ".idea", ".lefthook", ".run"];
 /// Folders of editors, of which only some files run programs.
-const EDITORS: [&str; 4] = [".claude", ".cursor", ".vscode", ".zed"];
+const EDITORS: [&str; 6] = [".claude", ".cursor", ".gemini", ".roo", ".vscode", ".zed"];
 const EDITOR_FILES: [&str; 6] =
     ["launch.json", "mcp.json", "settings.json", "settings.local.json", "tasks.json", "hooks.json"];
 /// The settings of a repository that name programs, or another folder with such settings.
@@ -38,7 +43,8 @@ pub enum EntryKind {
 pub fn runs_later(path: &str, kind: EntryKind) -> bool {
     let names: Vec<String> = path.split('/').filter(|name| !name.is_empty()).map(plain).collect();
     let Some(last) = names.last() else { return false };
-    let is_file = FILES.contains(&last.as_str()) || last.ends_with(".code-workspace");
+    let is_file =
+        FILES.contains(&last.as_str()) || last.ends_with(".code-workspace") || last.ends_with(".sublime-project");
     is_file || (0..names.len()).any(|at| is_run_by(&names[at], &names[at + 1..], kind))
 }
 

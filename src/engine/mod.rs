@@ -65,6 +65,7 @@ pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
+pub use projects::UploadSlot;
 pub use registry::{Homes, TenantId, TenantRegistry};
 pub use runs::Runs;
 pub use runtime::Runtime;
@@ -135,6 +136,8 @@ pub enum EngineError {
     ChangedSince,
     #[error(transparent)]
     RestoreRefused(#[from] RestoreRefused),
+    #[error("too many uploads are under way; try again when one is done")]
+    TooManyUploads,
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error("{0}")]

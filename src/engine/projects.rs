@@ -1,8 +1,22 @@
 //! The projects of a home, as people make and change them.
 
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::{Engine, EngineError, Notice, blocking};
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root};
 use crate::store::{ProjectChange, StoreError, Upload};
+
+/// Number of uploads that may arrive at once, for the whole server and for one home.
+pub(super) const MAX_UPLOADS: usize = 16;
+pub(super) const MAX_UPLOADS_PER_HOME: usize = 4;
+
+/// The right to upload.
+pub struct UploadSlot {
+    _own: OwnedSemaphorePermit,
+    _server: OwnedSemaphorePermit,
+}
 
 impl Engine {
     /// Returns the projects that people have made, newest first.
@@ -35,12 +49,15 @@ impl Engine {
         Ok(created)
     }
 
-    /// Begins an upload of a folder that is to become a project.
+    /// Begins an upload of a folder that is to become a project. The slot is held until it has arrived.
     ///
     /// # Errors
-    /// Returns an error if its folder cannot be created.
-    pub async fn new_upload(&self) -> Result<Upload, EngineError> {
-        Ok(self.tenant.tree.new_upload(self.tenant.claim).await?)
+    /// Returns [`EngineError::TooManyUploads`] if too many are under way, and an error if its folder cannot be created.
+    pub async fn new_upload(&self) -> Result<(Upload, UploadSlot), EngineError> {
+        let free = |slots: &Arc<Semaphore>| slots.clone().try_acquire_owned().map_err(|_| EngineError::TooManyUploads);
+        let slot =
+            UploadSlot { _own: free(&self.tenant.upload_slots)?, _server: free(&self.tenant.runtime.upload_slots)? };
+        Ok((self.tenant.tree.new_upload(self.tenant.claim).await?, slot))
     }
 
     /// Creates a project of what was uploaded.

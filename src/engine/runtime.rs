@@ -4,10 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::Semaphore;
+
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::models::EMBEDDED;
+use super::projects::MAX_UPLOADS;
 use super::server_settings::ConfigFile;
 use crate::config::people::PeopleConfig;
 use crate::config::settings::SettingSource;
@@ -36,6 +39,8 @@ pub struct Runtime {
     pub own_port: u16,
     /// The home of the server, whose config.yml and `.env` configure it.
     pub home: PathBuf,
+    /// One for each upload that may arrive at once: each keeps a thread that writes.
+    pub(super) upload_slots: Arc<Semaphore>,
     /// Held while the configuration of providers is changed.
     pub(super) connecting: tokio::sync::Mutex<()>,
 }
@@ -66,6 +71,7 @@ impl Runtime {
             config_file: RwLock::default(),
             own_port,
             home: home.to_owned(),
+            upload_slots: Arc::new(Semaphore::new(MAX_UPLOADS)),
             connecting: tokio::sync::Mutex::default(),
         }))
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::Semaphore;
+
 use super::approvals::Approvals;
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
@@ -10,6 +12,7 @@ use super::hub::Hub;
 use super::models::Models;
 use super::next_request::shared_prefix;
 use super::page_ends::PageEnds;
+use super::projects::MAX_UPLOADS_PER_HOME;
 use super::runtime::Runtime;
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
@@ -55,6 +58,8 @@ pub struct Tenant {
     /// Where the pages of the list of conversations ended.
     pub page_ends: PageEnds,
     pub skills: Arc<Skills>,
+    /// One for each upload that may arrive at once.
+    pub(super) upload_slots: Arc<Semaphore>,
     /// Warnings about this home and how commands run in it.
     pub problems: Vec<String>,
 }
@@ -131,6 +136,7 @@ impl Tenant {
             runs: Runs::default(),
             approvals: Approvals::default(),
             page_ends: PageEnds::default(),
+            upload_slots: Arc::new(Semaphore::new(MAX_UPLOADS_PER_HOME)),
             skills,
         });
         tenant.read_skills().await?;

@@ -18,7 +18,7 @@ use super::uploads::Upload;
 use crate::domain::RelPath;
 
 /// Maximum bytes that the list of contents of a zip archive may have: it's read into memory.
-const ZIP_LIST: u64 = 32 << 20;
+const ZIP_LIST: u64 = 16 << 20;
 /// Maximum bytes of a header of a tar archive that holds a long name.
 const TAR_HEADER: u64 = 64 << 10;
 /// Maximum bytes of the target of a link.
@@ -61,9 +61,19 @@ pub(super) fn unpack(kind: ArchiveKind, file: File, upload: &mut Upload) -> Resu
     match kind {
         ArchiveKind::Zip => unpack_zip(file, upload, &mut links)?,
         ArchiveKind::Tar => unpack_tar(BufReader::new(file), upload, &mut links)?,
-        ArchiveKind::TarGz => unpack_tar(MultiGzDecoder::new(BufReader::new(file)), upload, &mut links)?,
+        ArchiveKind::TarGz => {
+            // Also what is skipped is unpacked, so it has a limit of its own.
+            let left = Rc::new(Cell::new(upload.limits.bytes.saturating_mul(2)));
+            let unpacked = BoundedRead { inner: MultiGzDecoder::new(BufReader::new(file)), left };
+            unpack_tar(unpacked, upload, &mut links)?;
+        }
     }
-    links.iter().try_for_each(|link| upload.link(link))
+    links.iter().try_for_each(|link| upload.link(link))?;
+    // Only now, because a link can lead through another one, and the folder that all lie in is not known before.
+    match links.iter().find(|link| !upload.stays_inside(&link.path)) {
+        Some(link) => Err(leads_out(link)),
+        None => Ok(()),
+    }
 }
 
 fn bad(why: impl Into<String>) -> StoreError {
@@ -95,10 +105,12 @@ fn link_of(path: RelPath, target: &str) -> Result<ArchivedLink, StoreError> {
         Component::ParentDir => depth.checked_sub(1).map(|above| depth = above).is_some(),
         Component::RootDir | Component::Prefix(_) => false,
     });
-    if !stays_inside || target.is_empty() || target.contains('\0') {
-        return Err(bad(format!("the link “{path}” leads out of it, to “{}”", shown(target))));
-    }
-    Ok(ArchivedLink { path, target: target.to_owned() })
+    let link = ArchivedLink { path, target: target.to_owned() };
+    if stays_inside && !target.is_empty() && !target.contains('\0') { Ok(link) } else { Err(leads_out(&link)) }
+}
+
+fn leads_out(ArchivedLink { path, target }: &ArchivedLink) -> StoreError {
+    bad(format!("the link “{path}” leads out of it, to “{}”", shown(target)))
 }
 
 /// Returns a name as an error quotes it.
@@ -140,13 +152,16 @@ fn unpack_zip(file: File, upload: &mut Upload, links: &mut Vec<ArchivedLink>) ->
         error => bad(format!("it is damaged ({error})")),
     };
     let left = Rc::new(Cell::new(ZIP_LIST));
-    let mut zip = ZipArchive::new(BufReader::new(BoundedRead { file, left: left.clone() })).map_err(why)?;
+    let mut zip = ZipArchive::new(BufReader::new(BoundedRead { inner: file, left: left.clone() })).map_err(why)?;
     // The contents are counted when they are written.
     left.set(u64::MAX);
     for at in 0..zip.len() {
         let mut entry = zip.by_index(at).map_err(why)?;
         let name = entry.name().map_err(why)?.into_owned();
-        let Some(path) = path_of(&name)? else { continue };
+        let Some(path) = path_of(&name)? else {
+            upload.count_entries(1)?;
+            continue;
+        };
         if entry.is_dir() {
             upload.make_folder(&path)?;
         } else if entry.is_symlink() {
@@ -160,24 +175,24 @@ fn unpack_zip(file: File, upload: &mut Upload, links: &mut Vec<ArchivedLink>) ->
     Ok(())
 }
 
-/// A file of which only so many bytes are read.
-struct BoundedRead {
-    file: File,
+/// A source of which only so many bytes are read.
+struct BoundedRead<R> {
+    inner: R,
     left: Rc<Cell<u64>>,
 }
 
-impl Read for BoundedRead {
+impl<R: Read> Read for BoundedRead<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read(into)?;
+        let length = self.inner.read(into)?;
         let left = self.left.get().checked_sub(length as u64);
-        self.left.set(left.ok_or_else(|| io::Error::other("its list of contents is too long"))?);
+        self.left.set(left.ok_or_else(|| io::Error::other("too much of it would have to be read"))?);
         Ok(length)
     }
 }
 
-impl Seek for BoundedRead {
+impl<R: Seek> Seek for BoundedRead<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        self.inner.seek(to)
     }
 }
 
@@ -228,7 +243,10 @@ fn unpack_tar(archive: impl Read, upload: &mut Upload, links: &mut Vec<ArchivedL
                     Some(path) => path,
                     None => utf8(&entry.path_bytes())?,
                 };
-                let Some(path) = path_of(&name)? else { continue };
+                let Some(path) = path_of(&name)? else {
+                    upload.count_entries(1)?;
+                    continue;
+                };
                 match kind {
                     EntryType::Directory => upload.make_folder(&path)?,
                     EntryType::Regular | EntryType::Continuous => {
@@ -389,12 +407,22 @@ mod tests {
 
     #[test]
     fn hostile_entries_are_refused_as_a_whole() {
-        let cases: [&[Item<'_>]; 7] = [
+        let deep = "a/".repeat(70) + "x";
+        let cases: [&[Item<'_>]; 10] = [
             &[Item::File("../out.txt", b"x")],
             &[Item::File("/tmp/out.txt", b"x")],
             &[Item::File("a/../../out.txt", b"x")],
             &[Item::Link("out", "/etc")],
             &[Item::Link("a/out", "../../etc")],
+            // Out of the folder that becomes the project, and through another link.
+            &[Item::File("top/a.txt", b"x"), Item::Link("top/out", "../other")],
+            &[
+                Item::Link("a/b/c/up", "../../.."),
+                Item::File("a/x", b"x"),
+                Item::File("y", b"y"),
+                Item::Link("a/b/c/z", "up/../../.."),
+            ],
+            &[Item::File(&deep, b"x")],
             &[Item::File("a", b"x"), Item::File("a/b", b"x")],
             // Links are made last, so this file takes the place of the link, and nothing is written to its target.
             &[Item::Link("a", "b"), Item::Folder("b"), Item::File("a/x", b"x")],
@@ -403,7 +431,10 @@ mod tests {
             for (kind, bytes) in all_kinds(items) {
                 let (folder, done) = unpacked(kind, &bytes);
                 assert!(
-                    matches!(done, Err(StoreError::BadArchive(_) | StoreError::Exists { .. })),
+                    matches!(
+                        done,
+                        Err(StoreError::BadArchive(_) | StoreError::Exists { .. } | StoreError::NotAllowed { .. })
+                    ),
                     "{kind:?}: {done:?}"
                 );
                 assert!(!folder.path().join("made").exists() && !folder.path().join("b/x").exists());

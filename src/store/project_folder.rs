@@ -71,7 +71,7 @@ impl Home {
         match change {
             FolderChange::Make(folder) => {
                 let root = self.open_root(folder.root(), |error| escape_or(folder, error))?;
-                make_folders(&root, folder.path()).map_err(|error| escape_or(folder, error))
+                make_folders(&root, folder.path()).map(|_| ()).map_err(|error| escape_or(folder, error))
             }
             FolderChange::RemoveEmpty(folder) => {
                 let root = self.open_root(folder.root(), |error| escape_or(folder, error))?;
@@ -138,11 +138,12 @@ fn remove_empty(dir: &Dir, depth: usize) -> io::Result<()> {
 }
 
 /// Makes the folders of a path below `root` that do not exist.
-pub(super) fn make_folders(root: &Dir, path: &str) -> io::Result<()> {
-    let mut dir = root.try_clone()?;
+pub(super) fn make_folders(root: &Dir, path: &str) -> io::Result<u64> {
+    let (mut dir, mut made) = (root.try_clone()?, 0);
     for name in path.split('/').filter(|name| !name.is_empty()) {
         dir = match dir.create_dir(name) {
             Ok(()) => {
+                made += 1;
                 give_to_owner_of(&dir, name)?;
                 dir.open_dir(name)?
             }
@@ -153,7 +154,7 @@ pub(super) fn make_folders(root: &Dir, path: &str) -> io::Result<()> {
             Err(error) => return Err(error),
         };
     }
-    Ok(())
+    Ok(made)
 }
 
 /// Gives a folder that this server has just made to the owner of the folder that it is in.

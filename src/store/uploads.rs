@@ -15,7 +15,9 @@ use crate::clock;
 use crate::domain::RelPath;
 
 const FOLDER: &str = "storage/uploads";
-/// Maximum number of files and bytes of an upload.
+/// Maximum depth of folders.
+const MAX_DEPTH: usize = 64;
+/// Maximum number of files, folders included, and bytes of an upload.
 const LIMITS: Limits = Limits { files: 100_000, bytes: 1 << 30 };
 
 #[derive(Clone, Copy)]
@@ -99,18 +101,28 @@ impl Upload {
     /// Counts an entry, and returns its folder, which is created.
     fn folder_of(&mut self, path: &RelPath) -> Result<Dir, StoreError> {
         let doing = || StoreError::io(format!("writing {path}"));
-        self.count_entry()?;
+        self.count_entries(1)?;
         let above = path.as_str().rsplit_once('/').map_or("", |(above, _)| above);
-        make_folders(&self.dir, above).map_err(|error| match error.kind() {
-            // A file with the path of its folder has arrived.
-            io::ErrorKind::NotADirectory => StoreError::Exists { path: above.to_owned() },
-            _ => doing()(error),
-        })?;
+        self.make_folders(above)?;
         if above.is_empty() { self.dir.try_clone() } else { self.dir.open_dir(above) }.map_err(doing())
     }
 
-    fn count_entry(&mut self) -> Result<(), StoreError> {
-        self.files += 1;
+    /// Makes a folder and those above it, and counts them.
+    fn make_folders(&mut self, path: &str) -> Result<(), StoreError> {
+        if path.split('/').count() > MAX_DEPTH {
+            return Err(StoreError::NotAllowed { path: path.to_owned(), why: "it is too deep" });
+        }
+        let made = make_folders(&self.dir, path).map_err(|error| match error.kind() {
+            // A file with the path of a folder has arrived.
+            io::ErrorKind::NotADirectory => StoreError::Exists { path: path.to_owned() },
+            _ => StoreError::io(format!("creating {path}"))(error),
+        })?;
+        self.count_entries(made)
+    }
+
+    /// Counts files and folders, and what an archive has besides.
+    pub(super) fn count_entries(&mut self, more: u64) -> Result<(), StoreError> {
+        self.files += more;
         if self.files > self.limits.files {
             let path = "the number of files of this folder".to_owned();
             return Err(StoreError::TooLarge { path, size: self.files, limit: self.limits.files });
@@ -129,12 +141,9 @@ impl Upload {
 
     /// Makes a folder that may be empty.
     pub(super) fn make_folder(&mut self, path: &RelPath) -> Result<(), StoreError> {
-        self.count_entry()?;
+        self.count_entries(1)?;
         self.note_top(path.first_name());
-        make_folders(&self.dir, path.as_str()).map_err(|error| match error.kind() {
-            io::ErrorKind::NotADirectory => StoreError::Exists { path: path.to_string() },
-            _ => StoreError::io(format!("creating {path}"))(error),
-        })
+        self.make_folders(path.as_str())
     }
 
     /// Makes a symbolic link.
@@ -146,6 +155,21 @@ impl Upload {
             io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_string() },
             _ => StoreError::io(format!("creating {path}"))(error),
         })
+    }
+
+    /// Returns whether a link that was made leads to a place in the folder that will be the project's, or to nothing.
+    pub(super) fn stays_inside(&self, link: &RelPath) -> bool {
+        let (root, inner) = match self.top() {
+            Some(top) => {
+                (self.dir.open_dir(top), link.as_str().strip_prefix(top).map(|path| path.trim_start_matches('/')))
+            }
+            None => (self.dir.try_clone(), Some(link.as_str())),
+        };
+        let (Ok(root), Some(inner)) = (root, inner) else { return false };
+        match root.metadata(inner) {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// Makes the file that was begun last executable.

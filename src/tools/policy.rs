@@ -125,9 +125,10 @@ impl<'a> Case<'a> {
         Self { tool, effect, arguments, shown, changes, level, unrehearsable, tainted: None }
     }
 
-    /// Returns whether it changes a file of the persona, the memory or the skills.
+    /// Returns whether it changes a file of the persona, the memory or the skills, or one that tells the agent how to work in a
+    /// project.
     fn changes_persona(&self) -> bool {
-        self.changes.iter().any(|place| place.root().is_persona())
+        self.changes.iter().any(|place| place.root().is_persona() || place.is_pinned())
     }
 
     /// Returns the files that it changes and that other programs run later, without the root.

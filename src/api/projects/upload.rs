@@ -1,10 +1,15 @@
 //! Uploading a folder as a project: a form whose files are written to the disk as they arrive.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::Multipart;
-use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
+use axum::body::{Body, Bytes};
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::StatusCode;
+use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -13,10 +18,13 @@ use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::{self, ProjectName, RelPath};
+use crate::engine::UploadSlot;
 use crate::store::{ArchiveKind, StoreError, Upload};
 
 /// Maximum bytes of a field that is no file.
 const MAX_FIELD: usize = 64 << 10;
+/// Maximum bytes that arrive before a piece of a field is read.
+const MAX_UNREAD: u64 = 64 << 20;
 /// Number of pieces of files that wait for the disk.
 const WAITING: usize = 16;
 
@@ -46,11 +54,10 @@ pub struct UploadedFolder {
               (status = 409, description = "name_taken; exists: two files have the same path", body = EnvelopedError),
               (status = 413, description = "too_large", body = EnvelopedError),
               (status = 507, description = "disk_full", body = EnvelopedError)))]
-pub async fn upload(
-    caller: Caller,
-    form: Result<Multipart, MultipartRejection>,
-) -> Result<Json<Enveloped<Project>>, ApiError> {
-    let mut form = form.map_err(|error| bad_form(&error.body_text()))?;
+pub async fn upload(caller: Caller, request: Request) -> Result<Json<Enveloped<Project>>, ApiError> {
+    let unread = Arc::<AtomicU64>::default();
+    let form = Multipart::from_request(bounded(request, unread.clone()), &()).await;
+    let mut form = Form { fields: form.map_err(|error| bad_form(&error.body_text()))?, unread };
     let writer = Writer::of(caller.engine.new_upload().await?);
     let read = read(&mut form, &writer).await;
     // What the disk says tells more than that nobody takes the rest.
@@ -65,6 +72,28 @@ pub async fn upload(
             Err(error)
         }
     }
+}
+
+/// A form that is read as it arrives.
+struct Form {
+    fields: Multipart,
+    /// Bytes that have arrived since the last piece of a field was read.
+    unread: Arc<AtomicU64>,
+}
+
+/// Returns the request with a body that ends with an error if the parser keeps too much of it: what comes before the first
+/// field, and the head of a field, are read into memory.
+fn bounded(request: Request, unread: Arc<AtomicU64>) -> Request {
+    let (parts, body) = request.into_parts();
+    let counted = body.into_data_stream().map(move |piece| {
+        let piece = piece.map_err(io::Error::other)?;
+        let length = piece.len() as u64;
+        if unread.fetch_add(length, Ordering::Relaxed).saturating_add(length) > MAX_UNREAD {
+            return Err(io::Error::other("the head of a field is too long"));
+        }
+        Ok(piece)
+    });
+    Request::from_parts(parts, Body::from_stream(counted))
 }
 
 /// What the form says besides the files.
@@ -88,11 +117,16 @@ impl Told {
     }
 }
 
-async fn read(form: &mut Multipart, writer: &Writer) -> Result<Told, ApiError> {
+async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
     let mut told = Told::default();
-    while let Some(mut field) = form.next_field().await.map_err(|error| form_error(&error))? {
+    let Form { fields, unread } = form;
+    while let Some(mut field) = fields.next_field().await.map_err(|error| form_error(&error))? {
+        unread.store(0, Ordering::Relaxed);
         if let Some(name) = field.file_name() {
             let is_archive = field.name() == Some("archive");
+            if is_archive && told.archive.is_some() {
+                return Err(bad_form("it has more than one archive"));
+            }
             if is_archive {
                 let (kind, stem) = ArchiveKind::of_name(name).ok_or_else(unknown_archive)?;
                 told.archive = Some(stem.to_owned());
@@ -101,6 +135,7 @@ async fn read(form: &mut Multipart, writer: &Writer) -> Result<Told, ApiError> {
                 writer.send(Piece::Begin(RelPath::parse(name)?)).await?;
             }
             while let Some(bytes) = field.chunk().await.map_err(|error| form_error(&error))? {
+                unread.store(0, Ordering::Relaxed);
                 writer.send(Piece::Bytes(bytes)).await?;
             }
             if is_archive {
@@ -158,9 +193,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn of(mut upload: Upload) -> Self {
+    fn of((mut upload, slot): (Upload, UploadSlot)) -> Self {
         let (pieces, mut arriving) = mpsc::channel(WAITING);
         let done = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
             while let Some(piece) = arriving.blocking_recv() {
                 match piece {
                     Piece::Begin(path) => upload.begin(path)?,

@@ -86,6 +86,9 @@ impl People {
                 if known.password_hash != account.password_hash {
                     return Err(AccountRefused::WrongPassword);
                 }
+                if !known.is_active {
+                    return Err(AccountRefused::Disabled);
+                }
                 known.last_login_at = Some(clock::now());
                 known.password_hash = new_hash.unwrap_or(account.password_hash);
                 Ok(known.clone())
@@ -137,15 +140,16 @@ impl People {
         [current, new]: [&str; 2],
     ) -> Result<SignedIn, PeopleError> {
         let account = self.account(account)?;
-        let name = folded(&account.username);
-        self.names.check(&name).map_err(AccountRefused::Wait)?;
+        // Not the name's: strangers who guess passwords must not keep the owner from changing theirs.
+        let key = format!("account {}", account.id.as_str());
+        self.names.check(&key).map_err(AccountRefused::Wait)?;
         let new = checked_password(new, &Username::parse(&account.username)?)?;
         let hash = {
             let turn = self.passwords.turn().await?;
-            self.names.check(&name).map_err(AccountRefused::Wait)?;
+            self.names.check(&key).map_err(AccountRefused::Wait)?;
             let checked = self.passwords.check(&turn, current, Some(&account.password_hash)).await?;
             if !checked.is_right {
-                self.names.record_failure(&name);
+                self.names.record_failure(&key);
                 return Err(AccountRefused::WrongCurrentPassword.into());
             }
             self.passwords.hash(&turn, &new).await?

@@ -27,7 +27,8 @@ pub struct NewInvitation {
 }
 
 impl People {
-    /// Changes an account. The streams of a disabled person end at once, and their runs are stopped.
+    /// Changes an account. The streams of a disabled person end at once, and their runs are stopped. An account that is enabled
+    /// again has no sign-ins and no access tokens.
     ///
     /// # Errors
     /// Returns [`AccountRefused::LastAdmin`] if no active admin would be left.
@@ -40,7 +41,12 @@ impl People {
         let account = self
             .edit(move |book| {
                 let account = book.account_mut(&wanted)?;
-                account.is_active = change.is_active.unwrap_or(account.is_active);
+                let was_active = account.is_active;
+                account.is_active = change.is_active.unwrap_or(was_active);
+                if account.is_active && !was_active {
+                    // Whoever had a sign-in or a token before it was disabled must not have one now.
+                    account.end_all();
+                }
                 account.role = change.role.unwrap_or(account.role);
                 let account = account.clone();
                 book.require_admin().map(|()| account)

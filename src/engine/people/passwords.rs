@@ -5,9 +5,10 @@
 //! streams.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock;
 use crate::domain::AccountRefused;
@@ -20,7 +21,7 @@ const MAX_WAITING: usize = 256;
 
 pub struct Passwords {
     /// One for each hash that may be computed at once.
-    running: Semaphore,
+    running: Arc<Semaphore>,
     waiting: Semaphore,
     /// The hash that is checked for names that nobody has, so that the answer takes as long.
     decoy: String,
@@ -34,50 +35,60 @@ pub struct Checked {
     pub is_outdated: bool,
 }
 
-/// The right to compute a hash.
-pub struct Turn<'p>(#[expect(dead_code, reason = "it is held")] SemaphorePermit<'p>);
+/// The right to compute a hash. The computation keeps it to its end, even if nobody waits for the result any more.
+#[derive(Clone)]
+pub struct Turn(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
 
 impl Passwords {
     /// # Errors
     /// Returns [`AccountRefused::Busy`] if this machine has no random numbers or not enough memory.
     pub async fn new() -> Result<Self, AccountRefused> {
-        let decoy = blocking_hash(clock::new_secret()).await?;
+        let decoy = blocking_hash(None, clock::new_secret()).await?;
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Ok(Self { running: Semaphore::new((processors / 2).max(1)), waiting: Semaphore::new(MAX_WAITING), decoy })
+        Ok(Self {
+            running: Arc::new(Semaphore::new((processors / 2).max(1))),
+            waiting: Semaphore::new(MAX_WAITING),
+            decoy,
+        })
     }
 
     /// Waits until a hash may be computed.
     ///
     /// # Errors
     /// Returns [`AccountRefused::Busy`] if too many wait already.
-    pub async fn turn(&self) -> Result<Turn<'_>, AccountRefused> {
+    pub async fn turn(&self) -> Result<Turn, AccountRefused> {
         let _waits = self.waiting.try_acquire().map_err(|_| AccountRefused::Busy)?;
-        self.running.acquire().await.map(Turn).map_err(|_| AccountRefused::Busy)
+        let permit = self.running.clone().acquire_owned().await;
+        permit.map(|permit| Turn(Arc::new(permit))).map_err(|_| AccountRefused::Busy)
     }
 
     /// Returns the hash of a password in PHC format.
     ///
     /// # Errors
     /// Returns [`AccountRefused::Busy`] if there is not enough memory.
-    pub async fn hash(&self, _: &Turn<'_>, password: &str) -> Result<String, AccountRefused> {
-        blocking_hash(normalized_password(password)).await
+    pub async fn hash(&self, turn: &Turn, password: &str) -> Result<String, AccountRefused> {
+        blocking_hash(Some(turn.clone()), normalized_password(password)).await
     }
 
     /// Checks a password. Without a hash it takes as long, and the password is wrong.
     ///
     /// # Errors
     /// Returns [`AccountRefused::Busy`] if there is not enough memory.
-    pub async fn check(&self, _: &Turn<'_>, password: &str, hash: Option<&str>) -> Result<Checked, AccountRefused> {
+    pub async fn check(&self, turn: &Turn, password: &str, hash: Option<&str>) -> Result<Checked, AccountRefused> {
         let (is_known, hash) = (hash.is_some(), hash.unwrap_or(&self.decoy).to_owned());
-        let password = normalized_password(password);
-        let checked = tokio::task::spawn_blocking(move || check(password.as_bytes(), &hash));
+        let (password, turn) = (normalized_password(password), turn.clone());
+        let checked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            check(password.as_bytes(), &hash)
+        });
         let Checked { is_right, is_outdated } = checked.await.map_err(|_| AccountRefused::Busy)?;
         Ok(Checked { is_right: is_right && is_known, is_outdated })
     }
 }
 
-async fn blocking_hash(password: String) -> Result<String, AccountRefused> {
+async fn blocking_hash(turn: Option<Turn>, password: String) -> Result<String, AccountRefused> {
     let hashed = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         hasher().and_then(|hasher| hasher.hash_password(password.as_bytes()).ok()).map(|hash| hash.to_string())
     });
     hashed.await.ok().flatten().ok_or(AccountRefused::Busy)

@@ -11,11 +11,12 @@ use signature::{Signer, Verifier};
 
 use crate::clock;
 use crate::domain::AccountId;
+use crate::domain::account::EXPIRY_SLACK;
 
 /// Lifetime of a sign-in, in seconds: 7 days.
 pub const SIGN_IN_LIFE: u64 = 7 * 24 * 3600;
 /// How far the clock may have been set forward or back since a token was made, in seconds.
-const CLOCK_SLACK: u64 = 60;
+const CLOCK_SLACK: u64 = EXPIRY_SLACK;
 /// Maximum bytes of a token.
 const MAX_TOKEN: usize = 1024;
 

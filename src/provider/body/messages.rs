@@ -103,12 +103,13 @@ fn settle_thinking(to: Recipient<'_>, body: &mut Map<String, Value>, (most, lack
     }
 }
 
-/// Whether an answer since the last question has calls and no thought.
+/// Whether the answer to the last question begins with calls and no thought. What follows the first calls needs none.
 fn calls_without_thoughts(turns: &[Turn]) -> bool {
     let question = turns.iter().rposition(|turn| turn.is_question).unwrap_or(0);
     let has =
         |turn: &Turn, kinds: &[&str]| turn.blocks.iter().any(|block| kinds.iter().any(|kind| block["type"] == **kind));
-    turns[question..].iter().any(|turn| has(turn, &["tool_use"]) && !has(turn, &["thinking", "redacted_thinking"]))
+    let first = turns[question..].iter().find(|turn| turn.role == "assistant");
+    first.is_some_and(|turn| has(turn, &["tool_use"]) && !has(turn, &["thinking", "redacted_thinking"]))
 }
 
 fn tool(spec: &ToolSpec) -> Value {

@@ -24,8 +24,13 @@ pub enum Api {
 }
 
 /// Models that OpenAI offers only in the Responses API, by the beginning of their names.
-const RESPONSES_ONLY: &[&str] =
-    &["o1-pro", "o3-pro", "o3-deep-research", "o4-mini-deep-research", "gpt-5-pro", "gpt-5-codex", "codex-"];
+const RESPONSES_ONLY: &[&str] = &["o1-pro", "o3-pro", "o3-deep-research", "o4-mini-deep-research", "codex-"];
+
+/// Whether OpenAI offers a model only in the Responses API: one of the above, or a `pro` or `codex` variant of GPT.
+fn is_only_in_responses(name: &str) -> bool {
+    RESPONSES_ONLY.iter().any(|prefix| name.starts_with(prefix))
+        || name.starts_with("gpt-") && name.split('-').any(|part| matches!(part, "pro" | "codex"))
+}
 
 impl Api {
     /// Returns the path of its requests, after the base address.
@@ -48,7 +53,7 @@ impl Api {
         let name = plain_name(model);
         match kind {
             ProfileKind::Anthropic => Self::Messages,
-            ProfileKind::OpenAi if RESPONSES_ONLY.iter().any(|prefix| name.starts_with(prefix)) => Self::Responses,
+            ProfileKind::OpenAi if is_only_in_responses(&name) => Self::Responses,
             _ => Self::Chat,
         }
     }
@@ -88,7 +93,7 @@ pub(super) fn messages(chat: Profile, model: &str) -> Profile {
 
 /// Returns the profile of a model behind the Responses API, which accepts tools and reasoning together.
 pub(super) fn responses(chat: Profile, model: &str) -> Profile {
-    let always_thinks = RESPONSES_ONLY.iter().any(|prefix| model.starts_with(prefix));
+    let always_thinks = is_only_in_responses(model);
     // A gateway has OpenAI's models too.
     let chat = super::openai(chat, model);
     let can_reason = always_thinks || matches!(chat.thinking_parameter, ThinkingParameter::Effort { .. });

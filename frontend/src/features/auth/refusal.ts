@@ -14,7 +14,7 @@ export interface Refusal {
 }
 
 /** The server's codes for what concerns accounts. */
-const KNOWN: Partial<Record<string, readonly [words: Key, field: FieldName | null]>> = {
+export const KNOWN: Partial<Record<string, readonly [words: Key, field: FieldName | null]>> = {
   wrong_password: ['signInWrong', 'password'],
   disabled: ['signInDisabled', null],
   too_many_tries: ['signInTooMany', null],
@@ -23,16 +23,13 @@ const KNOWN: Partial<Record<string, readonly [words: Key, field: FieldName | nul
   weak_password: ['passwordWeak', 'password'],
   bad_email: ['emailBad', 'email'],
   email_taken: ['emailTaken', 'email'],
-  invitation: ['invitationBad', 'invitation'],
-  closed: ['registrationClosed', null],
-  setup_code: ['setupCodeBad', 'setup_code'],
+  bad_invitation: ['invitationBad', 'invitation'],
+  registration_closed: ['registrationClosed', null],
+  setup_code_needed: ['setupCodeBad', 'setup_code'],
   last_admin: ['lastAdmin', null],
-  too_many: ['tooManyOfThem', null],
-  busy: ['signInServerBusy', null],
+  too_many_items: ['tooManyOfThem', null],
+  sign_in_busy: ['signInServerBusy', null],
 }
-
-/** For a server that names no code. */
-const BY_STATUS: Partial<Record<number, string>> = { 401: 'wrong_password', 409: 'username_taken' }
 
 /** Seconds to wait if the server does not say it. */
 const USUAL_WAIT = 30
@@ -40,7 +37,7 @@ const USUAL_WAIT = 30
 export function refusalOf(error: unknown, now: number): Refusal {
   if (!(error instanceof ApiError)) return { text: reasonOf(error), field: null, until: null }
   const { code, status, retryAfter } = error
-  const [words, field] = KNOWN[code] ?? KNOWN[BY_STATUS[status] ?? ''] ?? [null, null]
+  const [words, field] = KNOWN[code] ?? [null, null]
   if (status === 429)
     return { text: t('signInTooMany'), field: null, until: now + (retryAfter ?? USUAL_WAIT) * 1000 }
   return { text: words ? t(words) : reasonOf(error), field, until: null }

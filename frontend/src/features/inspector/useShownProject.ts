@@ -1,5 +1,7 @@
 import { useEffect } from 'react'
+import { useProjects } from '@/api/queries'
 import { useCommandContext } from '@/app/commandContext'
+import { SCRATCH } from '@/features/project/place'
 import { useNewChoice } from '@/stores/choice'
 import { useLive } from '@/stores/live'
 import { useProject } from '@/stores/project'
@@ -19,7 +21,10 @@ export function useProjectBeside(): string | null | undefined {
  * conversation, else the one whose conversations are listed.
  */
 export function useShownProject(): string | null {
-  const wanted = useUi(ui => ui.project)
+  const chosen = useUi(ui => ui.project)
+  const projects = useProjects().data
+  const isGone = projects && chosen?.id !== SCRATCH && !projects.some(({ id }) => id === chosen?.id)
+  const wanted = isGone ? null : chosen
   const listed = useProject(s => s.id)
   const beside = useProjectBeside()
   const isNew = wanted !== null && wanted.beside === undefined

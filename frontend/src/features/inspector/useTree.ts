@@ -22,8 +22,8 @@ const NONE: readonly FileEntry[] = []
 export function useTree(root: Root, wanted: string): Tree {
   const skills = useSkillFolders(root, wanted)
   const found = useFoundFolders(root, useDeferredValue(wanted))
-  const open = useOpenFolders(root, wanted === '')
-  const opened = useOpenedFolders(root, wanted)
+  const open = useOpenFolders(root, wanted === '' || isProject(root))
+  const opened = useOpenedFolders(root, wanted, open.folderOf)
   if (createsSkills(root)) return skills
   if (wanted === '') return open
   return isProject(root) ? opened : found
@@ -53,8 +53,9 @@ function useFoundFolders(root: Root, wanted: string): Tree {
 }
 
 /** The files of a project that are found in the folders opened so far: the server finds no names in projects. */
-function useOpenedFolders(root: Root, wanted: string): Tree {
+function useOpenedFolders(root: Root, wanted: string, open: FolderOf): Tree {
   const enabled = wanted !== '' && isProject(root)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when an open folder changes, what is known changes
   const folderOf = useMemo(() => {
     if (!enabled) return () => undefined
     const files = knownFolders(root).flatMap(content => content.files)
@@ -62,7 +63,7 @@ function useOpenedFolders(root: Root, wanted: string): Tree {
       files.filter(({ path }) => matches(path.slice(root.length), wanted)),
       root,
     )
-  }, [enabled, root, wanted])
+  }, [enabled, root, wanted, open])
   return { folderOf, allOpen: true, error: null }
 }
 

@@ -51,7 +51,7 @@ export function NewProject({ dropped, onBusy, onBack, onCreated }: Props) {
     const words = faultOf(chosen, t)
     if (words === null) form.setProblem(null)
     else refuse(words)
-    if (chosen && form.values.name === '') form.setName(chosen.name)
+    if (chosen) form.suggestName(chosen.name)
   }
   const drop = async (folders: readonly FileSystemDirectoryEntry[]) => {
     const [only] = folders
@@ -158,7 +158,7 @@ export function NewProject({ dropped, onBusy, onBack, onCreated }: Props) {
 function faultOf(folder: ChosenFolder | null, t: Translate): string | null {
   if (!folder || folder.files.length === 0) return t('projectNoFiles')
   const { files, bytes } = folder
-  if (files.length > MOST_FILES) return t('projectTooManyFiles', { n: files.length, most: MOST_FILES })
+  if (files.length > MOST_FILES) return t('projectTooManyFiles', { most: MOST_FILES })
   if (bytes > MOST_BYTES) return t('projectTooLarge', { size: fileSize(bytes), most: fileSize(MOST_BYTES) })
   const path = badPathIn(folder)
   return path === null ? null : t('projectBadPath', { path })

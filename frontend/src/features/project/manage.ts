@@ -4,32 +4,34 @@ import { keys, putProject, refresh } from '@/api/queries'
 import type { Project } from '@/api/types'
 import { closeTab, useTabs } from '@/features/editor/tabs'
 import { projectOf } from '@/lib/roots'
+import { useNewChoice } from '@/stores/choice'
 import { useProject } from '@/stores/project'
 import { showProject } from '@/stores/ui'
 
 /** Refreshes the lists; the server's notice may arrive later than its response. */
-function told<P extends Project>(project: P): P {
+function noted<P extends Project>(project: P): P {
   putProject(project)
   refresh(keys.projects)
   return project
 }
 
 export const create = async (project: { name: string; description: string }): Promise<Project> =>
-  told(await api.createProject(project))
+  noted(await api.createProject(project))
 
-export const upload = async (given: api.Upload): Promise<Project> => told(await api.uploadProject(given))
+export const upload = async (given: api.Upload): Promise<Project> => noted(await api.uploadProject(given))
 
 export const change = async (id: string, values: { name: string; description: string }): Promise<Project> =>
-  told(await api.changeProject(id, values))
+  noted(await api.changeProject(id, values))
 
 /** Moves a project to the trash, and closes its files. Edits that are not saved stay open. */
 export async function remove({ id }: Project): Promise<void> {
   await api.deleteProject(id)
   for (const file of useTabs.getState().tabs) if (projectOf(file.root) === id) closeTab(file)
+  if (useNewChoice.getState().projectId === id) useNewChoice.setState({ projectId: null })
   refresh(keys.projects)
 }
 
-export const bringBack = async (id: string): Promise<Project> => told(await api.restoreProject(id))
+export const bringBack = async (id: string): Promise<Project> => noted(await api.restoreProject(id))
 
 /** Shows the conversations and the files of a project. New conversations are bound to it. */
 export function open(id: string): void {

@@ -35,6 +35,8 @@ export function useProjectForm(first: { name: string; description: string }, id:
       setName(name)
       if (problem?.part === 'name') setProblem(null)
     },
+    /** Names the project unless a person has done so, perhaps meanwhile. */
+    suggestName: (suggestion: string) => setName(name => (name.trim() === '' ? suggestion : name)),
     setDescription: (description: string) => {
       setDescription(description)
       if (problem?.part === 'description') setProblem(null)

@@ -11,7 +11,8 @@ export const people = {
     'This tab has unsaved changes. They’re kept if the same person signs in, and lost if somebody else does.',
   username: 'User name',
   usernameEmpty: 'Enter your user name.',
-  usernameBad: 'Use letters or digits, and after the first one also . _ and - (at most 40 characters).',
+  usernameBad:
+    'Use letters or digits, and after the first one also . _ and - (at most 40 characters). Don’t mix letters of different scripts that look alike.',
   usernameTaken: 'This user name is taken. Choose another one.',
   passwordWord: 'Password',
   passwordEmpty: 'Enter your password.',

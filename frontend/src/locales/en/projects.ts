@@ -34,7 +34,7 @@ export const projects = {
   projectCancelUpload: 'Cancel upload',
   projectCancelled: 'Upload canceled. Nothing was created.',
   projectUploadBroke: 'The upload was interrupted. Nothing was created. Check the connection and try again.',
-  projectTooManyFiles: 'The folder has {n} {n|file|files}. At most {most} can be uploaded.',
+  projectTooManyFiles: 'The folder has more files than the {most} that can be uploaded.',
   projectTooLarge: 'The folder has {size}. At most {most} can be uploaded.',
   projectBadPath:
     'A project can’t have this file, because its path has a backslash or a control character: {path}',
@@ -42,7 +42,7 @@ export const projects = {
   projectOneFolder: 'Drop one folder at a time.',
   projectUnreadable: 'Couldn’t read the folder: {reason}',
   deletedProjects: 'Deleted projects',
-  deletedProjectsHint: 'A project is restored with its folder and its conversations.',
+  deletedProjectsHint: 'A project is restored with its folder, and its conversations work in it again.',
   projectRestoreThis: 'Restore {name}',
   projectOf: 'Project: {name}',
   chooseProject: 'Choose a project',

@@ -1,7 +1,7 @@
 /** The usage of models. */
 export const usage = {
   usageHint:
-    'As reported by providers; stopped responses are estimated. Titles and summaries are not included. Weeks begin on Monday.',
+    'As reported by providers, or estimated where they report nothing. Titles and summaries are not included. Weeks begin on Monday.',
   usageEstimated: '{n} of these tokens are estimated, because the provider did not report them.',
   usageNone: 'No usage in this period.',
   usageChart: 'Tokens over time',

@@ -11,7 +11,8 @@ export const people: Record<keyof typeof en, string> = {
   signInUnsaved: '此标签页有未保存的更改。同一用户登录后会保留，其他用户登录则会丢失。',
   username: '用户名',
   usernameEmpty: '请输入用户名。',
-  usernameBad: '请使用字母或数字，首字符之后还可使用 . _ 和 -（最多 40 个字符）。',
+  usernameBad:
+    '请使用字母或数字，首字符之后还可使用 . _ 和 -（最多 40 个字符），且不要混用不同文字中的相似字母。',
   usernameTaken: '此用户名已被占用，请换一个。',
   passwordWord: '密码',
   passwordEmpty: '请输入密码。',

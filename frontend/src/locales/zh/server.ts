@@ -173,6 +173,7 @@ export const server: Record<string, string> = {
   name_taken: '已有同名项目，请换一个名称。',
   folder_taken: '该项目文件夹原来的位置已被占用。请先将占用它的文件夹移走，再恢复项目。',
   bad_form: '无法读取上传的表单，请重试。',
+  too_many_uploads: '同时进行的上传过多，请待其中一个完成后重试。',
   bad_archive:
     '无法解压该压缩包：它可能已损坏、已加密，或含有项目中不允许的路径或链接。支持 .zip、.tar、.tar.gz 和 .tgz。',
   no_files: '没有收到任何文件。请选择一个包含文件的文件夹。',

@@ -1,7 +1,7 @@
 import type { usage as en } from '../en/usage'
 
 export const usage: Record<keyof typeof en, string> = {
-  usageHint: '由服务商统计；中止的回复为估算值。不包括标题和摘要。每周从周一开始。',
+  usageHint: '由服务商统计，未提供用量时为估算值。不包括标题和摘要。每周从周一开始。',
   usageEstimated: '其中 {n} 词元为估算值，因为服务商未报告用量。',
   usageNone: '此时段暂无用量。',
   usageChart: '词元用量随时间的变化',
