@@ -376,12 +376,15 @@ mod tests {
             expires_at: 10.0,
             used_by: None,
         };
-        let mut book =
-            AccountBook { invitations: vec![invitation("one"), invitation("two")], ..AccountBook::default() };
+        let invitations = vec![invitation("one"), invitation("two"), invitation("three")];
+        let mut book = AccountBook { invitations, ..AccountBook::default() };
+        book.add(NewAccount { role: AccountRole::Admin, ..new("a", "Ann") }).unwrap();
         let bob = AccountId::parse("b").unwrap();
         assert_eq!(book.accept("one", (&bob, 5.0)), Ok(()));
         assert_eq!(book.accept("one", (&bob, 5.0)), Err(AccountRefused::BadInvitation));
         assert_eq!(book.accept("two", (&bob, 10.0)), Err(AccountRefused::BadInvitation));
+        book.accounts[0].role = AccountRole::User;
+        assert_eq!(book.accept("three", (&bob, 5.0)), Err(AccountRefused::BadInvitation), "of a former admin");
     }
 
     #[test]
@@ -395,6 +398,8 @@ mod tests {
         assert_eq!((account.token_version, account.ended_sign_ins.len()), (2, 0), "all sign-ins are over");
         account.end_sign_in(EndedSignIn { id: "x".to_owned(), expires_at: 100 }, 50.0);
         account.end_sign_in(EndedSignIn { id: "y".to_owned(), expires_at: 200 }, 150.0);
+        assert_eq!(account.ended_sign_ins.len(), 2, "it may count a little longer than it says");
+        account.end_sign_in(EndedSignIn { id: "y".to_owned(), expires_at: 200 }, 161.0);
         assert_eq!(account.ended_sign_ins.len(), 1, "what has expired is forgotten");
     }
 }

@@ -270,7 +270,8 @@ async fn disabled_person_is_refused_at_once() {
     assert_eq!(refused(&login(&server, "bob", PASSWORD).await), (403, "disabled".to_owned()));
     assert_eq!(login(&server, "bob", "wrong").await.status(), 401);
     ask(&server, &ada, ("PATCH", &path), json!({"is_active": true})).await.ok();
-    assert_eq!(get(&server, &bob, "/api/sessions").await.status(), 200);
+    assert_eq!(get(&server, &bob, "/api/sessions").await.status(), 401, "who had a token before has none now");
+    assert_eq!(login(&server, "bob", PASSWORD).await.status(), 200);
 
     let reset = ask(&server, &ada, ("POST", &format!("{path}/password")), json!({})).await.ok();
     assert_eq!(get(&server, &bob, "/api/sessions").await.status(), 401);
