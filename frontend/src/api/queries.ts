@@ -9,15 +9,7 @@ import {
   useQuery,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import {
-  FileRef,
-  foldersOf,
-  isBelow,
-  nameProjects,
-  projectOf,
-  type Root,
-  type SearchFolder,
-} from '@/lib/roots'
+import { FileRef, foldersOf, isBelow, projectOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
   type ChangedVersion,
   type ChangeSource,
@@ -69,7 +61,6 @@ import type {
   FolderStatus,
   IndexNotice,
   ModelStatus,
-  Project,
   Report,
   RetrievalStatus,
   RetrievalTests,
@@ -146,40 +137,6 @@ export const usePinned = () =>
 /** Ids of the archived sessions. */
 export const useArchived = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.archived })
-/** The projects of the server; it need not tell scratch. Their code is loaded when they are first needed. */
-export const useProjects = () =>
-  useQuery({
-    queryKey: keys.projects,
-    queryFn: async () => {
-      const projects = await (await import('./conversations')).listProjects()
-      nameProjects(projects)
-      return projects
-    },
-  })
-/** Puts a project into the list, which shows it before the list is read again. */
-export function putProject(project: Project): void {
-  nameProjects([project])
-  queryClient.setQueryData<Project[]>(
-    keys.projects,
-    list => list && [project, ...list.filter(({ id }) => id !== project.id)],
-  )
-}
-/** The deleted projects that can be restored. */
-export const useDeletedProjects = () =>
-  useQuery({
-    queryKey: keys.deletedProjects,
-    queryFn: async () => (await import('./projects')).listDeletedProjects(),
-    staleTime: 0,
-  })
-/** Lines of the files of a project with a text; searched anew each time, like those of the home. */
-export const useFoundInProject = (id: string, text: string) =>
-  useQuery({
-    queryKey: ['found-text', id, text],
-    queryFn: async () => (await import('./projects')).searchProject(id, text),
-    enabled: text !== '',
-    placeholderData: keepPreviousData,
-    staleTime: 0,
-  })
 
 export const useFound = (words: string) =>
   useQuery({
@@ -461,15 +418,6 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
 
 export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'archived' | 'labels'>>): void => {
   queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
-}
-
-/** Moves a conversation to the list of its project, as far as such lists are loaded. */
-export function putBound(session: string, project: string | null): void {
-  for (const [key] of queryClient.getQueriesData<string[]>({ queryKey: keys.everyBound }))
-    queryClient.setQueryData<string[]>(key, ids => {
-      const others = ids?.filter(id => id !== session)
-      return others && key[2] === project ? [session, ...others] : others
-    })
 }
 
 export const patchStatus = (patch: (status: Status) => Status): void => {

@@ -2,6 +2,7 @@
  * Connects the event stream to the stores: frames go to the threads, notices to the cached reads and the open files.
  */
 import { openEvents, type Stream } from '@/api/events'
+import { putBound } from '@/api/projectQueries'
 import {
   dropApproval,
   keys,
@@ -10,7 +11,6 @@ import {
   patchSession,
   patchStatus,
   putApproval,
-  putBound,
   refresh,
   refreshEach,
 } from '@/api/queries'

@@ -1,7 +1,8 @@
 /** A person's actions on conversations. */
 import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
-import { editSessions, keys, patchList, patchSession, putBound, queryClient, refresh } from '@/api/queries'
+import { putBound } from '@/api/projectQueries'
+import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
 import { signedIn } from '@/api/signedOut'
 import type { Chosen, SessionList, When } from '@/api/types'
 import { t } from '@/lib/i18n'

@@ -1,5 +1,6 @@
 import { FolderCode } from 'lucide-react'
-import { useModels, useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
+import { useModels } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { Input, TextArea } from '@/components/ui/Input'
 import { Menu } from '@/components/ui/Menu'

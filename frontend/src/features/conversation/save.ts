@@ -1,5 +1,6 @@
 import { changeConversation } from '@/api/conversations'
-import { keys, patchSession, putBound, queryClient, refresh } from '@/api/queries'
+import { putBound } from '@/api/projectQueries'
+import { keys, patchSession, queryClient, refresh } from '@/api/queries'
 import type { ConversationChange } from '@/api/types'
 import { holdMessages } from '@/app/threads'
 import { updateThread } from '@/stores/live'

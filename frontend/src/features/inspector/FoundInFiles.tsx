@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'react'
 import { useFoundText } from '@/api/queries'
 import { MarkedText } from '@/components/MarkedText'
 import { PassageLink } from '@/components/PassageLink'
@@ -8,9 +7,7 @@ import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { markWords, wordsOf } from '@/lib/needle'
 import type { Root } from '@/lib/roots'
-
-/** Milliseconds without typing after which a search begins. */
-const PAUSE = 250
+import { useTypedText } from './useTypedText'
 
 interface Props {
   root: Root
@@ -20,11 +17,7 @@ interface Props {
 /** The lines of the files of a root that contain all words; each opens its file at that line. */
 export default function FoundInFiles({ root, text }: Props) {
   const t = useT()
-  const [query, setQuery] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(text), PAUSE)
-    return () => clearTimeout(timer)
-  }, [text])
+  const query = useTypedText(text)
   const { data, error } = useFoundText(root, query.trim())
   if (query.trim() === '') return <p className="p-3 text-fg-3 text-small">{t('findInFilesHint')}</p>
   if (error) return <QueryError error={error} className="p-3" />

@@ -1,5 +1,5 @@
-import { useEffect, useMemo, useState } from 'react'
-import { useFoundInProject } from '@/api/queries'
+import { useMemo } from 'react'
+import { useFoundInProject } from '@/api/projectQueries'
 import type { FoundInProject as FoundLines } from '@/api/types'
 import { MarkedText } from '@/components/MarkedText'
 import { QueryError } from '@/components/ui/QueryError'
@@ -8,9 +8,7 @@ import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { FileRef, type ProjectRoot, projectOf } from '@/lib/roots'
 import { openFile } from '@/stores/ui'
-
-/** Milliseconds without typing after which a search begins. */
-const PAUSE = 250
+import { useTypedText } from './useTypedText'
 
 interface Props {
   root: ProjectRoot
@@ -20,11 +18,7 @@ interface Props {
 /** The lines of the files of a project that contain a text; each opens its file at that line. */
 export default function FoundInProject({ root, text }: Props) {
   const t = useT()
-  const [query, setQuery] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(text), PAUSE)
-    return () => clearTimeout(timer)
-  }, [text])
+  const query = useTypedText(text)
   const { data, error } = useFoundInProject(projectOf(root) ?? '', query)
   const files = useMemo(() => byFile(data?.results ?? []), [data])
   if (query === '') return <p className="p-3 text-fg-3 text-small">{t('findInProjectHint')}</p>

@@ -1,5 +1,5 @@
 import { ChevronsUpDown, FileDiff, FolderCode } from 'lucide-react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { onDemand } from '@/components/onDemand'
 import { Button } from '@/components/ui/Button'

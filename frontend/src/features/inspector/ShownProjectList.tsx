@@ -1,4 +1,4 @@
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { ChoiceList } from '@/components/ui/ChoiceList'
 import { projectChoices } from '@/features/project/choices'
 import { ManageProjects } from '@/features/project/ManageProjects'

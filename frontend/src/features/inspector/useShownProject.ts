@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { useCommandContext } from '@/app/commandContext'
 import { SCRATCH } from '@/features/project/place'
 import { useNewChoice } from '@/stores/choice'

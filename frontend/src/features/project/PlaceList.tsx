@@ -1,5 +1,5 @@
 import { House } from 'lucide-react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { ChoiceList } from '@/components/ui/ChoiceList'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'

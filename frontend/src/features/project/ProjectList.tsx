@@ -1,6 +1,6 @@
 import { Filter, FolderPlus, Undo2 } from 'lucide-react'
 import { useId, useRef, useState } from 'react'
-import { useDeletedProjects, useProjects } from '@/api/queries'
+import { useDeletedProjects, useProjects } from '@/api/projectQueries'
 import type { Project } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { Banner } from '@/components/ui/Banner'

@@ -1,5 +1,5 @@
 import { FolderCode } from 'lucide-react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { onDemand } from '@/components/onDemand'
 import { Button } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'

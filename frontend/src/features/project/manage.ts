@@ -1,6 +1,8 @@
 /** A person's actions on projects. Those that can be refused throw an `ApiError`. */
+
+import { putProject } from '@/api/projectQueries'
 import * as api from '@/api/projects'
-import { keys, putProject, refresh } from '@/api/queries'
+import { keys, refresh } from '@/api/queries'
 import type { Project } from '@/api/types'
 import { closeTab, useTabs } from '@/features/editor/tabs'
 import { projectOf } from '@/lib/roots'

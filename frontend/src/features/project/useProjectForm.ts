@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { ApiError } from '@/api/client'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 

@@ -1,6 +1,6 @@
 import { ChevronsUpDown, FolderCode, MessagesSquare } from 'lucide-react'
 import { useEffect, useMemo } from 'react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { onDemand } from '@/components/onDemand'
 import { Button } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'

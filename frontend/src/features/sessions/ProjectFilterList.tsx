@@ -1,5 +1,5 @@
 import { MessagesSquare } from 'lucide-react'
-import { useProjects } from '@/api/queries'
+import { useProjects } from '@/api/projectQueries'
 import { ChoiceList } from '@/components/ui/ChoiceList'
 import { projectChoices } from '@/features/project/choices'
 import { ManageProjects } from '@/features/project/ManageProjects'

@@ -1,0 +1,49 @@
+/** Cached reads of projects. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { nameProjects } from '@/lib/roots'
+import { keys, queryClient } from './queries'
+import type { Project } from './types'
+
+/** The projects of the server; it need not tell scratch. Their code is loaded when they are first needed. */
+export const useProjects = () =>
+  useQuery({
+    queryKey: keys.projects,
+    queryFn: async () => {
+      const projects = await (await import('./conversations')).listProjects()
+      nameProjects(projects)
+      return projects
+    },
+  })
+/** Puts a project into the list, which shows it before the list is read again. */
+export function putProject(project: Project): void {
+  nameProjects([project])
+  queryClient.setQueryData<Project[]>(
+    keys.projects,
+    list => list && [project, ...list.filter(({ id }) => id !== project.id)],
+  )
+}
+/** The deleted projects that can be restored. */
+export const useDeletedProjects = () =>
+  useQuery({
+    queryKey: keys.deletedProjects,
+    queryFn: async () => (await import('./projects')).listDeletedProjects(),
+    staleTime: 0,
+  })
+/** Lines of the files of a project with a text; searched anew each time, like those of the home. */
+export const useFoundInProject = (id: string, text: string) =>
+  useQuery({
+    queryKey: ['found-text', id, text],
+    queryFn: async () => (await import('./projects')).searchProject(id, text),
+    enabled: text !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  })
+
+/** Moves a conversation to the list of its project, as far as such lists are loaded. */
+export function putBound(session: string, project: string | null): void {
+  for (const [key] of queryClient.getQueriesData<string[]>({ queryKey: keys.everyBound }))
+    queryClient.setQueryData<string[]>(key, ids => {
+      const others = ids?.filter(id => id !== session)
+      return others && key[2] === project ? [session, ...others] : others
+    })
+}
