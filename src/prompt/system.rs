@@ -124,6 +124,8 @@ pub fn share(place: &Place, memory: MemoryMode) -> Share {
     let is_part = prompt_files().iter().any(|file| file.place == *place && !file.is_retrieved(memory));
     match place.root() {
         _ if is_part => Share::Each,
+        // No passages of projects are retrieved.
+        Root::Project(_) => Share::Read,
         root if root.is_searched() => Share::Found,
         Root::Skills if place.file_name() == "SKILL.md" => Share::Named,
         _ => Share::Read,
@@ -360,6 +362,7 @@ mod tests {
         assert_eq!((part_of(&place("workspace/SOUL.md"), " "), part_of(&place("workspace/x.md"), "x")), (None, None));
         let shares = ["workspace/SOUL.md", "memory/MEMORY.md", "memory/x.md", "skills/a/SKILL.md", "workspace/x.md"];
         let of = |memory| shares.map(|path| share(&place(path), memory));
+        assert_eq!(share(&place("project/scratch/README.md"), MemoryMode::Retrieved), Share::Read);
         assert_eq!(of(MemoryMode::Whole), [Share::Each, Share::Each, Share::Found, Share::Named, Share::Read]);
         assert_eq!(of(MemoryMode::Retrieved), [Share::Each, Share::Found, Share::Found, Share::Named, Share::Read]);
     }
