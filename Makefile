@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday soak eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday soak interop eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -84,6 +84,15 @@ test-model: model ## Tests of the embedded model, with the real weights
 test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test e5_small
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder e5_small
+
+# The programs are installed into a folder of their own.
+INTEROP := $(TARGET)/interop
+
+interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, and the gateway LiteLLM
+	cargo build --locked --bin miniclaw
+	python3 -m venv "$(INTEROP)"
+	"$(INTEROP)/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements.txt
+	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }

@@ -83,9 +83,6 @@ pub fn broken_by_responses(body: &Value) -> Option<String> {
     let Some(items) = body["input"].as_array() else {
         return Some("Missing required parameter: 'input'.".to_owned());
     };
-    if body["store"] != false {
-        return Some("'store' must be false: nothing is kept at the provider".to_owned());
-    }
     let (mut ids, mut open) = (HashSet::new(), HashSet::new());
     for (at, item) in items.iter().enumerate() {
         let call_id = item["call_id"].as_str().unwrap_or_default();
@@ -166,7 +163,7 @@ mod tests {
 
     #[test]
     fn broken_rules_of_the_responses_api_are_named() {
-        let rule = |items: Value| broken_by_responses(&json!({"store": false, "input": items}));
+        let rule = |items: Value| broken_by_responses(&json!({"input": items}));
         let user = json!({"role": "user", "content": "hi"});
         let call = json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{}"});
         let result = json!({"type": "function_call_output", "call_id": "a", "output": ""});
