@@ -9,6 +9,7 @@ mod conversations;
 mod error;
 mod files;
 mod models;
+mod names;
 mod openapi;
 mod projects;
 mod requests;

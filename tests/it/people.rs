@@ -369,6 +369,26 @@ async fn page_of_one_person_cannot_answer_for_another() {
 }
 
 #[tokio::test]
+async fn names_of_models_and_tools_need_no_sign_in() {
+    let world = world("").await;
+    let mut server = world.serve().await;
+    admin(&server).await;
+    let models = server.get("/api/models").await.ok();
+    assert_eq!(models.as_object().unwrap().keys().collect::<Vec<_>>(), ["available"]);
+    assert_eq!(models["available"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "label"]);
+    let tools = server.get("/api/tools").await.ok()["data"]["tools"].clone();
+    assert!(tools.as_array().unwrap().contains(&json!({"name": "read_file"})), "{tools}");
+    for path in ["/api/models", "/api/tools"] {
+        assert_eq!(server.post(path, json!({})).await.status(), 401, "{path}");
+        assert_eq!(server.get(&format!("{path}/x")).await.status(), 401, "{path}");
+    }
+    server.token = Some("wrong".to_owned());
+    for path in ["/api/models", "/api/tools"] {
+        assert_eq!(server.get(path).await.status(), 401, "{path} with a credential that is not valid");
+    }
+}
+
+#[tokio::test]
 async fn commands_are_left_out_for_several_people() {
     let world = world("").await;
     let server = world.serve().await;

@@ -763,7 +763,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the default model and all models that can be chosen. */
+        /**
+         * Returns the default model and all models that can be chosen. Without a credential, a server for several people answers
+         *     only the `id` and `label` of each in `available`.
+         */
         get: operations["status_models"];
         put?: never;
         post?: never;
@@ -2258,7 +2261,8 @@ export interface paths {
         };
         /**
          * Lists every tool with its category, its schema, and whether it is enabled. A tool of a project is listed too; one that the
-         *     home and a project have in different forms is listed in that of the home.
+         *     home and a project have in different forms is listed in that of the home. Without a credential, a server for several people
+         *     answers only each tool's `name`.
          */
         get: operations["tools_tools"];
         put?: never;

@@ -72,6 +72,7 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     match people {
         _ if is_public(request) => Ok(None),
         None => authorised(app, request).map(Some),
+        Some(_) if tells_names(request) && !has_credential(app, headers) => Ok(None),
         Some(people) => member(app, people, headers).map(Some),
     }
 }
@@ -201,9 +202,25 @@ const PUBLIC: &[Public] = &[
     Public::PagesBelow("/s/"),
 ];
 
+/// What tells names to a request without a credential, on a server for several people: its clients list models and tools
+/// before anybody signs in. Everything else about them needs a credential.
+const NAMES: &[&str] = &["/api/models", "/api/tools"];
+
+fn tells_names(request: &Request) -> bool {
+    reads(request) && NAMES.contains(&request.uri().path())
+}
+
+fn has_credential(app: &App, headers: &HeaderMap) -> bool {
+    headers.contains_key(header::AUTHORIZATION) || cookies(app, headers).next().is_some()
+}
+
+fn reads(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
 fn is_public(request: &Request) -> bool {
     let (path, method) = (request.uri().path(), request.method());
-    let reads = matches!(*method, Method::GET | Method::HEAD);
+    let reads = reads(request);
     PUBLIC.iter().any(|public| match public {
         Public::Page(known) => reads && path == *known,
         Public::PagesBelow(folder) => reads && path.starts_with(folder),

@@ -1,0 +1,45 @@
+//! What a request without a credential is told on a server for several people: the names of its models and tools, so that
+//! clients of the NanoClaw document can list them before anybody signs in.
+
+use axum::Json;
+use serde::Serialize;
+
+use super::app::App;
+use super::conversations::envelope::{Enveloped, enveloped};
+use super::error::ApiError;
+use crate::engine::TenantId;
+
+#[derive(Serialize)]
+pub struct ModelNames {
+    available: Vec<ModelName>,
+}
+
+#[derive(Serialize)]
+struct ModelName {
+    id: String,
+    label: String,
+}
+
+#[derive(Serialize)]
+pub struct ToolNames {
+    tools: Vec<ToolName>,
+    total: usize,
+}
+
+#[derive(Serialize)]
+struct ToolName {
+    name: String,
+}
+
+pub async fn models(app: &App) -> Result<Json<ModelNames>, ApiError> {
+    let server = app.tenants.open(&TenantId::owner()).await?;
+    let candidates = server.tenant().models.candidates().into_iter();
+    Ok(Json(ModelNames { available: candidates.map(|model| ModelName { id: model.id, label: model.label }).collect() }))
+}
+
+pub async fn tools(app: &App) -> Result<Json<Enveloped<ToolNames>>, ApiError> {
+    let server = app.tenants.open(&TenantId::owner()).await?;
+    let known = server.tenant().tool_sources.known().await.into_iter();
+    let tools: Vec<ToolName> = known.map(|(spec, _)| ToolName { name: spec.name }).collect();
+    Ok(enveloped(ToolNames { total: tools.len(), tools }))
+}
