@@ -15,16 +15,17 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, captures, journal, knowledge, meaning, memory, project, prompt, sandbox, search, sessions, soak, start,
-    streams, turn, ui, verify,
+    Bench, captures, journal, knowledge, meaning, memory, people, project, prompt, sandbox, search, sessions, soak,
+    start, streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "start",
     "memory",
     "prompt",
     "turn",
     "streams",
+    "people",
     "journal",
     "sandbox",
     "captures",
@@ -66,6 +67,7 @@ fn main() -> io::Result<ExitCode> {
                 "prompt" => prompt::measure(&bench, &mut report).await?,
                 "turn" => turn::measure(&bench, &mut report).await?,
                 "streams" => streams::measure(&bench, &mut report).await?,
+                "people" => people::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,
                 "sandbox" => sandbox::measure(&bench, &mut report).await?,
                 "captures" => captures::measure(&bench, &mut report).await?,

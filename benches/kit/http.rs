@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Connection {
     stream: TcpStream,
     address: SocketAddr,
+    /// The header of a person who has signed in, with its line break; otherwise empty.
+    authorization: String,
     /// Received bytes; those before `at` are consumed.
     buffer: Vec<u8>,
     at: usize,
@@ -48,7 +50,13 @@ impl Connection {
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, address, buffer: Vec::with_capacity(16 << 10), at: 0 })
+        Ok(Self { stream, address, authorization: String::new(), buffer: Vec::with_capacity(16 << 10), at: 0 })
+    }
+
+    /// Sends every further request with this token.
+    pub fn signed_in(mut self, token: &str) -> Self {
+        self.authorization = format!("authorization: Bearer {token}\r\n");
+        self
     }
 
     pub async fn get(&mut self, path: &str) -> io::Result<Answer> {
@@ -100,8 +108,9 @@ impl Connection {
 
     async fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             self.address,
+            self.authorization,
             body.len()
         );
         self.stream.write_all(request.as_bytes()).await

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Error};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use url::Url;
@@ -14,6 +14,8 @@ use super::http::Connection;
 /// A running server; dropping it stops the process.
 pub struct Server {
     child: Child,
+    /// What the server prints after its address.
+    output: BufReader<ChildStdout>,
     pub address: SocketAddr,
 }
 
@@ -64,15 +66,30 @@ impl Server {
         Self::spawn(command, home)
     }
 
+    /// Does the same for several people, whose sign-ins this secret signs.
+    pub fn start_for_people(home: &Path, jwt_secret: &str) -> io::Result<Self> {
+        let mut command = program();
+        command.env("MINICLAW_JWT_SECRET", jwt_secret);
+        Self::spawn(command, home)
+    }
+
+    /// Reads the code that a server without an account prints after its address.
+    pub fn setup_code(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        let code = line.split_once("setup code: ").map(|(_, code)| code.trim().to_owned());
+        code.ok_or_else(|| Error::other(format!("the server printed {line:?} instead of its setup code")))
+    }
+
     fn spawn(mut command: Command, home: &Path) -> io::Result<Self> {
         command.args(["serve", "--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
-        let stdout = child.stdout.take().ok_or_else(|| Error::other("no stdout"))?;
-        BufReader::new(stdout).read_line(&mut line)?;
+        let mut output = BufReader::new(child.stdout.take().ok_or_else(|| Error::other("no stdout"))?);
+        output.read_line(&mut line)?;
         let address = line.trim().strip_prefix("listening on http://").and_then(|address| address.parse().ok());
         match address {
-            Some(address) => Ok(Self { child, address }),
+            Some(address) => Ok(Self { child, output, address }),
             None => {
                 child.kill()?;
                 child.wait()?;

@@ -5,6 +5,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod meaning;
 pub mod memory;
+pub mod people;
 pub mod project;
 pub mod prompt;
 pub mod sandbox;

@@ -66,6 +66,7 @@ async fn searches(bench: &Bench, report: &mut Report) -> io::Result<()> {
     fill(&home.join("scratch"))?;
     let mut connection = server.connect().await?;
     let id = bound_session(&mut connection).await?;
+    folders(&mut connection, n, report).await?;
     for at in 0..n {
         let ask = json!({"message": format!("search {at}"), "session_id": id}).to_string();
         connection.stream("/api/chat", &ask, |_, _| {}).await?;
@@ -82,6 +83,28 @@ async fn searches(bench: &Bench, report: &mut Report) -> io::Result<()> {
     }
     let note = format!("n = {}, p95 {:.0}; 100 files match", times.len(), times.p95());
     report.figure("search_files in 50,000 files of 2 kB, p50", times.p50(), "ms").at_most(200.0).note(note);
+    Ok(())
+}
+
+/// Measures what the tree of the project asks for: its folders, and the content of one.
+async fn folders(connection: &mut Connection, n: usize, report: &mut Report) -> io::Result<()> {
+    for (what, path, count, most) in [
+        ("the 500 folders of 50,000 files", "", FOLDERS, 150.0),
+        ("a folder of 100 files", "folder007", FILES / FOLDERS, 50.0),
+    ] {
+        let mut times = Samples::default();
+        for _ in 0..n {
+            let began = Instant::now();
+            let listed = connection.get(&format!("/api/projects/scratch/files?path={path}")).await?.json()?;
+            times.push(ms(began.elapsed()));
+            let found = listed["data"]["items"].as_array().map_or(0, Vec::len);
+            if found != count {
+                return Err(io::Error::other(format!("{found} entries were listed instead of {count}")));
+            }
+        }
+        let note = format!("n = {}, p95 {:.1}", times.len(), times.p95());
+        report.figure(format!("listing {what}, p50"), times.p50(), "ms").at_most(most).note(note);
+    }
     Ok(())
 }
 

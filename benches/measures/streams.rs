@@ -24,18 +24,18 @@ const PHASES: usize = 20;
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.section("200 streams at once, 50 tokens a second each");
     let seconds = if bench.quick { 2 } else { SECONDS };
-    let baseline = straight(seconds).await?;
+    let baseline = straight(STREAMS, seconds).await?;
     let home = bench.folder("streams");
     let model = phased_model(seconds).await?;
     starter_home(&home, &model.base_url)?;
     let server = Server::start(&home)?;
     let mut connection = server.connect().await?;
-    let mut bodies = Vec::new();
+    let mut questions = Vec::new();
     for stream in 0..STREAMS {
         let id = titled_session(&mut connection).await?;
-        bodies.push(json!({"message": phase(stream), "session_id": id}).to_string());
+        questions.push(Question::in_session(&id, stream));
     }
-    let streams = Streams { address: server.address, path: "/api/chat", mark: b"event: token", bodies };
+    let streams = Streams::of_server(server.address, questions);
     let before = server.cpu()?;
     let began = Instant::now();
     let lateness = streams.follow(&model, seconds).await?;
@@ -60,13 +60,14 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-async fn straight(seconds: u32) -> io::Result<Samples> {
+/// Measures as many streams without a server in between.
+pub async fn straight(streams: usize, seconds: u32) -> io::Result<Samples> {
     let model = phased_model(seconds).await?;
     let ask = |stream| json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": phase(stream)}]});
-    let bodies = (0..STREAMS).map(|stream| ask(stream).to_string()).collect();
+    let questions = (0..streams).map(|stream| Question { body: ask(stream).to_string(), token: None }).collect();
     let address = model_address(&model.base_url)?;
-    let streams = Streams { address, path: "/v1/chat/completions", mark: b"\"delta\":{\"content\":", bodies };
-    streams.follow(&model, seconds).await
+    let mark = b"\"delta\":{\"content\":";
+    Streams { address, path: "/v1/chat/completions", mark, questions }.follow(&model, seconds).await
 }
 
 /// Returns the question of a stream, which selects the gate at which the answer waits.
@@ -75,7 +76,7 @@ fn phase(stream: usize) -> String {
 }
 
 /// Starts a model whose answers say one word, wait at their phase's gate, and then keep to their schedule.
-async fn phased_model(seconds: u32) -> io::Result<MockProvider> {
+pub async fn phased_model(seconds: u32) -> io::Result<MockProvider> {
     let reply = |phase: usize| {
         let tokens = json!({"count": seconds * PER_SECOND, "per_second": PER_SECOND, "text": "word{n} "});
         let steps =
@@ -85,19 +86,42 @@ async fn phased_model(seconds: u32) -> io::Result<MockProvider> {
     model(Value::Array((0..PHASES).map(reply).collect())).await
 }
 
-struct Streams {
+/// What one stream asks.
+pub struct Question {
+    pub body: String,
+    /// The token of a person who has signed in.
+    pub token: Option<String>,
+}
+
+impl Question {
+    /// Asks in this session; the stream's number selects its phase.
+    pub fn in_session(id: &str, stream: usize) -> Self {
+        Self { body: json!({"message": phase(stream), "session_id": id}).to_string(), token: None }
+    }
+}
+
+pub struct Streams {
     address: SocketAddr,
     path: &'static str,
+    /// What an event with a token contains.
     mark: &'static [u8],
-    bodies: Vec<String>,
+    questions: Vec<Question>,
 }
 
 impl Streams {
+    /// Returns streams of a server.
+    pub fn of_server(address: SocketAddr, questions: Vec<Question>) -> Self {
+        Self { address, path: "/api/chat", mark: b"event: token", questions }
+    }
+
     /// Opens all streams, opens the gates, and returns each token's delay beyond its schedule in ms.
-    async fn follow(self, model: &MockProvider, seconds: u32) -> io::Result<Samples> {
+    pub async fn follow(self, model: &MockProvider, seconds: u32) -> io::Result<Samples> {
         let mut tasks = Vec::new();
-        for body in self.bodies {
+        for Question { body, token } in self.questions {
             let mut connection = Connection::open(self.address).await?;
+            if let Some(token) = token {
+                connection = connection.signed_in(&token);
+            }
             let (path, mark) = (self.path, self.mark);
             tasks.push(tokio::spawn(async move {
                 let mut seen = Vec::new();
