@@ -1,8 +1,8 @@
 //! Adapts requests to a provider that refuses a field although its profile lists the field as accepted: models change
 //! faster than tables. If the error names the field and the field is optional, this request is repeated without it, and
-//! all later ones omit it.
+//! all later ones omit it. Sealed thoughts that a provider no longer accepts are left out of one request.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::error::ProviderError;
 
@@ -30,6 +30,8 @@ const NEW_LIMIT: &str = "max_completion_tokens";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Adjustment {
     Without(&'static str),
+    /// Leaves out the sealed thoughts of earlier answers: the provider does not accept one of them any more.
+    NoThoughts,
     /// Turns reasoning off in requests with tools: OpenAI's newer models accept tools only without reasoning.
     NoEffort,
     /// Renames `max_tokens` to `max_completion_tokens`, or the other way round.
@@ -43,6 +45,9 @@ pub(super) enum Adjustment {
 pub(super) fn adjustment(error: &ProviderError, body: &Value) -> Option<Adjustment> {
     let ProviderError::Refused { status: 400 | 422, provider_message, .. } = error else { return None };
     let message = provider_message.to_lowercase();
+    if refuses_thoughts(&message) && has_thoughts(body) {
+        return Some(Adjustment::NoThoughts);
+    }
     let refuses = [
         "unsupported",
         "not support",
@@ -71,6 +76,40 @@ pub(super) fn adjustment(error: &ProviderError, body: &Value) -> Option<Adjustme
     OPTIONAL_FIELDS.iter().copied().find(|field| refused(field)).map(Adjustment::Without)
 }
 
+/// Whether an error is about the signature or the encrypted content of a thought: Anthropic's "Invalid `signature` in
+/// `thinking` block", OpenAI's "The encrypted content … could not be verified".
+fn refuses_thoughts(message: &str) -> bool {
+    (message.contains("signature") && message.contains("thinking")) || message.contains("encrypted content")
+}
+
+fn is_thought(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking" | "reasoning"))
+}
+
+fn has_thoughts(body: &Value) -> bool {
+    let list = |name: &str| body[name].as_array().into_iter().flatten();
+    list("input").any(is_thought)
+        || list("messages").filter_map(|message| message["content"].as_array()).flatten().any(is_thought)
+}
+
+/// Removes the thoughts. Anthropic's API wants the thought before a call while the work goes on, so such a request is
+/// sent without thinking.
+fn remove_thoughts(body: &mut Map<String, Value>) {
+    if let Some(items) = body.get_mut("input").and_then(Value::as_array_mut) {
+        items.retain(|item| !is_thought(item));
+    }
+    let Some(messages) = body.get_mut("messages").and_then(Value::as_array_mut) else { return };
+    for message in messages.iter_mut() {
+        if let Some(blocks) = message["content"].as_array_mut() {
+            blocks.retain(|block| !is_thought(block));
+        }
+    }
+    let last = messages.last().and_then(|message| message["content"].as_array());
+    if last.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result")) {
+        body.shift_remove("thinking");
+    }
+}
+
 /// Whether the text names the field as a whole word: `reasoning` is not `reasoning_effort`.
 fn names(message: &str, field: &str) -> bool {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -83,6 +122,7 @@ impl Adjustment {
     pub fn apply(self, body: &mut Value) {
         let Some(fields) = body.as_object_mut() else { return };
         match self {
+            Self::NoThoughts => remove_thoughts(fields),
             Self::Without(field) => {
                 fields.shift_remove(field);
             }
@@ -100,6 +140,11 @@ impl Adjustment {
         }
     }
 
+    /// Whether later requests need the change too. The thoughts of another conversation may be accepted.
+    pub fn is_lasting(self) -> bool {
+        self != Self::NoThoughts
+    }
+
     /// Whether applying both changes in one turn would loop.
     pub fn repeats(self, before: Self) -> bool {
         self == before || matches!((self, before), (Self::Limit { .. }, Self::Limit { .. }))
@@ -109,6 +154,7 @@ impl Adjustment {
     pub fn message(self, provider: &str) -> String {
         match self {
             Self::Without(field) => format!("{provider} doesn't support \"{field}\", retrying without it"),
+            Self::NoThoughts => format!("{provider} doesn't accept an earlier thought, retrying without its thoughts"),
             Self::NoEffort => format!("{provider} supports tools only without reasoning, retrying without it"),
             Self::Limit { old, new } => format!("{provider} doesn't support \"{old}\", retrying with \"{new}\""),
         }
@@ -123,6 +169,34 @@ mod tests {
         let error = ProviderError::Refused { provider: "P".into(), status: 400, provider_message: message.into() };
         let body = json!({"max_tokens": 5, "temperature": 0.7, "stream_options": {}, "reasoning_effort": "none"});
         adjustment(&error, &body)
+    }
+
+    fn refused(message: &str, body: &Value) -> Option<Adjustment> {
+        let error = ProviderError::Refused { provider: "P".into(), status: 400, provider_message: message.into() };
+        adjustment(&error, body)
+    }
+
+    #[test]
+    fn thoughts_that_are_refused_are_left_out_once() {
+        let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "old"});
+        let call = json!({"type": "tool_use", "id": "c", "name": "n", "input": {}});
+        let result = json!({"type": "tool_result", "tool_use_id": "c", "content": "r"});
+        let mut body = json!({"thinking": {"type": "adaptive"}, "messages": [
+            {"role": "user", "content": "q"}, {"role": "assistant", "content": [thought, call]},
+            {"role": "user", "content": [result]}]});
+        let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
+        let change = refused(message, &body).unwrap();
+        assert!(!change.is_lasting());
+        change.apply(&mut body);
+        assert_eq!(body["messages"][1]["content"], json!([call]));
+        assert_eq!(body.get("thinking"), None, "a call without its thought");
+        assert_eq!(refused(message, &body), None, "there is nothing more to leave out");
+
+        let mut body = json!({"input": [{"role": "user", "content": "q"}, {"type": "reasoning", "encrypted_content": "x"},
+            {"role": "assistant", "content": "a"}, {"role": "user", "content": "q"}]});
+        let message = "The encrypted content gAAA... could not be verified.";
+        refused(message, &body).unwrap().apply(&mut body);
+        assert_eq!(body["input"].as_array().unwrap().len(), 3);
     }
 
     #[test]

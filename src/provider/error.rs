@@ -67,9 +67,7 @@ pub enum ProviderError {
     /// The stream broke; the output so far is valid but incomplete.
     #[error("The response from {provider} was interrupted ({cause}). Continue or try again.")]
     Interrupted { provider: String, cause: String },
-    #[error(
-        "The response from {provider} can't be read ({cause}). Check that the base URL is an OpenAI-compatible API."
-    )]
+    #[error("The response from {provider} can't be read ({cause}). Check that the base URL is that of its API.")]
     BadStream { provider: String, cause: String },
     /// The request itself was not accepted; sending it again would not help.
     #[error(

@@ -102,7 +102,9 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>)
             changes.push(change);
             change.apply(&mut body);
             bytes = Bytes::from(body.to_string());
-            shared.learn(change);
+            if change.is_lasting() {
+                shared.learn(change);
+            }
             let message = change.message(&shared.error_context.provider);
             let _ = out.send(status(StatusKind::Retrying, message, Duration::ZERO)).await;
             continue;

@@ -66,7 +66,7 @@ export const server: Record<string, string> = {
   'timeout.idle':
     '{provider} 开始响应后，{waited} 秒内未发送任何内容。请重试；如果问题持续，服务器可能已过载或停止运行。',
   interrupted: '{provider} 的回复已中断（{cause}）。请继续或重试。',
-  bad_stream: '无法读取 {provider} 的回复（{cause}）。请检查基础 URL 是否为兼容 OpenAI 的 API。',
+  bad_stream: '无法读取 {provider} 的回复（{cause}）。请检查基础 URL 是否与所选 API 对应。',
   refused: '{provider} 拒绝了请求（{status}）。请修改请求，或选择其他模型。',
   server: '{provider} 返回服务器错误（{status}）。',
   empty: '{provider} 的 {model} 返回了空回复。请重试，或换一种说法。',
