@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::domain::{EntryPath, ErrorParams, PinRefused, ProjectRefused, WorkId};
+use crate::domain::{EntryPath, ErrorParams, GitRefused, PinRefused, ProjectRefused, SecretRefused, WorkId};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
@@ -153,6 +153,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotKept { files } => return not_kept(files, error.to_string()),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Project(refused) => return project_refused(refused),
+            StoreError::Secret(refused) => return secret_refused(refused),
             StoreError::BadArchive(_) => (StatusCode::BAD_REQUEST, "bad_archive", None),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
@@ -170,6 +171,50 @@ impl From<StoreError> for ApiError {
             },
         };
         Self { etag, ..Self::new(status, code, error.to_string()) }
+    }
+}
+
+fn secret_refused(refused: &SecretRefused) -> ApiError {
+    let (status, code) = match refused {
+        SecretRefused::BadName => (StatusCode::BAD_REQUEST, "bad_secret_name"),
+        SecretRefused::Reserved(_) => (StatusCode::BAD_REQUEST, "secret_name_reserved"),
+        SecretRefused::TooShort => (StatusCode::BAD_REQUEST, "secret_too_short"),
+        SecretRefused::TooLong => (StatusCode::BAD_REQUEST, "secret_too_long"),
+        SecretRefused::BadValue => (StatusCode::BAD_REQUEST, "bad_secret_value"),
+        SecretRefused::TooMany => (StatusCode::CONFLICT, "too_many_secrets"),
+        SecretRefused::Unknown(_) => (StatusCode::NOT_FOUND, "no_secret_of_name"),
+        SecretRefused::Sealed => (StatusCode::CONFLICT, "secrets_sealed"),
+    };
+    ApiError::new(status, code, refused.to_string())
+}
+
+impl From<SecretRefused> for ApiError {
+    fn from(refused: SecretRefused) -> Self {
+        secret_refused(&refused)
+    }
+}
+
+impl From<GitRefused> for ApiError {
+    fn from(refused: GitRefused) -> Self {
+        let (status, code) = match &refused {
+            GitRefused::Missing => (StatusCode::SERVICE_UNAVAILABLE, "git_missing"),
+            GitRefused::TimedOut => (StatusCode::SERVICE_UNAVAILABLE, "git_timed_out"),
+            GitRefused::NoBranch => (StatusCode::NOT_FOUND, "no_branch"),
+            GitRefused::BadAuthor => (StatusCode::BAD_REQUEST, "bad_author"),
+            GitRefused::BadMessage => (StatusCode::BAD_REQUEST, "bad_message"),
+            GitRefused::BadBranch => (StatusCode::BAD_REQUEST, "bad_branch"),
+            GitRefused::NoRepository => (StatusCode::CONFLICT, "no_repository"),
+            GitRefused::Elsewhere(_) => (StatusCode::CONFLICT, "git_elsewhere"),
+            GitRefused::Exists => (StatusCode::CONFLICT, "repository_exists"),
+            GitRefused::Locked(_) => (StatusCode::CONFLICT, "git_locked"),
+            GitRefused::Dirty => (StatusCode::CONFLICT, "git_dirty"),
+            GitRefused::NothingStaged => (StatusCode::CONFLICT, "nothing_staged"),
+            GitRefused::Conflicts => (StatusCode::CONFLICT, "git_conflicts"),
+            GitRefused::AuthorNeeded => (StatusCode::CONFLICT, "author_needed"),
+            GitRefused::BranchExists => (StatusCode::CONFLICT, "branch_exists"),
+            GitRefused::Failed(_) => (StatusCode::CONFLICT, "git_failed"),
+        };
+        Self::new(status, code, refused.to_string())
     }
 }
 
@@ -209,6 +254,8 @@ impl From<EngineError> for ApiError {
             EngineError::LabelRefused(_) => Self::bad_request("bad_label", message),
             EngineError::OnlyPage => Self::only_page(),
             EngineError::ConfirmMode => Self::new(StatusCode::CONFLICT, "confirm_loosening", message),
+            EngineError::Git(refused) => refused.into(),
+            EngineError::NoSandbox(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_sandbox", message),
             EngineError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", message),
             EngineError::NotQueued(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Unqueued => Self::new(StatusCode::CONFLICT, "unqueued", message),
@@ -225,6 +272,7 @@ impl From<EngineError> for ApiError {
                 AnswerRefused::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
                 AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
                 AnswerRefused::NoHost => Self::new(StatusCode::CONFLICT, "no_host", message),
+                AnswerRefused::SecretsNeverAlways => Self::new(StatusCode::CONFLICT, "secrets_never_always", message),
                 AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 AnswerRefused::Unrehearsable(unrehearsable) => {
                     let params = ErrorParams::from([("obstacle".to_owned(), unrehearsable.code.to_owned())]);

@@ -23,6 +23,9 @@ pub struct Shown {
     /// Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
+    /// Names of the project's secrets that the process would get as variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// Host of the page that would be fetched, with its port unless that is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -134,7 +137,7 @@ impl Shown {
 /// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalReason {
-    /// `persona`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others.
+    /// `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others.
     pub code: String,
     /// Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
     /// `skill`, `output`, `imported` or `outside`.
@@ -143,7 +146,7 @@ pub struct ApprovalReason {
     /// Address, path or name of that source. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `background`, `off` (the sandbox is off), `strict`
+    /// With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `secrets`, `background`, `off` (the sandbox is off), `strict`
     /// (its level) or `system`. A later version may add others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
@@ -302,8 +305,11 @@ pub struct AlwaysAllowedCall {
 
 impl AlwaysAllowedCall {
     /// Returns whether this rule covers the call. Never a pattern: two commands that differ in one character are two
-    /// commands, and a host is not its subdomains.
+    /// commands, and a host is not its subdomains. No rule covers a call with secrets.
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
+        if !shown.secrets.is_empty() {
+            return false;
+        }
         if self.host.is_some() {
             return self.tool == tool && self.host == shown.host;
         }
@@ -339,7 +345,7 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
         "tool": tool,
         "arguments": arguments,
         "cwd": shown.cwd,
-        // All processes of a tool have the same environment; no call adds to it.
+        // All processes of a tool have the same environment; a call adds only secrets to it.
         "env": {},
         "level": shown.level,
         "network": shown.network,
@@ -349,6 +355,9 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
     // Omitted if nothing is read, so that questions of an earlier version keep their hash.
     if !shown.reads.is_empty() {
         bound["reads"] = shown.reads.clone().into();
+    }
+    if !shown.secrets.is_empty() {
+        bound["secrets"] = shown.secrets.clone().into();
     }
     if let Some(rehearsal) = &shown.rehearsal {
         bound["changes"] = rehearsal.hash.clone().into();
@@ -407,6 +416,7 @@ mod tests {
             hash(&a, "terminal", &arguments, &Shown { network: true, ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { level: "off".into(), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { reads: vec!["knowledge".into()], ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { secrets: vec!["TOKEN".into()], ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { path: Some("memory/x.md".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { rehearsal: Some(Rehearsed::default()), ..shown() }),

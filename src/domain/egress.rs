@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::mask::Mask;
+
 /// Maximum number of hosts listed per command; nobody would read a longer list.
 pub const MAX_HOSTS: usize = 200;
 /// Maximum bytes kept of a host's name. No valid name is longer, but a command may request any.
@@ -63,6 +65,17 @@ impl EgressAttempts {
         let surplus = self.hosts.len().saturating_sub(MAX_HOSTS);
         self.hosts.truncate(MAX_HOSTS);
         Self { more: self.more.saturating_add(other.more).saturating_add(surplus as u64), ..self }
+    }
+
+    /// Returns the attempts with secrets hidden in the names of hosts.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        for attempt in &mut self.hosts {
+            attempt.host = mask.text(&attempt.host).into_owned();
+        }
+        self.hosts.sort();
+        self.hosts.dedup();
+        self
     }
 
     /// Adds the attempts to what a view shows of a call: `contacts`, and `more_contacts` if some are not listed.

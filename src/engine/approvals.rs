@@ -45,6 +45,8 @@ pub enum AnswerRefused {
     NoHost,
     #[error("changes to persona, memory and skills require approval every time; they can't be always allowed")]
     NeverAlways,
+    #[error("a command that gets secrets requires approval every time; it can't be always allowed")]
+    SecretsNeverAlways,
 }
 
 /// What became of a person's request to rehearse a call that waits for them.

@@ -2,7 +2,7 @@
 
 use super::documents::UndoError;
 use super::{TenantId, approvals, labels, models, provider_changes, server_settings, withdrawal};
-use crate::domain::{BadChoice, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
+use crate::domain::{BadChoice, GitRefused, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
 use crate::provider::ProviderError;
 use crate::store::StoreError;
 
@@ -66,6 +66,10 @@ pub enum EngineError {
     RestoreRefused(#[from] RestoreRefused),
     #[error("too many uploads are under way; try again when one is done")]
     TooManyUploads,
+    #[error(transparent)]
+    Git(#[from] GitRefused),
+    #[error("{0}")]
+    NoSandbox(String),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error("{0}")]

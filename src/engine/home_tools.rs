@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::runtime::Runtime;
-use super::tool_sources::ProjectTools;
-use crate::domain::{ProjectId, Root};
+use super::tool_sources::{BoundTools, ProjectTools};
+use crate::domain::{ProjectId, Root, SecretName};
 use crate::library::Library;
 use crate::store::Home;
 use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
@@ -14,6 +14,7 @@ use crate::tools::{
 };
 
 /// What the tools of a home work on.
+#[derive(Clone)]
 pub struct ToolParts {
     pub runtime: Arc<Runtime>,
     pub home: Home,
@@ -45,16 +46,17 @@ pub fn home_tools(parts: ToolParts) -> ProjectTools {
     }
     let shared = [fetch, search];
     // Both have the same interpreters.
-    let in_scratch = project_tools(&parts, &scratch, (commands, &shared));
+    let in_scratch = with_secrets(&parts, &scratch, (commands, &shared));
     let unbound = set(tools);
     let made = ProjectTools::new(unbound, move |id| {
         let is_there = parts.home.has_root(&Root::Project(id.clone()));
-        is_there.then(|| project_tools(&parts, id, (command_tools(&parts, id), &shared)))
+        is_there.then(|| with_secrets(&parts, id, (command_tools(&parts, id), &shared)))
     });
     made.with(scratch, in_scratch)
 }
 
 /// The tools that run commands in one folder.
+#[derive(Clone)]
 struct Commands {
     environment: CommandEnvironment,
     python: Option<Arc<dyn Tool>>,
@@ -86,17 +88,33 @@ fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
 
 fn project_tools(
     parts: &ToolParts,
-    id: &ProjectId,
+    (id, secrets): (&ProjectId, &[SecretName]),
     (commands, shared): (Option<Commands>, &[Arc<dyn Tool>]),
 ) -> ToolSet {
     let files = ProjectFiles::new(parts.files.clone(), Root::Project(id.clone()));
     let mut tools = project_file_tools(&files, parts.runtime.sandbox.clone());
     if let Some(Commands { environment, python }) = commands {
-        tools.push(Arc::new(Bash::new(files, environment, parts.jobs.clone())));
+        tools.push(Arc::new(Bash::new(files, environment, (parts.jobs.clone(), secrets))));
         tools.extend(python);
     }
     tools.extend(shared.iter().cloned());
     set(tools)
+}
+
+/// Returns the tools of a project; while it has secrets, its commands can ask for them.
+fn with_secrets(
+    parts: &ToolParts,
+    id: &ProjectId,
+    (commands, shared): (Option<Commands>, &[Arc<dyn Tool>]),
+) -> BoundTools {
+    let plain = BoundTools::new(project_tools(parts, (id, &[]), (commands.clone(), shared)));
+    if commands.is_none() {
+        return plain;
+    }
+    let (home, of, parts, id) = (parts.home.clone(), id.clone(), parts.clone(), id.clone());
+    let shared = shared.to_vec();
+    let names = move || home.project_secrets(&of).into_iter().map(|secret| secret.name).collect();
+    plain.with_secrets(names, move |names| project_tools(&parts, (&id, names), (commands.clone(), &shared)))
 }
 
 /// Returns the tools of every session that the model finds with `find_tools`.

@@ -16,6 +16,7 @@ pub mod export;
 mod file_authors;
 pub mod find;
 mod followed_work;
+pub mod git;
 mod home_tools;
 pub mod hub;
 mod jobs;

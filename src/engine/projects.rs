@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Engine, EngineError, Notice, blocking};
-use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root};
-use crate::store::{ProjectChange, StoreError, Upload};
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root, SecretName};
+use crate::store::{ProjectChange, StoreError, StoredSecret, Upload};
 
 /// Number of uploads that may arrive at once, for the whole server and for one home.
 pub(super) const MAX_UPLOADS: usize = 16;
@@ -112,8 +113,39 @@ impl Engine {
         Ok(restored)
     }
 
+    /// Returns the secrets of a project, by name, without their values.
+    pub async fn project_secrets(&self, id: &ProjectId) -> Result<Vec<StoredSecret>, EngineError> {
+        let (home, id) = (self.tenant.home.clone(), id.clone());
+        blocking(move || Ok(home.project_secrets(&id))).await
+    }
+
+    /// Sets a secret of a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Secret`] if the project has too many.
+    pub async fn set_project_secret(
+        &self,
+        id: &ProjectId,
+        name: SecretName,
+        value: SecretString,
+    ) -> Result<(), EngineError> {
+        self.tenant.tree.set_secret(self.tenant.claim, (id.clone(), name), value).await?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(())
+    }
+
+    /// Removes a secret of a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Secret`] if there is no such secret.
+    pub async fn remove_project_secret(&self, id: &ProjectId, name: SecretName) -> Result<(), EngineError> {
+        self.tenant.tree.remove_secret(self.tenant.claim, (id.clone(), name)).await?;
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(())
+    }
+
     /// Returns whether a background command works in the project, or a session that is bound to it has a run under way.
-    async fn is_at_work_in(&self, id: &ProjectId) -> bool {
+    pub(super) async fn is_at_work_in(&self, id: &ProjectId) -> bool {
         if self.tenant.jobs.is_any_running_in(&Root::Project(id.clone())) {
             return true;
         }

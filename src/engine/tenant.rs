@@ -58,6 +58,8 @@ pub struct Tenant {
     /// Where the pages of the list of conversations ended.
     pub page_ends: PageEnds,
     pub skills: Arc<Skills>,
+    /// Held while git runs in one of the home's projects.
+    pub(super) git: tokio::sync::Mutex<()>,
     /// One for each upload that may arrive at once.
     pub(super) upload_slots: Arc<Semaphore>,
     /// Warnings about this home and how commands run in it.
@@ -136,6 +138,7 @@ impl Tenant {
             runs: Runs::default(),
             approvals: Approvals::default(),
             page_ends: PageEnds::default(),
+            git: tokio::sync::Mutex::default(),
             upload_slots: Arc::new(Semaphore::new(MAX_UPLOADS_PER_HOME)),
             skills,
         });

@@ -2,11 +2,11 @@
 //! the status, and the prefix that the embedded model reads in advance.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 
-use crate::domain::{ProjectId, Session, SessionId, ToolSpec};
+use crate::domain::{ProjectId, SecretName, Session, SessionId, ToolSpec};
 use crate::tools::ToolSet;
 
 /// What the tools of an exchange are chosen for.
@@ -43,20 +43,66 @@ pub enum ToolSource {
 #[derive(Clone)]
 pub struct ProjectTools {
     unbound: ToolSet,
-    bound: Arc<RwLock<BTreeMap<ProjectId, ToolSet>>>,
+    bound: Arc<RwLock<BTreeMap<ProjectId, BoundTools>>>,
     make: MakeTools,
 }
 
+/// The tools of one project. Cheap to clone.
+#[derive(Clone)]
+pub struct BoundTools {
+    /// Those of a project without secrets.
+    plain: ToolSet,
+    secrets: Option<Arc<SecretTools>>,
+}
+
+/// The tools of a project with secrets, which say the names of these.
+struct SecretTools {
+    /// Returns the names as of now.
+    names: Box<dyn Fn() -> Vec<SecretName> + Send + Sync>,
+    make: Box<dyn Fn(&[SecretName]) -> ToolSet + Send + Sync>,
+    /// The last ones that were made.
+    made: Mutex<(Vec<SecretName>, ToolSet)>,
+}
+
+impl BoundTools {
+    pub fn new(plain: ToolSet) -> Self {
+        Self { plain, secrets: None }
+    }
+
+    /// Adds what makes the tools while the project has secrets. `names` is asked before each exchange.
+    pub fn with_secrets(
+        self,
+        names: impl Fn() -> Vec<SecretName> + Send + Sync + 'static,
+        make: impl Fn(&[SecretName]) -> ToolSet + Send + Sync + 'static,
+    ) -> Self {
+        let tools = SecretTools { names: Box::new(names), make: Box::new(make), made: Mutex::default() };
+        Self { secrets: Some(Arc::new(tools)), ..self }
+    }
+
+    fn now(&self) -> ToolSet {
+        let Some(secrets) = &self.secrets else { return self.plain.clone() };
+        let names = (secrets.names)();
+        if names.is_empty() {
+            return self.plain.clone();
+        }
+        let mut made = secrets.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.0 != names {
+            *made = (names.clone(), (secrets.make)(&names));
+        }
+        made.1.clone()
+    }
+}
+
 /// Returns the tools of a project; `None` if the home does not have it.
-type MakeTools = Arc<dyn Fn(&ProjectId) -> Option<ToolSet> + Send + Sync>;
+type MakeTools = Arc<dyn Fn(&ProjectId) -> Option<BoundTools> + Send + Sync>;
 
 impl ProjectTools {
-    pub fn new(unbound: ToolSet, make: impl Fn(&ProjectId) -> Option<ToolSet> + Send + Sync + 'static) -> Self {
+    pub fn new(unbound: ToolSet, make: impl Fn(&ProjectId) -> Option<BoundTools> + Send + Sync + 'static) -> Self {
         Self { unbound, bound: Arc::default(), make: Arc::new(make) }
     }
 
     /// Adds the tools of a project.
-    pub fn with(self, id: ProjectId, tools: ToolSet) -> Self {
+    pub fn with(self, id: ProjectId, tools: BoundTools) -> Self {
         self.bound.write().unwrap_or_else(PoisonError::into_inner).insert(id, tools);
         self
     }
@@ -69,12 +115,12 @@ impl ProjectTools {
 
     fn of_project(&self, id: &ProjectId) -> Option<ToolSet> {
         if let Some(tools) = self.bound.read().unwrap_or_else(PoisonError::into_inner).get(id) {
-            return Some(tools.clone());
+            return Some(tools.now());
         }
         let made = (self.make)(id)?;
         let mut bound = self.bound.write().unwrap_or_else(PoisonError::into_inner);
         // Another exchange may have been faster. All of them have the same interpreters.
-        Some(bound.entry(id.clone()).or_insert(made).clone())
+        Some(bound.entry(id.clone()).or_insert(made).now())
     }
 
     /// Forgets the tools of a project, with the interpreters that run in it.
@@ -85,7 +131,7 @@ impl ProjectTools {
     /// Returns the tools of the home, and those of the projects that have needed theirs.
     fn made(&self) -> Vec<ToolSet> {
         let bound = self.bound.read().unwrap_or_else(PoisonError::into_inner);
-        std::iter::once(&self.unbound).chain(bound.values()).cloned().collect()
+        std::iter::once(&self.unbound).chain(bound.values().map(|tools| &tools.plain)).cloned().collect()
     }
 
     fn session_closed(&self, session: &SessionId) {

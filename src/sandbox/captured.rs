@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::domain::{Mask, MaskedStream};
+
 /// Maximum bytes read from one stream. Then the stream is closed, and the process usually ends by SIGPIPE.
 pub const STREAM_END: u64 = 64 << 20;
 
@@ -91,11 +93,18 @@ pub struct Collector {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total_bytes: u64,
+    /// Hides secrets before anything is kept.
+    masked: MaskedStream,
 }
 
 impl Collector {
     pub fn new(cap: usize) -> Self {
-        Self { cap, head: Vec::new(), tail: VecDeque::new(), total_bytes: 0 }
+        Self::masking(cap, &Mask::default())
+    }
+
+    /// Creates a collector that hides secrets in the stream.
+    pub fn masking(cap: usize, mask: &Mask) -> Self {
+        Self { cap, head: Vec::new(), tail: VecDeque::new(), total_bytes: 0, masked: mask.stream() }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -116,16 +125,23 @@ impl Collector {
         let mut buffer = vec![0; 64 << 10];
         while self.total_bytes < STREAM_END {
             match from.read(&mut buffer).await {
-                Ok(0) | Err(_) => return,
+                Ok(0) | Err(_) => break,
                 Ok(got) => {
-                    live(&buffer[..got]);
-                    self.push(&buffer[..got]);
+                    let shown = self.masked.push(&buffer[..got]);
+                    live(&shown);
+                    self.push(&shown);
                 }
             }
         }
+        let rest = self.masked.end();
+        live(&rest);
+        self.push(&rest);
     }
 
-    pub fn finish(self) -> Captured {
+    pub fn finish(mut self) -> Captured {
+        // If reading was stopped, something may still wait.
+        let rest = self.masked.end();
+        self.push(&rest);
         Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total_bytes }
     }
 }

@@ -9,6 +9,7 @@ use super::captured::{Collector, OutputSink};
 use super::spawn::Control;
 use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
+use crate::domain::Mask;
 
 /// Maximum time for the supervisor to kill a process tree; it limits itself to five seconds.
 const STOP_TIMEOUT: Duration = Duration::from_secs(6);
@@ -29,13 +30,23 @@ impl Sandbox {
         cancel: CancellationToken,
         live: OutputSink<'_>,
     ) -> Result<Finished, SandboxError> {
+        self.run_masked(job, cancel, (live, &Mask::default())).await
+    }
+
+    /// Like [`Sandbox::run_with_output`]; hides secrets in the output before anything of it is passed on or kept.
+    pub async fn run_masked(
+        &self,
+        job: Job,
+        cancel: CancellationToken,
+        (live, mask): (OutputSink<'_>, &Mask),
+    ) -> Result<Finished, SandboxError> {
         let started = Instant::now();
         let (mut request, grant) = self.job_request(&job)?;
         // The wall limit ends a sleeping process; this limit ends a busy one that the supervisor cannot kill in time.
         request.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
         let mut supervised = self.supervisor(&job, &request).await?;
-        let mut out = Collector::new(job.output_cap);
-        let mut err = Collector::new(job.output_cap);
+        let mut out = Collector::masking(job.output_cap, mask);
+        let mut err = Collector::masking(job.output_cap, mask);
         let (stdout, stderr) = (supervised.child.stdout.take(), supervised.child.stderr.take());
         let mut begun = false;
         let exit = {
@@ -77,7 +88,7 @@ impl Sandbox {
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
         let granted = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
-        let egress_attempts = granted.merged(recorded);
+        let egress_attempts = granted.merged(recorded).masked(mask);
         Ok(Finished { exit, stdout, stderr, took: started.elapsed(), egress_attempts, refused })
     }
 }

@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::domain::ProjectRefused;
+use crate::domain::{ProjectRefused, SecretRefused};
 
 /// An error of a file operation, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,8 @@ pub enum StoreError {
     NoKey { reason: String },
     #[error("{0}")]
     Project(ProjectRefused),
+    #[error("{0}")]
+    Secret(SecretRefused),
     /// An uploaded archive cannot be unpacked.
     #[error("the archive cannot be unpacked: {0}")]
     BadArchive(String),

@@ -175,6 +175,15 @@ impl Seal {
         known.max().unwrap_or(0)
     }
 
+    /// Returns a key that is used for nothing else.
+    pub fn derived_key(&self, purpose: &str) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
+        for part in [b"key\0".as_slice(), purpose.as_bytes()] {
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+
     fn mac(&self, kind: MacKind, name: &str, bytes: &[u8]) -> Hmac<Sha256> {
         let kind: &[u8] = match kind {
             MacKind::Session => b"session\0",

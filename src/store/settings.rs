@@ -11,9 +11,10 @@ use super::error::StoreError;
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::tree::{TreeChange, TreePath};
-use crate::domain::{AlwaysAllowedCall, Place};
+use crate::domain::{AlwaysAllowedCall, GitAuthor, Place};
 
 const ALWAYS: &str = "always_allowed";
+const GIT_AUTHOR: &str = "git_author";
 const DISABLED_SKILLS: &str = "disabled_skills";
 
 /// A file at the top of the home that the program writes for a person. No tool and no part of the page can name it.
@@ -27,6 +28,8 @@ pub enum SettingsFile {
     Server,
     /// The projects.
     Projects,
+    /// The secrets of the projects, sealed.
+    Secrets,
     /// The accounts of a server that several people use.
     Accounts,
 }
@@ -38,6 +41,7 @@ impl SettingsFile {
             Self::Trusted => "trusted.json",
             Self::Server => "config.yml",
             Self::Projects => "projects.json",
+            Self::Secrets => "project-secrets.json",
             Self::Accounts => "accounts.json",
         }
     }
@@ -96,6 +100,16 @@ impl Home {
             };
             changed.then(|| serde_json::to_value(disabled).expect("names are JSON"))
         })
+    }
+
+    /// Reads from disk whose commits a person made last.
+    pub fn git_author(&self) -> Option<GitAuthor> {
+        let known: GitAuthor = serde_json::from_value(self.settings_file().get(GIT_AUTHOR)?.clone()).ok()?;
+        GitAuthor::parse(&known.name, &known.email).ok()
+    }
+
+    pub(super) fn git_author_change(&self, author: &GitAuthor) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(GIT_AUTHOR, |_| Some(serde_json::to_value(author).expect("two texts are JSON")))
     }
 
     /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
@@ -175,8 +189,8 @@ impl Home {
     /// Writes a settings file, or removes it.
     pub(super) fn replace_settings(&self, file: SettingsFile, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let written = match bytes {
-            // It holds hashes of passwords, whatever mode a person has given it.
-            Some(bytes) if file == SettingsFile::Accounts => {
+            // They hold hashes of passwords and sealed secrets, whatever mode a person has given them.
+            Some(bytes) if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets) => {
                 atomic::replace_with_mode(self.root(), file.name(), bytes, 0o600)
             }
             Some(bytes) => atomic::replace(self.root(), file.name(), bytes, 0o600),

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use secrecy::SecretString;
+
 use super::captured::{AppliedChanges, CapturedCall};
 use super::changes::{FileChange, FileMode, FileState, RecordedChange};
 use super::error::StoreError;
@@ -20,7 +22,7 @@ use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
-use crate::domain::{AccountBook, AlwaysAllowedCall, Place, SessionId};
+use crate::domain::{AccountBook, AlwaysAllowedCall, GitAuthor, Place, ProjectId, SecretName, SessionId};
 
 /// The backend that changes the files of one home. Cheap to clone.
 #[derive(Clone)]
@@ -302,6 +304,35 @@ impl Tree {
     /// Returns an error if config.json cannot be written.
     pub async fn enable_skill(&self, claim: Claim, location: Place, enabled: bool) -> Result<(), StoreError> {
         self.edit(claim, move |home| home.skill_change(&location, enabled)).await.map(drop)
+    }
+
+    /// Remembers whose commits a person makes.
+    ///
+    /// # Errors
+    /// Returns an error if config.json cannot be written.
+    pub async fn set_git_author(&self, claim: Claim, author: GitAuthor) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.git_author_change(&author)).await.map(drop)
+    }
+
+    /// Sets a secret of a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Secret`] if the project has too many, and another error if the file cannot be read or written.
+    pub async fn set_secret(
+        &self,
+        claim: Claim,
+        (id, name): (ProjectId, SecretName),
+        value: SecretString,
+    ) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.secret_change(&id, &name, &value)).await.map(drop)
+    }
+
+    /// Removes a secret of a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Secret`] if there is no such secret.
+    pub async fn remove_secret(&self, claim: Claim, (id, name): (ProjectId, SecretName)) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.secret_removal(&id, &name)).await.map(drop)
     }
 
     /// Sets variables of the home's `.env`. Afterwards only its owner can read it.

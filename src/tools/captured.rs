@@ -17,7 +17,7 @@ use super::held::{Held, HeldChanges, Waiting, remove};
 use super::observed::{CallKey, ObservedRun, notes};
 use crate::domain::entry_path::escaped;
 use crate::domain::visible::visible;
-use crate::domain::{Root, ToolAnswer};
+use crate::domain::{Mask, Root, ToolAnswer};
 use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{
     AppliedChanges, Capture, CapturedCall, Home, LeftReason, ObservedCall, ObservedChanges, RecordGap, RecordedChange,
@@ -123,6 +123,8 @@ pub struct CapturedRun {
     failed: Option<String>,
     /// Whether one of the commands has run.
     has_run: AtomicBool,
+    /// Hides secrets in the output of the commands.
+    mask: Mask,
 }
 
 impl CapturedRun {
@@ -162,11 +164,17 @@ impl CapturedRun {
             capture: Mutex::new(capture),
             failed,
             has_run: AtomicBool::new(false),
+            mask: Mask::default(),
         };
         if run.failed.is_none() && run.lock().is_none() {
             run.failed = run.observe().await.err().map(|error| error.to_string());
         }
         run
+    }
+
+    /// Hides these secrets in the output of the commands.
+    pub fn masking(self, mask: Mask) -> Self {
+        Self { mask, ..self }
     }
 
     /// Looks at the folder before the commands change it themselves, unless they must be captured.
@@ -206,7 +214,7 @@ impl CapturedRun {
             (_, network) => network,
         };
         let captured = Job { capture: overlay, network, ..job.clone() };
-        match self.sandbox.run_with_output(captured, cancel.clone(), live).await {
+        match self.sandbox.run_masked(captured, cancel.clone(), (live, &self.mask)).await {
             // What the commands before it changed is in the layer, and stays there.
             Err(SandboxError::Capture(why)) if self.has_run.load(Ordering::Relaxed) => Err(SandboxError::Capture(why)),
             Err(SandboxError::Capture(why)) => {
@@ -219,7 +227,7 @@ impl CapturedRun {
                     return Err(SandboxError::Capture(why));
                 }
                 self.observe().await.map_err(|error| SandboxError::Capture(error.to_string()))?;
-                self.sandbox.run_with_output(job, cancel, live).await
+                self.sandbox.run_masked(job, cancel, (live, &self.mask)).await
             }
             ended => {
                 self.has_run.store(true, Ordering::Relaxed);

@@ -208,6 +208,14 @@ impl Policy {
             let reason = Reason { sentence: tainted.unwrap_or_default(), because };
             return Verdict::Ask(reason.about_runs_later(run_later.into_iter()));
         }
+        // Whatever the rules and a person's earlier answers say: a person gives a secret to one command that they see.
+        if !case.shown.secrets.is_empty() {
+            let sentence = format!("This command would get secrets of the project: {}.", case.shown.secrets.join(", "));
+            return match tainted {
+                None => asks("secrets", &sentence, None),
+                Some(why) => asks("secrets", &format!("{sentence} {why}"), case.tainted),
+            };
+        }
         // A process with network needs both rules: the rule for running it does not grant the network.
         if case.shown.network && case.effect != Effect::Network {
             match (self.in_mode(self.effects.network, Effect::Network), &tainted) {

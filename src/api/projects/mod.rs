@@ -3,6 +3,9 @@
 
 pub mod content;
 pub mod files;
+pub mod git;
+pub mod git_history;
 pub mod project;
 pub mod search;
+pub mod secrets;
 pub mod upload;

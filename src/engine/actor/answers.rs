@@ -144,6 +144,9 @@ impl Actor {
         if approval.shown.changes_persona() {
             return Err(AnswerRefused::NeverAlways.into());
         }
+        if !approval.shown.secrets.is_empty() {
+            return Err(AnswerRefused::SecretsNeverAlways.into());
+        }
         let rule = AlwaysAllowedCall {
             id: clock::new_id(),
             tool: approval.tool.clone(),

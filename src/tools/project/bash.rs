@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, FailedDetails, Verb};
-use super::command::{Command, CommandEnd, CommandLimits, Reason, Running, Shell, WALL};
+use super::command::{Command, CommandEnd, CommandLimits, GivenSecrets, Reason, Running, Shell, WALL};
 use super::jobs::{JobReport, Jobs, LiveText, NewJob};
 use super::{ProjectFiles, spec};
 use crate::domain::visible::visible;
-use crate::domain::{Effect, EgressAttempts, Language, SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, Language, SecretName, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::tools::Unrehearsable;
 use crate::tools::{
-    CallKey, CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, LiveOutput, OutsideText, Permissions,
-    Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
+    CallKey, CapturedRun, Capturing, CommandEnvironment, EndRun, EndedRun, HeldChanges, LiveOutput, OutsideText,
+    Permissions, Prepared, PreparedCall, Rehearsal, RunOptions, Tool, ToolContext, line, read, whole_number,
 };
 
 /// Maximum time of a command that the call asks for, in seconds.
@@ -33,7 +33,13 @@ pub struct Bash {
 
 impl Bash {
     /// `jobs` are the commands in the background, which people can see and stop too.
-    pub fn new(files: ProjectFiles, environment: CommandEnvironment, jobs: Arc<Jobs>) -> Self {
+    ///
+    /// With `secrets`, a call can ask for these.
+    pub fn new(
+        files: ProjectFiles,
+        environment: CommandEnvironment,
+        (jobs, secrets): (Arc<Jobs>, &[SecretName]),
+    ) -> Self {
         let command = json!({
             "type": "object",
             "properties": {"instruction": {"type": "string", "minLength": 1}, "working_directory": {"type": "string"}},
@@ -47,6 +53,7 @@ impl Bash {
             "job": {"type": "string"},
             "stop": {"type": "boolean"},
         }));
+        let properties = CommandEnvironment::with_secrets(properties, secrets);
         let description = format!(
             "Run bash commands in the project, in order. {} 30 s each, or timeout. background returns a job id; job looks at it, \
              with stop ends it.",
@@ -71,6 +78,9 @@ struct Arguments {
     job: Option<String>,
     #[serde(default)]
     stop: bool,
+    /// Names of the project's secrets.
+    #[serde(default)]
+    secrets: Vec<SecretName>,
     #[serde(flatten)]
     permissions: Permissions,
 }
@@ -136,17 +146,34 @@ impl BashCall {
     }
 
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        let given = match self.given(options.approved).await {
+            Ok(given) => given,
+            Err(refused) => return Ok(*refused),
+        };
         if self.arguments.background {
-            return Ok(self.start());
+            return Ok(self.start(given));
         }
         let held = options.held;
-        self.ended(options, Capturing::IfPossible).await.applied(self.call.clone(), held).await
+        self.ended(options, (Capturing::IfPossible, given)).await.applied(self.call.clone(), held).await
+    }
+
+    /// Returns the secrets that the commands get: those that a person approved by name, or the answer that refuses them.
+    async fn given(&self, approved: Option<&Shown>) -> Result<GivenSecrets, Box<ToolAnswer>> {
+        let wanted = &self.arguments.secrets;
+        let is_approved =
+            |name: &SecretName| approved.is_some_and(|shown| shown.secrets.iter().any(|known| known == name.as_str()));
+        if !wanted.iter().all(is_approved) {
+            let words = "secrets are given only to commands that the user approved with them. Nothing was run.";
+            return Err(Box::new(ToolAnswer::failed(words)));
+        }
+        let given = self.shell.secrets(wanted).await;
+        given.map_err(|why| Box::new(ToolAnswer::failed(format!("{why}. Nothing was run; tell the user."))))
     }
 
     /// Runs the commands, and keeps their changes apart.
-    async fn ended(&self, options: RunOptions<'_>, capturing: Capturing) -> EndedRun {
-        let captured = self.shell.environment.begin(capturing, &self.call).await;
-        let ends = self.run_all(&captured, options).await;
+    async fn ended(&self, options: RunOptions<'_>, (capturing, given): (Capturing, GivenSecrets)) -> EndedRun {
+        let captured = self.shell.environment.begin(capturing, &self.call).await.masking(given.mask.clone());
+        let ends = self.run_all((&captured, &given), options).await;
         let (answer, changes) = (self.answer(&ends), captured.hold().await);
         let was_stopped = ends.last().is_some_and(|end| end.is_cancelled);
         let attempts = ends.into_iter().map(|end| end.egress_attempts);
@@ -155,11 +182,15 @@ impl BashCall {
         EndedRun { answer, changes, stopped: was_stopped.then_some(attempts) }
     }
 
-    async fn run_all(&self, captured: &CapturedRun, options: RunOptions<'_>) -> Vec<CommandEnd> {
+    async fn run_all(
+        &self,
+        (captured, given): (&CapturedRun, &GivenSecrets),
+        options: RunOptions<'_>,
+    ) -> Vec<CommandEnd> {
         let mut ends = Vec::new();
         for command in &self.arguments.commands {
-            let output = LiveText::default();
-            let running = Running { cancel: &options.cancel, live: &options.live, output: &output, captured };
+            let output = LiveText::masking(&given.mask);
+            let running = Running { cancel: &options.cancel, live: &options.live, output: &output, captured, given };
             let end = self.shell.run(command, self.limits(), running).await;
             let stops = end.is_cancelled || (end.reason.is_some() && self.arguments.stop_on_error);
             ends.push(end);
@@ -171,10 +202,11 @@ impl BashCall {
     }
 
     /// Starts the commands in the background.
-    fn start(&self) -> ToolAnswer {
+    fn start(&self, given: GivenSecrets) -> ToolAnswer {
         let (cancel, call) = (CancellationToken::new(), self.call.clone());
         let (command, root) = (visible(&self.lines()), self.shell.root().clone());
-        let new = NewJob { call_id: call.call_id.clone(), command, root, cancel: cancel.clone() };
+        let mask = given.mask.clone();
+        let new = NewJob { call_id: call.call_id.clone(), command, root, mask, cancel: cancel.clone() };
         let Some(job) = self.jobs.add(&call.session, new) else {
             return ToolAnswer::failed("too many jobs are running in the background; stop one first. Nothing was run.");
         };
@@ -183,11 +215,12 @@ impl BashCall {
         // Weak: the jobs are stopped when their tenant drops them.
         let jobs = Arc::downgrade(&self.jobs);
         tokio::spawn(async move {
-            let captured = shell.environment.begin(Capturing::Never, &call).await;
+            let captured = shell.environment.begin(Capturing::Never, &call).await.masking(given.mask.clone());
             let mut last = None;
             for command in &arguments.commands {
                 let live = LiveOutput::default();
-                let running = Running { cancel: &cancel, live: &live, output: &job.live, captured: &captured };
+                let running =
+                    Running { cancel: &cancel, live: &live, output: &job.live, captured: &captured, given: &given };
                 let end = shell.run(command, limits, running).await;
                 let stops = end.is_cancelled || (end.reason.is_some() && arguments.stop_on_error);
                 last = Some(end);
@@ -266,7 +299,8 @@ impl PreparedCall for BashCall {
             command.push_str(" &");
         }
         let shown = self.shell.environment.shown("", self.arguments.permissions);
-        Shown { command: visible(&command), ..shown }
+        let secrets = self.arguments.secrets.iter().map(SecretName::to_string).collect();
+        Shown { command: visible(&command), secrets, ..shown }
     }
 
     fn level(&self) -> Option<Level> {
@@ -274,6 +308,10 @@ impl PreparedCall for BashCall {
     }
 
     fn unrehearsable(&self) -> Option<Unrehearsable> {
+        if !self.arguments.secrets.is_empty() {
+            let why = "A command that gets secrets cannot be run before it is approved.";
+            return Some(Unrehearsable::new("secrets", why));
+        }
         if self.arguments.background {
             let why = "A command in the background cannot be run before it is approved.";
             return Some(Unrehearsable::new("background", why));
@@ -282,7 +320,13 @@ impl PreparedCall for BashCall {
     }
 
     fn rehearse<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<Rehearsal, EndRun>> {
-        Box::pin(async { self.ended(options, Capturing::Required).await.held() })
+        Box::pin(async {
+            let given = match self.given(None).await {
+                Ok(given) => given,
+                Err(refused) => return Ok(Rehearsal { answer: *refused, changes: HeldChanges::default() }),
+            };
+            self.ended(options, (Capturing::Required, given)).await.held()
+        })
     }
 
     fn outside_text(&self) -> OutsideText {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::ProjectFiles;
 use super::answer::Failure;
 use super::jobs::LiveText;
-use crate::domain::{EgressAttempts, Language, Root};
+use crate::domain::{EgressAttempts, Language, Mask, Root, SecretName};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, SandboxError};
+use crate::store::StoreError;
 use crate::tools::terminal::{KEPT, output, refused, signal_name};
 use crate::tools::{CapturedRun, CommandEnvironment, LiveOutput, OUTPUT_LIMIT, Permissions};
 
@@ -124,6 +126,14 @@ pub struct CommandEnd {
 }
 
 impl CommandEnd {
+    /// Hides secrets that became readable only when escape sequences were removed from the output.
+    fn masked(mut self, mask: &Mask) -> Self {
+        for text in [&mut self.output, &mut self.text] {
+            *text = mask.text(text).into_owned();
+        }
+        self
+    }
+
     fn not_run(reason: Reason, output: String) -> Self {
         let exit_code = Some(1);
         let (text, message) = (output.clone(), "not run".to_owned());
@@ -160,6 +170,17 @@ pub struct Running<'a> {
     pub output: &'a LiveText,
     /// Captures what it changes.
     pub captured: &'a CapturedRun,
+    /// The secrets that it gets.
+    pub given: &'a GivenSecrets,
+}
+
+/// The secrets that the commands of a call get.
+#[derive(Default)]
+pub struct GivenSecrets {
+    secrets: Vec<(SecretName, SecretString)>,
+    /// Hides all secrets of the project, also those that this call does not get: a file may hold what a command before it
+    /// wrote.
+    pub mask: Mask,
 }
 
 /// Runs the commands of a project.
@@ -171,6 +192,28 @@ pub struct Shell {
 impl Shell {
     pub fn new(files: ProjectFiles, environment: CommandEnvironment) -> Self {
         Self { files, environment }
+    }
+
+    /// Returns the secrets of the project with these names.
+    ///
+    /// # Errors
+    /// Returns why they cannot be given.
+    pub async fn secrets(&self, names: &[SecretName]) -> Result<GivenSecrets, String> {
+        let Root::Project(id) = self.files.root.clone() else { return Ok(GivenSecrets::default()) };
+        let home = self.files.access.home.clone();
+        let opened = tokio::task::spawn_blocking(move || home.open_secrets(&id)).await;
+        let all = match opened.unwrap_or(Err(StoreError::ShutDown)) {
+            Ok(all) => all,
+            // Nothing that this call can print.
+            Err(_) if names.is_empty() => return Ok(GivenSecrets::default()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let mask = Mask::new(all.iter().map(|(name, value)| (name, value.expose_secret())));
+        if let Some(missing) = names.iter().find(|name| !all.iter().any(|(known, _)| known == *name)) {
+            return Err(format!("this project has no secret {missing}"));
+        }
+        let secrets = all.into_iter().filter(|(name, _)| names.contains(name)).collect();
+        Ok(GivenSecrets { secrets, mask })
     }
 
     /// Returns the project that commands work in.
@@ -186,6 +229,7 @@ impl Shell {
             return CommandEnd::not_run(Reason::Blocked, words);
         }
         let folder = command.folder();
+        let Running { cancel, live, output, captured, given } = running;
         let place = self.files.folder(folder).ok();
         if !place.is_some_and(|place| self.files.is_in_project(&place) && self.files.access.home.is_folder(&place)) {
             let words = format!("not run: there is no folder {} in the project.", command.shown_folder());
@@ -197,14 +241,17 @@ impl Shell {
             argv: argv.map(str::to_owned).into(),
             cwd: self.environment.folder.path.clone(),
             readable: self.environment.readable(permissions),
-            env: Vec::new(),
+            env: given
+                .secrets
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.expose_secret().to_owned()))
+                .collect(),
             wall,
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
         };
-        let Running { cancel, live, output, captured } = running;
         let push = |bytes: &[u8]| output.push(bytes);
         let ended = captured.run(job, cancel.clone(), &push);
         tokio::pin!(ended);
@@ -216,7 +263,12 @@ impl Shell {
             }
         };
         match done {
-            Ok(done) => self.end(&done, limits),
+            Ok(done) => {
+                if let Some(text) = output.take_rest().filter(|_| !given.mask.is_empty()) {
+                    live.show(text);
+                }
+                self.end(&done, limits).masked(&given.mask)
+            }
             Err(error) => not_started(&error),
         }
     }

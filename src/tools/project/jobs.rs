@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::CommandEnd;
 use crate::clock;
-use crate::domain::{Root, SessionId};
+use crate::domain::{Mask, MaskedStream, Root, SessionId};
 use crate::tools::CommandChanges;
 use crate::tools::text::plain;
 
@@ -27,39 +27,60 @@ const REPORTED: usize = 5_000;
 
 /// Output of a running command: the part that has not been shown yet, and the end of all of it.
 #[derive(Default)]
-pub struct LiveText(Mutex<LiveParts>);
+pub struct LiveText {
+    parts: Mutex<LiveParts>,
+    mask: Mask,
+}
 
 #[derive(Default)]
 struct LiveParts {
     unseen: Vec<u8>,
     end: Vec<u8>,
+    /// Hides secrets of which each stream, or each piece, has only a part.
+    shown: MaskedStream,
 }
 
 impl LiveText {
+    /// Creates a text in which these secrets are hidden.
+    pub fn masking(mask: &Mask) -> Self {
+        let parts = LiveParts { shown: mask.stream(), ..LiveParts::default() };
+        Self { parts: Mutex::new(parts), mask: mask.clone() }
+    }
+
     pub fn push(&self, bytes: &[u8]) {
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let LiveParts { unseen, end } = &mut *parts;
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let LiveParts { unseen, end, .. } = &mut *parts;
         for kept in [unseen, end] {
             kept.extend_from_slice(bytes);
             kept.drain(..kept.len().saturating_sub(KEPT));
         }
     }
 
-    /// Takes the text since the last time; `None` if there is none. A character that is not complete waits.
+    /// Takes the text since the last time; `None` if there is none. A character that is not complete waits, and so does what
+    /// may be the beginning of a secret.
     pub fn take(&self) -> Option<String> {
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let complete = match std::str::from_utf8(&parts.unseen) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Ok(_) | Err(_) => parts.unseen.len(),
         };
         let bytes: Vec<u8> = parts.unseen.drain(..complete).collect();
-        (!bytes.is_empty()).then(|| plain(&String::from_utf8_lossy(&bytes)))
+        let shown = parts.shown.push(plain(&String::from_utf8_lossy(&bytes)).as_bytes());
+        (!shown.is_empty()).then(|| String::from_utf8_lossy(&shown).into_owned())
+    }
+
+    /// Takes the rest of the text at its end.
+    pub fn take_rest(&self) -> Option<String> {
+        let text = self.take();
+        let rest = self.parts.lock().unwrap_or_else(PoisonError::into_inner).shown.end();
+        let all = text.unwrap_or_default() + &String::from_utf8_lossy(&rest);
+        (!all.is_empty()).then_some(all)
     }
 
     /// Returns the end of all output, up to 64 KiB.
     pub fn end(&self) -> String {
-        let parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        plain(&String::from_utf8_lossy(&parts.end))
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.mask.text(&plain(&String::from_utf8_lossy(&parts.end))).into_owned()
     }
 }
 
@@ -71,6 +92,8 @@ pub struct NewJob {
     pub command: String,
     /// The project whose folder it works in.
     pub root: Root,
+    /// Hides the project's secrets in its output.
+    pub mask: Mask,
     pub cancel: CancellationToken,
 }
 
@@ -131,12 +154,12 @@ pub struct Job {
 }
 
 impl Job {
-    fn new(id: String, NewJob { call_id, command, root, cancel }: NewJob) -> Self {
+    fn new(id: String, NewJob { call_id, command, root, mask, cancel }: NewJob) -> Self {
         let (ended, _) = watch::channel(None);
         let (started, started_at) = (Instant::now(), clock::now());
         Self {
             id,
-            live: Arc::default(),
+            live: Arc::new(LiveText::masking(&mask)),
             call_id,
             command,
             root,
@@ -314,7 +337,8 @@ mod tests {
 
     fn new_job(cancel: &CancellationToken) -> NewJob {
         let root = Root::Project(ProjectId::scratch());
-        NewJob { call_id: "call".to_owned(), command: "sleep 9".to_owned(), root, cancel: cancel.clone() }
+        let mask = Mask::default();
+        NewJob { call_id: "call".to_owned(), command: "sleep 9".to_owned(), root, mask, cancel: cancel.clone() }
     }
 
     fn succeeded() -> JobOutcome {
