@@ -24,6 +24,7 @@ export function ShownCall({ approval, language }: Props) {
   const reaches = shown.level !== '' || approval.effect === 'network'
   const facts = [
     shown.cwd && t('approvalCwd', { cwd: shown.cwd }),
+    shown.secrets?.length && t('approvalSecrets', { names: shown.secrets.join(', ') }),
     shown.reads?.length && t('approvalReads', { folders: shown.reads.map(name => `${name}/`).join(', ') }),
     reaches && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
     shown.level && t('approvalLevel', { level: level ? t(level) : shown.level }),

@@ -6,4 +6,6 @@ import { FileRef } from '@/lib/roots'
  * run later, needs its own approval.
  */
 export const canBeAlways = ({ shown, because }: Approval): boolean =>
-  because?.code !== 'runs_later' && FileRef.parse(shown.path ?? '')?.traits.approval !== 'each'
+  because?.code !== 'runs_later' &&
+  !shown.secrets?.length &&
+  FileRef.parse(shown.path ?? '')?.traits.approval !== 'each'

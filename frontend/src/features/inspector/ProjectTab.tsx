@@ -1,8 +1,10 @@
-import { ChevronsUpDown, FileDiff, FolderCode } from 'lucide-react'
+import { ChevronsUpDown, FileDiff, FolderCode, GitBranch, KeyRound } from 'lucide-react'
+import { useState } from 'react'
 import { useProjects } from '@/api/projectQueries'
+import { useCommandContext } from '@/app/commandContext'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { onDemand } from '@/components/onDemand'
-import { Button } from '@/components/ui/Button'
+import { Button, IconButton } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
 import { projectName } from '@/features/project/place'
 import { useT } from '@/lib/i18n'
@@ -11,6 +13,8 @@ import { projectRoot } from '@/lib/roots'
 import { ProjectFiles } from './ProjectFiles'
 import { useProjectBeside, useShownProject } from './useShownProject'
 
+const Git = onDemand(() => import('@/features/git/Git'))
+const Secrets = onDemand(() => import('@/features/project/Secrets'))
 const ShownProjectList = onDemand(() => import('./ShownProjectList'))
 
 /** The files of a project: that of the conversation, or another one that a person chooses. */
@@ -18,7 +22,10 @@ export function ProjectTab() {
   const t = useT()
   const id = useShownProject()
   const beside = useProjectBeside()
+  const { sessionId } = useCommandContext()
   const projects = useProjects().data
+  const [dialog, setDialog] = useState<'git' | 'secrets' | null>(null)
+  const onOpenChange = (open: boolean) => open || setDialog(null)
   const name = id === null ? t('chooseProject') : projectName(id, projects)
   const trigger = (
     <Button
@@ -43,6 +50,26 @@ export function ProjectTab() {
             <FileDiff size={15} aria-hidden />
           </CommandIconButton>
         )}
+        {id !== null && (
+          <>
+            <IconButton
+              label={t('gitOpen')}
+              aria-haspopup="dialog"
+              size="fieldIcon"
+              onClick={() => setDialog('git')}
+            >
+              <GitBranch size={15} aria-hidden />
+            </IconButton>
+            <IconButton
+              label={t('secretsOpen')}
+              aria-haspopup="dialog"
+              size="fieldIcon"
+              onClick={() => setDialog('secrets')}
+            >
+              <KeyRound size={15} aria-hidden />
+            </IconButton>
+          </>
+        )}
       </div>
       {id === null ? (
         <div className="flex flex-col items-center gap-2 px-3 py-4 text-center text-fg-3 text-small">
@@ -54,6 +81,10 @@ export function ProjectTab() {
       ) : (
         <ProjectFiles key={id} root={projectRoot(id)} />
       )}
+      {id !== null && dialog === 'git' && (
+        <Git open onOpenChange={onOpenChange} projectId={id} sessionId={id === beside ? sessionId : null} />
+      )}
+      {id !== null && dialog === 'secrets' && <Secrets open onOpenChange={onOpenChange} projectId={id} />}
     </>
   )
 }

@@ -6,6 +6,7 @@ import { config } from './config'
 import { connect } from './connect'
 import { conversation } from './conversation'
 import { editor } from './editor'
+import { git } from './git'
 import { people } from './people'
 import { permission } from './permission'
 import { playground } from './playground'
@@ -31,6 +32,7 @@ export const later = {
   ...connect,
   ...conversation,
   ...editor,
+  ...git,
   ...people,
   ...permission,
   ...playground,

@@ -14,6 +14,7 @@ import { conversation } from './conversation'
 import { editor } from './editor'
 import { files } from './files'
 import { general } from './general'
+import { git } from './git'
 import { keyboard } from './keyboard'
 import { model } from './model'
 import { people } from './people'
@@ -72,5 +73,6 @@ export const zh: Record<keyof Words, string> = {
   ...skills,
   ...editor,
   ...files,
+  ...git,
   ...keyboard,
 }
