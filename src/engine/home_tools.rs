@@ -6,6 +6,7 @@ use super::runtime::Runtime;
 use super::tool_sources::{BoundTools, ProjectTools};
 use crate::domain::{ProjectId, Root, SecretName};
 use crate::library::Library;
+use crate::library::projects::ProjectLibraries;
 use crate::store::Home;
 use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
 use crate::tools::{
@@ -23,6 +24,7 @@ pub struct ToolParts {
     pub memory: Arc<Library>,
     pub knowledge: Arc<Library>,
     pub jobs: Arc<Jobs>,
+    pub projects: ProjectLibraries,
 }
 
 /// Returns the tools of a home. Those of a project are made when a session first needs them.
@@ -92,7 +94,7 @@ fn project_tools(
     (commands, shared): (Option<Commands>, &[Arc<dyn Tool>]),
 ) -> ToolSet {
     let files = ProjectFiles::new(parts.files.clone(), Root::Project(id.clone()));
-    let mut tools = project_file_tools(&files, parts.runtime.sandbox.clone());
+    let mut tools = project_file_tools(&files, parts.runtime.sandbox.clone(), &parts.projects);
     if let Some(Commands { environment, python }) = commands {
         tools.push(Arc::new(Bash::new(files, environment, (parts.jobs.clone(), secrets))));
         tools.extend(python);

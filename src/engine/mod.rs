@@ -33,6 +33,7 @@ mod outgoing;
 pub mod page_ends;
 pub mod people;
 mod pins;
+pub mod project_notes;
 pub mod project_search;
 mod projects;
 pub mod provider_changes;

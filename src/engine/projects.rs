@@ -97,6 +97,12 @@ impl Engine {
         let deleted = self.tenant.tree.delete_project(self.tenant.claim, id.clone()).await;
         deleted.map_err(|error| unknown(error, id))?;
         self.tenant.tool_sources.project_deleted(id);
+        let (libraries, gone) = (self.tenant.project_libraries.clone(), id.clone());
+        blocking(move || {
+            libraries.project_deleted(&gone);
+            Ok(())
+        })
+        .await?;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A tenant: one person's home and everything that works on it. Nothing of one tenant is reachable from another.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
@@ -23,6 +24,7 @@ use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
+use crate::library::projects::ProjectLibraries;
 use crate::library::{self, IndexStorage, Library};
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
@@ -46,6 +48,8 @@ pub struct Tenant {
     pub memory: Arc<Library>,
     /// The index of knowledge/.
     pub knowledge: Arc<Library>,
+    /// The indexes and notes of projects.
+    pub project_libraries: ProjectLibraries,
     pub documents: Documents,
     /// What commands would change, while a person is asked about it.
     pub captures: Captures,
@@ -96,6 +100,7 @@ impl Tenant {
         let scratch = Root::Project(ProjectId::scratch());
         let captures = Captures::new(documents.access(), scratch);
         let jobs = jobs(hub.clone());
+        let projects = project_libraries(&runtime, &home);
         let parts = ToolParts {
             runtime: runtime.clone(),
             home: home.clone(),
@@ -104,6 +109,7 @@ impl Tenant {
             memory: memory.clone(),
             knowledge: knowledge.clone(),
             jobs: jobs.clone(),
+            projects: projects.clone(),
         };
         let switches = runtime.clone();
         let tool_sources =
@@ -132,6 +138,7 @@ impl Tenant {
             jobs,
             memory,
             knowledge,
+            project_libraries: projects,
             documents,
             captures,
             authors,
@@ -149,6 +156,7 @@ impl Tenant {
             tracing::warn!(sessions = repaired, "closed what a crash had left open");
         }
         watch::start(&engine);
+        tenant.drop_idle_indexes();
         tenant.index_memory();
         Ok(engine)
     }
@@ -172,6 +180,19 @@ impl Tenant {
         .await
     }
 
+    /// Drops the indexes of projects that nobody uses, for as long as the tenant is in memory.
+    fn drop_idle_indexes(self: &Arc<Self>) {
+        let tenant = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut interval = tokio::time::interval(IDLE_INTERVAL);
+            loop {
+                interval.tick().await;
+                let Some(tenant) = tenant.upgrade() else { return };
+                tenant.project_libraries.drop_idle(std::time::Instant::now());
+            }
+        });
+    }
+
     /// Indexes memory in the background, so that the first question finds it indexed and, in RAG mode, the embedding
     /// model loaded. Reads the usage and removes old sent requests afterwards.
     fn index_memory(&self) {
@@ -190,6 +211,21 @@ impl Tenant {
             }
         });
     }
+}
+
+/// How often the indexes of projects that nobody uses are looked for.
+const IDLE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Returns the registry of the indexes of projects. They use the configuration and models of the moment.
+fn project_libraries(runtime: &Arc<Runtime>, home: &Home) -> ProjectLibraries {
+    let (parts, of_library) = (runtime.clone(), home.clone());
+    let make = move |root| {
+        let config = parts.config();
+        let libraries =
+            Libraries { config: &config, home: &of_library, embedders: &parts.embedders, extractor: &parts.extractor };
+        libraries.of_root(root)
+    };
+    ProjectLibraries::new(home.clone(), Arc::new(make))
 }
 
 /// Creates the libraries of a home.

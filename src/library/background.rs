@@ -3,6 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::project_files::IndexCounts;
 use super::{IndexProgress, Library};
 use crate::domain::EmbedError;
 
@@ -41,6 +42,10 @@ pub(super) struct BackgroundState {
     pub progress: IndexProgress,
     /// Number of files that the last scan left out because there are too many.
     pub left_out: usize,
+    /// What is indexed of a project.
+    pub counts: IndexCounts,
+    /// Number of files of a project that are not read: those that are not text by their names, and those that are too large.
+    pub skipped: (usize, usize),
     /// The last failure to load or use the embedding model.
     pub no_model: Option<ModelFailure>,
 }
@@ -74,6 +79,11 @@ impl Background {
     /// Returns the recent failure because of which the embedding model is not used yet, if there is one.
     pub fn recent_failure(&self) -> Option<EmbedError> {
         self.state().no_model.as_ref().filter(|failure| failure.is_recent()).map(|failure| failure.error.clone())
+    }
+
+    /// Whether any task runs.
+    pub fn is_busy(&self) -> bool {
+        !self.state().running.is_empty()
     }
 
     /// Waits until the task is not running; returns false if that takes longer than `most`.

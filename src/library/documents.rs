@@ -96,7 +96,7 @@ impl Library {
         tracing::debug!(file = %file.path, "a document is read");
         match DocumentKind::of(&file.path) {
             Some(kind) => self.settings.extractor.read(kind, bytes).map(Document::made),
-            None => crate::retrieval::extract::text(&file.path, bytes),
+            None => self.text_reader()(&file.path, bytes),
         }
     }
 

@@ -8,10 +8,14 @@ mod documents;
 mod embedding;
 pub mod evaluation;
 mod pieces;
+pub mod project;
+mod project_files;
+pub mod projects;
 mod refresh;
 pub mod stored;
 #[cfg(test)]
 mod tests;
+pub mod vault;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -33,6 +37,7 @@ use background::{Background, Task};
 use documents::Refused;
 use embedding::Store;
 use pieces::Pieces;
+pub use project_files::IndexCounts;
 
 /// Returns the embedding model, loading it on the first call.
 pub type LoadEmbedder = Arc<dyn Fn() -> Result<Arc<dyn Embedder>, EmbedError> + Send + Sync>;
@@ -190,10 +195,10 @@ impl Library {
         Self {
             home,
             folder: settings.root.to_string(),
+            seen: Mutex::new(FolderState::of(&settings.root)),
             settings,
             large: LARGE,
             analyser: Analyser::default(),
-            seen: Mutex::default(),
             index: Mutex::default(),
             view: RwLock::default(),
             store: Mutex::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::background::Task;
 use super::{IndexProgress, IndexState, IndexStorage, Library, LibraryError, TESTS, View, documents};
+use crate::domain::Root;
 use crate::heap;
 use crate::retrieval::chunk_index::IndexError;
 use crate::retrieval::index::IndexUpdate;
@@ -35,6 +36,7 @@ impl Library {
             return Ok(());
         }
         let listing = self.listing(&seen.scan);
+        let listing = if matches!(self.root(), Root::Project(_)) { self.searched(listing) } else { listing };
         let mut guard = self.lock(&self.index);
         let opened = guard.is_none();
         if opened {
@@ -123,7 +125,7 @@ impl Library {
         }
         for file in &plan.read {
             let bytes = documents::bytes(&self.home, &file.path);
-            changed |= index.put(file, bytes)?;
+            changed |= index.put_read(file, bytes, self.text_reader())?;
         }
         if changed {
             index.commit()?;
@@ -177,6 +179,9 @@ impl Library {
     /// Makes the index's last commit visible to searches.
     pub(super) fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
         let snapshot = Arc::new(index.snapshot()?);
+        if matches!(self.root(), Root::Project(_)) {
+            self.count(index);
+        }
         let store = self.view().store.clone();
         self.show(Some(snapshot), store);
         Ok(())

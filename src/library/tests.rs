@@ -1,7 +1,10 @@
 //! Tests of searches while the files change.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use super::project::ProjectQuery;
+use super::projects::{IDLE, ProjectLibraries};
 use super::{IndexStorage, Library, LibrarySettings, SearchOptions};
 use crate::domain::{EmbedError, ProjectId, Root};
 use crate::extraction::Extractor;
@@ -83,4 +86,57 @@ fn failed_scan_is_not_treated_as_unchanged() {
     std::fs::remove_dir(&knowledge).unwrap();
     std::fs::rename(&aside, &knowledge).unwrap();
     assert_eq!(answers(&library, "penguins"), ["Penguins swim."]);
+}
+
+fn projects(home: &Home, ids: &[&str]) -> (ProjectLibraries, Vec<tempfile::TempDir>) {
+    let folders = ids.iter().map(|id| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.md"), format!("Penguins of {id} swim.")).unwrap();
+        home.add_project(ProjectId::parse(id).unwrap(), folder.path()).unwrap();
+        folder
+    });
+    let folders = folders.collect();
+    let of_library = home.clone();
+    let make = move |root| library_of(of_library.clone(), root, usize::MAX);
+    (ProjectLibraries::new(home.clone(), Arc::new(make)), folders)
+}
+
+#[test]
+fn indexes_of_projects_are_dropped_when_nobody_uses_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let ids = ["a", "b", "c", "d", "e"];
+    let (projects, _folders) = projects(&home, &ids);
+    let id = |id: &str| ProjectId::parse(id).unwrap();
+    assert!(projects.of(&id("none")).is_none() && projects.count() == 0);
+    let search = |name: &str| {
+        let library = projects.of(&id(name)).unwrap();
+        let query = ProjectQuery { text: "penguins", most: 3, patience: Duration::ZERO, only: None };
+        let found = library.search(&query).unwrap();
+        assert_eq!(found.passages[0].hit.text, format!("Penguins of {name} swim."));
+        // What was spawned ends before the library counts as unused.
+        library.library.wait_until_ready().unwrap();
+    };
+    let held = projects.of(&id("a")).unwrap();
+    ids.iter().for_each(|name| search(name));
+    let settled = || projects.count() <= 5;
+    assert!(settled(), "three unused ones, the one in use and the newest");
+    projects.drop_idle(Instant::now());
+    assert!(projects.count() > 1, "they were used just now");
+    // A thread that has ended may hold its library for a moment.
+    while projects.count() > 1 {
+        projects.drop_idle(Instant::now() + IDLE);
+        std::thread::yield_now();
+    }
+    drop(held);
+    projects.drop_idle(Instant::now() + IDLE);
+    assert_eq!(projects.count(), 0);
+    search("a");
+    assert!(folder.path().join("storage/retrieval/project.a.index").is_dir());
+    projects.project_deleted(&id("a"));
+    projects.project_deleted(&id("b"));
+    let left = std::fs::read_dir(folder.path().join("storage/retrieval")).unwrap().flatten();
+    let mut left: Vec<String> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, ["project.c.index", "project.d.index", "project.e.index"]);
 }

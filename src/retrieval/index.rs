@@ -39,6 +39,9 @@ impl IndexUpdate {
     }
 }
 
+/// Returns the document of the bytes of a text file.
+pub type TextReader = fn(&RelPath, Vec<u8>) -> Result<Document, Unreadable>;
+
 pub struct FolderIndex {
     chunk_index: ChunkIndex,
     files: BTreeMap<RelPath, FileState>,
@@ -122,12 +125,25 @@ impl FolderIndex {
     /// # Errors
     /// Returns an error if the index cannot be written.
     pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, Unreadable>) -> Result<bool, IndexError> {
+        self.put_read(file, bytes, extract::text)
+    }
+
+    /// Like [`FolderIndex::put`], with a text as `read` makes it of the bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the index cannot be written.
+    pub fn put_read(
+        &mut self,
+        file: &Listed,
+        bytes: Result<Vec<u8>, Unreadable>,
+        read: TextReader,
+    ) -> Result<bool, IndexError> {
         let content = bytes.as_ref().map(|bytes| fingerprint(bytes)).unwrap_or_default();
         if !content.is_empty() && self.holds(file, &content) {
             return Ok(false);
         }
         let read = bytes.and_then(|bytes| match DocumentKind::of(&file.path) {
-            None => extract::text(&file.path, bytes),
+            None => read(&file.path, bytes),
             Some(_) => Err(Unreadable::NoReader("this index is of text files only".to_owned())),
         });
         self.insert(file, content, read)

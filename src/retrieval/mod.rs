@@ -18,6 +18,7 @@ mod hits;
 pub mod index;
 pub mod late;
 pub mod lexical;
+pub mod note;
 mod outline;
 mod passage;
 mod prepared;

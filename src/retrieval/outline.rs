@@ -57,7 +57,8 @@ pub fn outline(path: &RelPath, document: &Document, sizer: &AtomSizer) -> Outlin
         Format::Plain => (None, text_marks(text)),
     };
     let stem = path.file_name().rsplit_once('.').map_or(path.file_name(), |(stem, _)| stem);
-    Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, sizer) }
+    let title = document.title.clone().or(title).unwrap_or_else(|| stem.to_owned());
+    Outline { title, sections: sections(text, marks, sizer) }
 }
 
 /// A position where an element larger than a line begins.

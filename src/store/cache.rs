@@ -104,6 +104,29 @@ impl Caches {
         caches.rename(from, &caches, to).map_err(StoreError::io(format!("renaming {FOLDER}/{from}")))
     }
 
+    /// Removes all caches whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// Returns an error if one of them cannot be removed; the others may be removed.
+    pub fn remove_all(&self, prefix: &str) -> Result<(), StoreError> {
+        let dir = self.dir()?;
+        let removing = || -> io::Result<()> {
+            for entry in dir.entries()? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if !name.to_string_lossy().starts_with(prefix) {
+                    continue;
+                }
+                match entry.file_type()?.is_dir() {
+                    true => dir.remove_dir_all(&name)?,
+                    false => dir.remove_file(&name)?,
+                }
+            }
+            Ok(())
+        };
+        removing().map_err(StoreError::io(format!("removing {FOLDER}/{prefix}")))
+    }
+
     /// Returns the total size in bytes of all caches whose names begin with `prefix`.
     pub fn size(&self, prefix: &str) -> u64 {
         self.dir().map(|dir| size(&dir, prefix)).unwrap_or_default()
@@ -150,6 +173,9 @@ mod tests {
         home.caches().clear_folder("knowledge").unwrap();
         home.caches().clear_folder("knowledge").unwrap();
         assert_eq!(home.caches().size("knowledge"), 0);
+        home.caches().folder("knowledge").unwrap();
+        home.caches().remove_all("knowledge").unwrap();
+        assert_eq!(std::fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 0);
         std::fs::remove_dir_all(folder.path().join("storage")).unwrap();
         assert!(home.caches().folder("knowledge").unwrap().is_dir());
     }

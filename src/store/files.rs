@@ -239,7 +239,7 @@ impl Home {
     pub fn rescan(&self, root: &Root, scan: &mut FolderScan) -> Result<bool, StoreError> {
         let dir = self.open_root(root, StoreError::io(format!("folder {root}/")))?;
         scan.rescan(&dir, &Place::of_root(root.clone())).map_err(|error| {
-            *scan = FolderScan::default();
+            scan.reset();
             StoreError::io(format!("listing {root}/"))(error)
         })
     }

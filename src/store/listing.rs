@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, DirEntry, FileType, Metadata, MetadataExt};
 use serde::Serialize;
 
+use super::ignoring::{FolderRules, Rules, ScanKind};
 use crate::domain::{FileStamp, Place};
 
 /// Maximum depth and number of files of a listing: a folder that was linked or unpacked by mistake must not stall the
 /// server.
 pub(super) const MAX_DEPTH: usize = 12;
-const MAX_FILES: usize = 20_000;
+pub(super) const MAX_FILES: usize = 20_000;
 /// Maximum number of further files that are counted: counting them must not cost more than indexing them.
 const MAX_COUNTED: usize = 100_000;
 /// Minimum number of files per thread, and maximum number of threads.
@@ -63,17 +64,9 @@ impl UnlistedReason {
 pub struct FolderScan {
     folders: Vec<Folder>,
     count: usize,
-    hidden: HiddenFiles,
-    /// Number of files beyond [`MAX_FILES`].
+    kind: ScanKind,
+    /// Number of files beyond the maximum.
     left_out: usize,
-}
-
-/// Whether names that begin with a dot are listed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum HiddenFiles {
-    #[default]
-    LeftOut,
-    Listed,
 }
 
 /// An entry below a folder that exists but that a scan does not list.
@@ -111,6 +104,8 @@ struct Folder {
     stamp: FileStamp,
     since: Instant,
     settled: bool,
+    /// Its own rules, in a project.
+    rules: FolderRules,
 }
 
 struct Names {
@@ -129,7 +124,18 @@ pub(super) struct File {
 impl FolderScan {
     /// Returns an empty scan that lists hidden files too.
     pub(super) fn with_hidden() -> Self {
-        Self { hidden: HiddenFiles::Listed, ..Self::default() }
+        Self { kind: ScanKind::Hidden, ..Self::default() }
+    }
+
+    /// Returns an empty scan that lists the files of a project as a programmer counts them: at most 50,000, without links
+    /// and hidden files, and without those that a `.gitignore` leaves out.
+    pub fn of_project() -> Self {
+        Self { kind: ScanKind::Project, ..Self::default() }
+    }
+
+    /// Forgets everything that was found.
+    pub(super) fn reset(&mut self) {
+        *self = Self { kind: self.kind, ..Self::default() };
     }
 
     /// Returns the entries that the scan found but does not list.
@@ -147,7 +153,7 @@ impl FolderScan {
                 match folder.path.child(name) {
                     Err(_) => add(name, UnlistedReason::Name),
                     Ok(path) if seen.contains(path.as_str()) => {}
-                    Ok(_) if depth(&folder.path) >= MAX_DEPTH => add(name, UnlistedReason::TooDeep),
+                    Ok(_) if depth(&folder.path) >= self.kind.max_depth() => add(name, UnlistedReason::TooDeep),
                     Ok(_) => add(name, UnlistedReason::Closed),
                 }
             }
@@ -158,10 +164,10 @@ impl FolderScan {
     /// Rescans, and returns whether anything may have changed since the last scan. After an error the scan is incomplete
     /// and must not be used.
     pub(super) fn rescan(&mut self, dir: &Dir, root: &Place) -> io::Result<bool> {
-        let hidden = self.hidden;
-        let folders = std::mem::replace(self, Self { hidden, ..Self::default() }).folders.into_iter();
+        let kind = self.kind;
+        let folders = std::mem::replace(self, Self { kind, ..Self::default() }).folders.into_iter();
         let mut before: HashMap<String, Folder> = folders.map(|folder| (folder.below_root.clone(), folder)).collect();
-        let mut changed = self.read(dir, (root, 0), &mut before)?;
+        let mut changed = self.read(dir, (root, 0), (&mut before, &mut Rules::default()))?;
         changed |= !before.is_empty();
         changed |= self.stat(dir, SHARE);
         Ok(changed)
@@ -191,27 +197,35 @@ impl FolderScan {
         &mut self,
         dir: &Dir,
         (path, depth): (&Place, usize),
-        before: &mut HashMap<String, Folder>,
+        (before, rules): (&mut HashMap<String, Folder>, &mut Rules),
     ) -> io::Result<bool> {
         let below_root = path.path();
         let (stamp, now) = (stamp(&dir.dir_metadata()?), Instant::now());
         let known = before.remove(below_root);
+        let own = match self.kind {
+            ScanKind::Project => FolderRules::read(dir, below_root, known.as_ref().map(|folder| &folder.rules)),
+            ScanKind::Visible | ScanKind::Hidden => FolderRules::default(),
+        };
+        let left = rules.enter(&own, known.as_ref().map(|folder| &folder.rules));
+        // Other rules leave other names out.
+        let known = known.filter(|_| !rules.are_new());
         let same_stamp = known.as_ref().filter(|folder| folder.stamp == stamp).map(|folder| folder.since);
         let (folder, mut changed) = match known {
             Some(known) if same_stamp.is_some() && known.settled => (known, false),
             known => {
-                let Names { files, folders, unlisted } = self.names(dir)?;
+                let Names { files, folders, unlisted } = self.names(dir, (path, rules))?;
                 let since = same_stamp.unwrap_or(now);
                 // A change from here on gives the folder another stamp, because the clock has advanced since this one.
-                let settled =
-                    now.duration_since(since) > COARSEST && self.count + files.len() < MAX_FILES && is_local(dir);
+                let settled = now.duration_since(since) > COARSEST
+                    && self.count + files.len() < self.kind.max_files()
+                    && is_local(dir);
                 match known {
                     Some(known) if known.files.iter().map(File::key).eq(files.iter().map(File::key)) => {
-                        (Folder { folders, unlisted, stamp, since, settled, ..known }, false)
+                        (Folder { folders, unlisted, stamp, since, settled, rules: own, ..known }, false)
                     }
                     _ => {
                         let (path, below_root) = (path.clone(), below_root.to_owned());
-                        (Folder { path, below_root, files, folders, unlisted, stamp, since, settled }, true)
+                        (Folder { path, below_root, files, folders, unlisted, stamp, since, settled, rules: own }, true)
                     }
                 }
             }
@@ -219,7 +233,8 @@ impl FolderScan {
         self.count += folder.files.len();
         let at = self.folders.len();
         self.folders.push(folder);
-        if depth >= MAX_DEPTH || self.left_out >= MAX_COUNTED {
+        if depth >= self.kind.max_depth() || self.left_out >= MAX_COUNTED {
+            rules.leave(left);
             return Ok(changed);
         }
         for number in 0..self.folders[at].folders.len() {
@@ -227,14 +242,15 @@ impl FolderScan {
             let Ok(path) = path.child(name) else { continue };
             // A folder that cannot be opened is skipped.
             if let Ok(inner) = dir.open_dir(name) {
-                changed |= self.read(&inner, (&path, depth + 1), before)?;
+                changed |= self.read(&inner, (&path, depth + 1), (before, rules))?;
             }
         }
+        rules.leave(left);
         Ok(changed)
     }
 
     /// Reads the entries of a folder, sorted by name.
-    fn names(&mut self, dir: &Dir) -> io::Result<Names> {
+    fn names(&mut self, dir: &Dir, (folder, rules): (&Place, &Rules)) -> io::Result<Names> {
         let (mut files, mut folders, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
         for entry in dir.entries()? {
             let entry = entry?;
@@ -245,13 +261,16 @@ impl FolderScan {
                     continue;
                 }
             };
-            if (self.hidden == HiddenFiles::LeftOut && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
+            if (self.kind != ScanKind::Hidden && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
                 continue;
             }
             let Some(kind) = kind(dir, &entry)? else { continue };
+            if self.kind == ScanKind::Project && (kind.is_symlink() || rules.leave_out(folder, &name, kind.is_dir())) {
+                continue;
+            }
             if kind.is_dir() {
                 folders.push(name);
-            } else if self.count + files.len() >= MAX_FILES {
+            } else if self.count + files.len() >= self.kind.max_files() {
                 self.left_out += 1;
                 // One entry stands for all.
                 if !unlisted.iter().any(|(_, why)| *why == UnlistedReason::TooMany) {
@@ -520,7 +539,7 @@ mod tests {
         }
         let dir = open(folder.path());
         let mut scan = FolderScan::default();
-        scan.read(&dir, (&root(), 0), &mut HashMap::new()).unwrap();
+        scan.read(&dir, (&root(), 0), (&mut HashMap::new(), &mut Rules::default())).unwrap();
         assert!(scan.stat(&dir, usize::MAX));
         let alone = scan.files();
         assert_eq!(alone.len(), 122);

@@ -26,6 +26,7 @@ mod git_folder;
 mod guides;
 mod heads;
 mod home;
+mod ignoring;
 mod index;
 mod journal;
 mod kept_bound;

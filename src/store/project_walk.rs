@@ -16,7 +16,7 @@ use crate::domain::{Place, Root};
 
 /// Folders that are never listed: git's own, and that of a command's temporary files.
 pub(super) const LEFT_OUT: [&str; 2] = [".git", ".tmp"];
-const IGNORE_FILE: &str = ".gitignore";
+pub(super) const IGNORE_FILE: &str = ".gitignore";
 /// Maximum number of names that a walk reads, and depth of folders.
 const MAX_NAMES: usize = 500_000;
 const MAX_DEPTH: usize = 64;

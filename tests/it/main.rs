@@ -93,5 +93,6 @@ mod tabs;
 mod tainted;
 mod tools;
 mod usage;
+mod vault;
 mod verify;
 mod withdraw;

@@ -39,6 +39,23 @@ export const useFoundInProject = (id: string, text: string) =>
     staleTime: 0,
   })
 
+/** Milliseconds between searches while the index of a project grows. */
+const GROWING_MS = 1_500
+
+/** Passages of the files of a project that answer a question; searched again while there is more to index. */
+export const useFoundPassages = (id: string, text: string) =>
+  useQuery({
+    queryKey: ['found-passages', id, text],
+    queryFn: async () => (await import('./projects')).searchPassages(id, text),
+    enabled: text !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+    refetchInterval: ({ state }) => {
+      const growing = ['building', 'embedding'].includes(state.data?.index.state ?? '')
+      return growing && state.status !== 'error' ? GROWING_MS : false
+    },
+  })
+
 /** Moves a conversation to the list of its project, as far as such lists are loaded. */
 export function putBound(session: string, project: string | null): void {
   for (const [key] of queryClient.getQueriesData<string[]>({ queryKey: keys.everyBound }))

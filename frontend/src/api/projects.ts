@@ -3,7 +3,16 @@ import { type FileRef, projectOf, type Root } from '@/lib/roots'
 import { ApiError, api, dataOf } from './client'
 import { whole } from './conversations'
 import { watchSession } from './signedOut'
-import type { FolderContent, FoundInProject, NewProject, Project, ProjectChange } from './types'
+import type {
+  FolderContent,
+  FoundInProject,
+  FoundPassages,
+  NewProject,
+  NoteMentions,
+  Project,
+  ProjectChange,
+  ProjectNotes,
+} from './types'
 
 const of = (id: string) => ({ path: { id } })
 
@@ -65,6 +74,22 @@ export const searchProject = (id: string, query: string): Promise<FoundInProject
   dataOf(
     api.POST('/api/projects/{id}/search', { params: of(id), body: { query, max_results: MOST_LINES } }),
   ).then(r => r.data)
+
+/** Maximum number of passages of a search by meaning. */
+const MOST_PASSAGES = 20
+
+export const searchPassages = (id: string, text: string): Promise<FoundPassages> =>
+  dataOf(
+    api.GET('/api/projects/{id}/passages', {
+      params: { ...of(id), query: { query: text, limit: MOST_PASSAGES } },
+    }),
+  ).then(r => r.data as FoundPassages)
+
+export const listNotes = (id: string): Promise<ProjectNotes> =>
+  dataOf(api.GET('/api/projects/{id}/notes', { params: of(id) })).then(r => r.data)
+
+export const noteMentions = (id: string, path: string): Promise<NoteMentions> =>
+  dataOf(api.GET('/api/projects/{id}/mentions', { params: { ...of(id), query: { path } } })).then(r => r.data)
 
 /** The address of the bytes of a file, which the browser shows as a picture or saves. */
 export const bytesAddress = ({ root, path }: FileRef): string => {

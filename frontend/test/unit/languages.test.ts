@@ -43,6 +43,17 @@ describe('Markdown in the editor', () => {
     expect(foldedAt(doc, 9)).toBe('\ne')
   })
 
+  it('highlights the fields at the top of a file, and folds the headings below', async () => {
+    const fields = '---\ntags: [a]\n---\n# One\na\n# Two'
+    const state = EditorState.create({ doc: fields, extensions: await languageOf('a.md') })
+    const tree = ensureSyntaxTree(state, fields.length, 5000)
+    expect(tree?.resolveInner(fields.indexOf('tags') + 1, 1).name).not.toMatch(/Paragraph|Heading/)
+    const whole = state.update({}).state
+    const { from, to } = whole.doc.line(4)
+    const range = foldable(whole, from, to)
+    expect(range && whole.sliceDoc(range.from, range.to)).toBe('\na')
+  })
+
   it('folds no paragraph and no empty section', () => {
     expect(foldedAt(doc, 2)).toBeNull()
     expect(foldedAt('# One\n# Two', 1)).toBeNull()

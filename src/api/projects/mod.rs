@@ -5,6 +5,7 @@ pub mod content;
 pub mod files;
 pub mod git;
 pub mod git_history;
+pub mod notes;
 pub mod project;
 pub mod search;
 pub mod secrets;

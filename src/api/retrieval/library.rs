@@ -278,6 +278,6 @@ fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
     found.cloned().ok_or_else(|| ApiError::bad_request("bad_folder", "folder must be memory or knowledge"))
 }
 
-fn library_error(error: LibraryError) -> ApiError {
+pub(in crate::api) fn library_error(error: LibraryError) -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unsearchable", error.to_string())
 }

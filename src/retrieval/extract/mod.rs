@@ -37,6 +37,8 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     pub format: Format,
+    /// Replaces the title that the text has.
+    pub title: Option<String>,
     pub text: String,
     /// Whether `text` is the file itself, so that line numbers are the same in both.
     pub is_file: bool,
@@ -49,12 +51,12 @@ impl Document {
             "md" | "markdown" | "mdx" => Format::Markdown,
             _ => Format::Plain,
         };
-        Self { format, text: text.into(), is_file: true }
+        Self { format, title: None, text: text.into(), is_file: true }
     }
 
     /// Creates a document from Markdown that was extracted from a file.
     pub fn made(text: String) -> Self {
-        Self { format: Format::Markdown, text, is_file: false }
+        Self { format: Format::Markdown, title: None, text, is_file: false }
     }
 }
 

@@ -14,6 +14,7 @@ mod list;
 mod read;
 mod read_picture;
 mod search;
+mod search_meaning;
 mod sql;
 mod todo;
 
@@ -24,6 +25,7 @@ use serde_json::Value;
 use self::answer::Failure;
 use super::{FileAccess, Tool};
 use crate::domain::{BadPath, Place, RelPath, Root, Taint, ToolSpec};
+use crate::library::projects::ProjectLibraries;
 use crate::sandbox::Sandbox;
 
 pub use bash::Bash;
@@ -43,11 +45,11 @@ pub struct ProjectFiles {
 }
 
 /// Returns the tools for files, databases and tasks of a project.
-pub fn project_file_tools(files: &ProjectFiles, sandbox: Sandbox) -> Vec<Arc<dyn Tool>> {
+pub fn project_file_tools(files: &ProjectFiles, sandbox: Sandbox, libraries: &ProjectLibraries) -> Vec<Arc<dyn Tool>> {
     let mut tools = file_tools::all(files);
     tools.push(Arc::new(read::ReadFiles::new(files.clone())));
     tools.push(Arc::new(list::ListFiles::new(files.clone())));
-    tools.push(Arc::new(search::SearchFiles::new(files.clone())));
+    tools.push(Arc::new(search::SearchFiles::new(files.clone(), libraries.clone())));
     tools.push(Arc::new(sql::SqlTool::new(files.clone(), sandbox)));
     tools.extend(TodoTool::both().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
     tools

@@ -1,4 +1,5 @@
-//! `search_files`: lines of a project that match a pattern, found with the engine of ripgrep.
+//! `search_files`: lines of a project that match a pattern, found with the engine of ripgrep; or the passages that answer a
+//! question ([`search_meaning`](super::search_meaning)).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Failure;
 use super::list::matcher;
+use super::search_meaning::MeaningSearch;
 use super::{ProjectFiles, spec};
 use crate::domain::{Effect, Place, Shown, ToolAnswer, ToolSpec};
+use crate::library::projects::ProjectLibraries;
 use crate::store::{WalkOptions, WalkedEntry};
 use crate::tools::{
     EndRun, OutsideText, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, read, whole_number,
@@ -34,32 +37,35 @@ const PATTERN_SIZE: usize = 4 << 20;
 
 pub struct SearchFiles {
     files: ProjectFiles,
+    libraries: ProjectLibraries,
     spec: ToolSpec,
 }
 
 impl SearchFiles {
-    pub fn new(files: ProjectFiles) -> Self {
+    pub fn new(files: ProjectFiles, libraries: ProjectLibraries) -> Self {
         let properties = json!({
             "pattern": {"type": "string", "minLength": 1}, "literal": {"type": "boolean"}, "path": {"type": "string"},
-            "glob": {"type": "string"}, "context": {"type": "integer", "minimum": 0},
+            "glob": {"type": "string"}, "context": {"type": "integer", "minimum": 0}, "meaning": {"type": "boolean"},
         });
-        let description =
-            "Find lines by a regular expression (or literal text). Lower case matches both. .gitignore counts.";
-        Self { files, spec: spec("search_files", description, (properties, &["pattern"]), Effect::Read) }
+        let description = "Find lines by a regular expression (or literal text). Lower case matches both. .gitignore \
+                           counts. meaning: pattern is a question; gives the best passages.";
+        Self { files, libraries, spec: spec("search_files", description, (properties, &["pattern"]), Effect::Read) }
     }
 }
 
 #[derive(Clone, Deserialize)]
-struct Arguments {
-    pattern: String,
+pub(super) struct Arguments {
+    pub pattern: String,
     #[serde(default)]
     literal: bool,
     #[serde(default)]
-    path: String,
+    pub path: String,
     #[serde(default)]
-    glob: Option<String>,
+    pub glob: Option<String>,
     #[serde(default, deserialize_with = "whole_number")]
     context: Option<usize>,
+    #[serde(default)]
+    meaning: bool,
 }
 
 struct FileSearch {
@@ -233,9 +239,14 @@ impl Tool for SearchFiles {
     }
 
     fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
-        let search =
-            read("search_files", arguments).and_then(|arguments| FileSearch::new(self.files.clone(), arguments));
-        let prepared = search.map(|search| Box::new(std::sync::Arc::new(search)) as Box<dyn PreparedCall>);
+        let prepared = read("search_files", arguments).and_then(|arguments: Arguments| {
+            if arguments.meaning {
+                let search = MeaningSearch::new(self.files.clone(), self.libraries.clone(), arguments)?;
+                return Ok(Box::new(std::sync::Arc::new(search)) as Box<dyn PreparedCall>);
+            }
+            let search = FileSearch::new(self.files.clone(), arguments)?;
+            Ok(Box::new(std::sync::Arc::new(search)) as Box<dyn PreparedCall>)
+        });
         Box::pin(std::future::ready(prepared))
     }
 }

@@ -1,5 +1,5 @@
 import type { Token, Tokens } from 'marked'
-import type { ReactNode } from 'react'
+import { type ReactNode, useContext } from 'react'
 import type { DeferredToken } from '@/lib/markdown/lex'
 import { useDeferredTokens } from '@/lib/markdown/lexQueue'
 import type { MathToken } from '@/lib/mathTokens'
@@ -8,6 +8,7 @@ import { CodeBlock } from './CodeBlock'
 import { decoded } from './entities'
 import { Formula } from './Formula'
 import { inline } from './Inline'
+import { Parts } from './parts'
 
 interface Props {
   token: Token
@@ -21,6 +22,8 @@ const blocks = (tokens: Token[], live: boolean): ReactNode =>
   tokens.map((token, i) => <Block key={i} token={token} live={live} />)
 
 export function Block({ token, live, level = 0 }: Props): ReactNode {
+  const own = useContext(Parts)?.block(token)
+  if (own !== undefined) return own
   switch (token.type) {
     case 'heading':
       return <Heading token={token as Tokens.Heading} level={level} live={live} />

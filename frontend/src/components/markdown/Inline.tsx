@@ -1,5 +1,5 @@
 import type { Token, Tokens } from 'marked'
-import type { ReactNode } from 'react'
+import { type ReactNode, useContext } from 'react'
 import { Cited } from '@/components/Cited'
 import { PassageLink } from '@/components/PassageLink'
 import { placeOf } from '@/lib/citation'
@@ -10,6 +10,7 @@ import { Checkbox } from './Checkbox'
 import { decoded } from './entities'
 import { Formula } from './Formula'
 import { targetOf } from './link'
+import { Parts } from './parts'
 
 /** The context of inline tokens: in a block that still grows; inside a link, which cannot contain another link. */
 export interface Around {
@@ -19,6 +20,8 @@ export interface Around {
 
 function Link({ href: written, children }: { href: string; children: ReactNode }) {
   const href = decoded(written)
+  const own = useContext(Parts)?.link(href, children)
+  if (own !== undefined) return own
   const target = targetOf(href)
   switch (target.kind) {
     case 'web':
@@ -32,6 +35,13 @@ function Link({ href: written, children }: { href: string; children: ReactNode }
     case 'none':
       return <span title={href}>{children}</span>
   }
+}
+
+/** A picture from another server would tell that server what was read here, so it becomes a link. */
+function Picture({ href, words }: { href: string; words: string }) {
+  const own = useContext(Parts)?.image(decoded(href), words)
+  if (own !== undefined) return own
+  return <Link href={href}>🖼 {words || decoded(href)}</Link>
 }
 
 /** Shows the source text until it is lexed, or permanently if that takes too long. */
@@ -95,14 +105,9 @@ function one(token: Token, key: number, around: Around): ReactNode {
         </Link>
       )
     }
-    // A picture from another server would tell that server what was read here, so it becomes a link.
     case 'image': {
       const { href, text, tokens } = token as Tokens.Image
-      return (
-        <Link key={key} href={href}>
-          🖼 {(tokens ? wordsOf(tokens) : decoded(text)) || decoded(href)}
-        </Link>
-      )
+      return <Picture key={key} href={href} words={tokens ? wordsOf(tokens) : decoded(text)} />
     }
     case 'later':
       return <DeferredInline key={key} token={token as DeferredToken} around={around} />

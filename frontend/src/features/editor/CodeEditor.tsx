@@ -13,7 +13,7 @@ import {
 import { useEffect, useLayoutEffect, useRef } from 'react'
 import { t, useLang } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
-import type { FileRef } from '@/lib/roots'
+import { type FileRef, isProject } from '@/lib/roots'
 import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
 import { collectExtensions, type EditorExtension, useEditorExtensions } from './extensions'
@@ -23,6 +23,7 @@ import { MARKED_MS, marks, showLines, unmark } from './marks'
 import type { Other } from './merge'
 import { attachView, changeTo, keepModel, type ModelKey, openModel } from './models'
 import { phrases } from './phrases'
+import { isMarkdown } from './preview'
 import { highlightStyle } from './theme'
 import { unseenIn } from './unseen'
 
@@ -47,6 +48,10 @@ interface Props {
   cut: number | null
 }
 
+/** Links and tags of a note; loaded when a note is opened. If that fails, the note is only text. */
+const notesIn = async (file: FileRef): Promise<Extension> =>
+  (await import('@/features/notes/editorNotes')).notesIn(file)
+
 const base: Extension = [
   lineNumbers(),
   foldGutter(),
@@ -70,6 +75,7 @@ const base: Extension = [
 const OWN: readonly EditorExtension[] = [
   { id: 'unseen', extensionOf: unseenIn },
   { id: 'language', extensionOf: ({ path }) => languageIfLoaded(path) ?? languageOf(path) },
+  { id: 'notes', extensionOf: file => (isProject(file.root) && isMarkdown(file) ? notesIn(file) : []) },
 ]
 
 /** Parts of a state that are reconfigured during its life; each view of a file sets all of them. */

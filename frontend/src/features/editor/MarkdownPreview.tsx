@@ -1,9 +1,13 @@
 import { type ReactNode, type UIEvent, useDeferredValue, useRef } from 'react'
 import { Markdown } from '@/components/markdown/Markdown'
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import type { FileRef } from '@/lib/roots'
+import { type FileRef, isProject } from '@/lib/roots'
 import { followScroll, previewed, type View } from './preview'
 import '@/lib/later'
+
+const NotePreview = onDemand(() => import('@/features/notes/NotePreview'), Pending)
 
 interface Props {
   file: FileRef
@@ -33,7 +37,11 @@ export function MarkdownPreview({ file, text, view, children }: Props) {
             aria-label={t('previewOf', { path: file.shown })}
             className={`scroll min-h-0 min-w-0 flex-1 basis-0 px-4 py-3 text-[13px] outline-offset-[-2px] ${view === 'both' ? 'border-t @xl:border-t-0 @xl:border-l' : ''}`}
           >
-            <Markdown text={previewed(shown)} />
+            {isProject(file.root) ? (
+              <NotePreview file={file} text={shown} />
+            ) : (
+              <Markdown text={previewed(shown)} />
+            )}
           </section>
         )}
       </div>

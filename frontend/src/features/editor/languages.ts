@@ -1,6 +1,13 @@
 import type { Extension } from '@codemirror/state'
 
-const markdown = async () => (await import('./markdown')).markdown()
+/** Markdown, with the fields at its top. */
+const markdown = async () => {
+  const [{ markdown }, { yamlFrontmatter }] = await Promise.all([
+    import('./markdown'),
+    import('@codemirror/lang-yaml'),
+  ])
+  return yamlFrontmatter({ content: markdown() })
+}
 const json = async () => (await import('@codemirror/lang-json')).json()
 const yaml = async () => (await import('@codemirror/lang-yaml')).yaml()
 

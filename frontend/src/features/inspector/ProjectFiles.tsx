@@ -5,9 +5,11 @@ import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
+import { Segmented } from '@/components/ui/Segmented'
 import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { focusText } from '@/features/editor/focusText'
+import { setProjectSearch, useProjectSearch } from '@/features/notes/search'
 import { useT } from '@/lib/i18n'
 import { FileRef, type ProjectRoot } from '@/lib/roots'
 import { useBuffers } from '@/stores/buffers'
@@ -21,6 +23,7 @@ import { upload } from './upload'
 import { foldId } from './useTree'
 
 const FoundInProject = onDemand(() => import('./FoundInProject'))
+const FoundPassages = onDemand(() => import('./FoundPassages'))
 const NewFile = onDemand(() => import('./NewFile'))
 const NewFolder = onDemand(() => import('./NewFolder'))
 const RenameFile = onDemand(() => import('./RenameFile'))
@@ -37,7 +40,7 @@ const noProblem = () => null
 export function ProjectFiles({ root }: { root: ProjectRoot }) {
   const t = useT()
   const file = useUi(ui => ui.file)
-  const [search, setSearch] = useState({ text: '', inText: false })
+  const search = useProjectSearch(root)
   const [naming, setNaming] = useState<Naming>(null)
   const input = useRef<HTMLInputElement>(null)
   /** The folder that the next upload goes to. */
@@ -63,7 +66,11 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
   return (
     <>
       <div className="flex items-center gap-1.5 px-2 pb-1.5">
-        <SearchField {...search} onChange={(text, inText) => setSearch({ text, inText })} />
+        <SearchField
+          text={search.text}
+          inText={search.inText}
+          onChange={(text, inText) => setProjectSearch(root, { text, inText })}
+        />
         <IconButton
           label={t('newFile')}
           size="fieldIcon"
@@ -101,7 +108,24 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
         onFiles={files => void upload(root, files)}
       >
         {search.inText ? (
-          <FoundInProject root={root} text={search.text} />
+          <>
+            <div className="flex px-2 pb-1">
+              <Segmented
+                label={t('findHow')}
+                value={search.byMeaning ? 'meaning' : 'exact'}
+                options={[
+                  { value: 'exact', words: t('findExact') },
+                  { value: 'meaning', words: t('findByMeaning') },
+                ]}
+                onChange={how => setProjectSearch(root, { byMeaning: how === 'meaning' })}
+              />
+            </div>
+            {search.byMeaning ? (
+              <FoundPassages root={root} text={search.text} />
+            ) : (
+              <FoundInProject root={root} text={search.text} />
+            )}
+          </>
         ) : (
           <>
             {search.text.trim() !== '' && (
