@@ -61,7 +61,9 @@ struct File {
     vision_models: Vec<String>,
     embedded_model: EmbeddedModel,
     embedding: embedding::Entry,
-    sandbox: SandboxLevel,
+    sandbox: Option<SandboxLevel>,
+    /// As text, so that an error says what is wrong with it.
+    people_uids: Option<String>,
     fetch_allow_hosts: Vec<String>,
     retrieval: retrieval::Entry,
     approvals: approvals::Entry,
@@ -104,11 +106,10 @@ struct EmbeddedModel {
     context_window: Option<u32>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SandboxLevel {
     Strict,
-    #[default]
     Standard,
     /// Parsed only so that the error can say where the setting belongs.
     Off,
@@ -281,9 +282,10 @@ impl Config {
             embedding,
             rerank: embedding::rerank(&file.embedding, environment),
             sandbox: match file.sandbox {
-                SandboxLevel::Strict => Level::Strict,
-                SandboxLevel::Standard => Level::Standard,
-                SandboxLevel::Off => return Err(bad("config.yml", SANDBOX_OFF)),
+                Some(SandboxLevel::Strict) => Level::Strict,
+                Some(SandboxLevel::Standard) => Level::Standard,
+                Some(SandboxLevel::Off) => return Err(bad("config.yml", SANDBOX_OFF)),
+                None => default_sandbox(file.auth_mode),
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval::settings(&file.retrieval)?,
@@ -303,6 +305,14 @@ impl Config {
                 .collect(),
             warnings,
         })
+    }
+}
+
+/// The level of the sandbox if config.yml names none.
+pub fn default_sandbox(mode: people::AuthMode) -> Level {
+    match mode {
+        people::AuthMode::Single => Level::Standard,
+        people::AuthMode::Multi => Level::Strict,
     }
 }
 
@@ -436,6 +446,9 @@ mod tests {
         let level = |text: &str| load(&[("config.yml", text)], &[]).map(|config| config.sandbox);
         assert_eq!(level("port: 1\n").unwrap(), Level::Standard);
         assert_eq!(level("sandbox: strict\n").unwrap(), Level::Strict);
+        let several = "auth_mode: multi\njwt_secret: 0123456789abcdef0123456789abcdef\n";
+        assert_eq!(level(several).unwrap(), Level::Strict, "people are kept apart twice");
+        assert_eq!(level(&format!("{several}sandbox: standard\n")).unwrap(), Level::Standard);
         assert!(level("sandbox: off\n").unwrap_err().to_string().contains("--sandbox off"));
         assert!(level("sandbox: none\n").unwrap_err().to_string().contains("none"));
     }

@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, Environment, File, bad, substitute};
+use crate::domain::{BadUidRange, UidRange};
 
 /// The variable with the key of sign-ins, which overrides config.yml.
 pub const JWT_SECRET: &str = "MINICLAW_JWT_SECRET";
@@ -41,7 +42,7 @@ pub enum Registration {
 }
 
 /// The configuration of a server that several people use.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PeopleConfig {
     pub mode: AuthMode,
     pub registration: Registration,
@@ -51,6 +52,8 @@ pub struct PeopleConfig {
     pub insecure_http: bool,
     /// The addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
     pub trusted_proxies: Vec<IpAddr>,
+    /// The users of the system that people's commands run as.
+    pub uids: UidRange,
 }
 
 impl PeopleConfig {
@@ -60,7 +63,8 @@ impl PeopleConfig {
 }
 
 /// # Errors
-/// Returns an error if `auth_mode` is `multi` and the key of sign-ins is missing, short or known to everybody.
+/// Returns an error if `auth_mode` is `multi` and the key of sign-ins is missing, short or known to everybody, and if
+/// `people_uids` is no range of user ids.
 pub(super) fn people(file: &File, environment: &Environment) -> Result<PeopleConfig, ConfigError> {
     let from_file = || file.jwt_secret.as_deref().and_then(|text| substitute(text, environment).ok());
     let secret = environment.value(JWT_SECRET).map(str::to_owned).or_else(from_file);
@@ -82,12 +86,15 @@ pub(super) fn people(file: &File, environment: &Environment) -> Result<PeopleCon
             return Err(bad("config.yml", reason));
         }
     }
+    let uids = file.people_uids.as_deref().map(str::parse::<UidRange>).transpose();
+    let uids = uids.map_err(|error: BadUidRange| bad("config.yml", format!("people_uids: {error}")))?;
     Ok(PeopleConfig {
         mode: file.auth_mode,
         registration: file.registration,
         jwt_secret: secret.map(SecretString::from),
         insecure_http: file.insecure_http,
         trusted_proxies: file.trusted_proxies.clone(),
+        uids: uids.unwrap_or(UidRange::DEFAULT),
     })
 }
 
@@ -103,7 +110,7 @@ impl PartialEq for PeopleConfig {
     fn eq(&self, other: &Self) -> bool {
         let secret = |config: &Self| config.jwt_secret.as_ref().map(|secret| secret.expose_secret().to_owned());
         (self.mode, self.registration, self.insecure_http) == (other.mode, other.registration, other.insecure_http)
-            && self.trusted_proxies == other.trusted_proxies
+            && (&self.trusted_proxies, self.uids) == (&other.trusted_proxies, other.uids)
             && secret(self) == secret(other)
     }
 }
@@ -118,6 +125,16 @@ mod tests {
         let nowhere = std::path::Path::new("/nowhere");
         let environment = Environment::load(nowhere, variables).unwrap();
         Config::parse(Some(text), &environment).map(|config| config.people)
+    }
+
+    #[test]
+    fn range_of_uids_is_checked() {
+        assert_eq!(config("port: 1", &[]).unwrap().uids, UidRange::DEFAULT);
+        assert_eq!(config("people_uids: 200000-265535", &[]).unwrap().uids.to_string(), "200000-265535");
+        for bad in ["5", "0-70000", "2000-1000", "\"\""] {
+            let error = config(&format!("people_uids: {bad}"), &[]).unwrap_err().to_string();
+            assert!(error.contains("people_uids: must"), "{bad}: {error}");
+        }
     }
 
     #[test]

@@ -181,8 +181,8 @@ impl Setting {
         at(file, &path).filter(|value| !value.is_null()).or_else(document_name)
     }
 
-    /// Returns the value that applies if config.yml has none; null if the model or another setting decides.
-    pub fn default_value(&self) -> Value {
+    /// Returns the value that applies if this config.yml has none; null if the model or another setting decides.
+    pub fn default_value(&self, file: &Value) -> Value {
         let limits = retrieval::ChunkLimits::default();
         let bm25 = retrieval::Ranking::default().bm25;
         let run = crate::agent::RunLimits::default();
@@ -198,7 +198,10 @@ impl Setting {
             "approvals.effects.execute" => json!(word(policy.effects.execute)),
             "approvals.effects.network" => json!(word(policy.effects.network)),
             "approvals.timeout_seconds" => json!(policy.timeout.as_secs()),
-            "sandbox" => json!("standard"),
+            "sandbox" => {
+                let mode = file.get("auth_mode").and_then(|mode| serde_json::from_value(mode.clone()).ok());
+                json!(super::default_sandbox(mode.unwrap_or_default()).name())
+            }
             "embedding.rerank" => json!("none"),
             "retrieval.chunk_tokens" => json!(limits.tokens),
             "retrieval.chunk_overlap" => json!(limits.overlap),
@@ -311,7 +314,7 @@ impl Setting {
                 let effect = Self::of_key(approvals::effect_key(tool)).ok();
                 effect.map_or(0, |effect| effect.rank(file, effect.in_file(file)))
             }
-            (None, None) => self.default_value().as_str().map_or(0, |word| self.rank(file, Some(&json!(word)))),
+            (None, None) => self.default_value(file).as_str().map_or(0, |word| self.rank(file, Some(&json!(word)))),
         }
     }
 }
@@ -427,7 +430,7 @@ mod tests {
             let config = Config::parse(Some(&text), &environment);
             assert!(config.is_ok(), "{}: {:?}", setting.key, config.err());
             assert_eq!(setting.in_file(&file(&text)), Some(&value), "{}", setting.key);
-            let default = setting.default_value();
+            let default = setting.default_value(&Value::Null);
             assert!(default.is_null() || setting.checked(&default).is_ok(), "{}", setting.key);
         }
     }
@@ -437,8 +440,8 @@ mod tests {
         let environment = Environment::load(std::path::Path::new("/nonexistent"), std::iter::empty()).unwrap();
         let given: Vec<Edit> = SETTINGS
             .iter()
-            .filter(|setting| !setting.default_value().is_null())
-            .map(|setting| setting.edit(Some(setting.default_value())))
+            .filter(|setting| !setting.default_value(&Value::Null).is_null())
+            .map(|setting| setting.edit(Some(setting.default_value(&Value::Null))))
             .collect();
         let text = super::super::edit::edited("", &given).unwrap();
         let (with, without) =
@@ -491,6 +494,9 @@ mod tests {
         assert!(loosens("sandbox: strict\n", "sandbox", json!("standard")));
         assert!(loosens("sandbox: strict\n", "sandbox", Value::Null));
         assert!(!loosens("", "sandbox", json!("strict")));
+        // With several people the default is strict.
+        assert!(loosens("auth_mode: multi\n", "sandbox", json!("standard")));
+        assert!(!loosens("auth_mode: multi\nsandbox: standard\n", "sandbox", Value::Null));
         assert!(loosens("fetch_allow_hosts: [a]\n", "fetch_allow_hosts", json!(["a", "b"])));
         assert!(!loosens("fetch_allow_hosts: [a, b]\n", "fetch_allow_hosts", json!(["b"])));
         assert!(loosens("", "host", json!("0.0.0.0")) && !loosens("", "host", json!("::1")));

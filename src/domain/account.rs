@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::account_fields::{MAX_AVATAR, MAX_TOKEN_NAME, MAX_USERNAME, PASSWORD, Username, folded};
+use super::uid_range::UidRange;
 
 /// Maximum number of access tokens of an account.
 pub const MAX_TOKENS: usize = 50;
@@ -72,6 +73,9 @@ pub struct Account {
     /// Unix seconds.
     #[serde(default)]
     pub last_login_at: Option<f64>,
+    /// The user and group of the system that this person's commands run as; no other account ever gets the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
     /// The hash of the password in PHC format.
     pub password_hash: String,
     /// Sign-ins with a lower number are over.
@@ -130,6 +134,9 @@ pub struct AccountBook {
     pub accounts: Vec<Account>,
     #[serde(default)]
     pub invitations: Vec<Invitation>,
+    /// The user ids that accounts have or had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allotted_uids: Vec<UidRange>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
@@ -163,7 +170,29 @@ impl AccountBook {
                 seen.push(mine);
             }
         }
+        let mut uids = Vec::new();
+        for uid in self.accounts.iter().filter_map(|account| account.uid) {
+            if !UidRange::is_allowed(uid) || uids.contains(&uid) {
+                return Err(format!("the uid {uid} belongs to two accounts, or to the system"));
+            }
+            uids.push(uid);
+        }
         Ok(())
+    }
+
+    /// Gives each account without a user id the lowest one of the range that no account ever had. Accounts keep the one that
+    /// they have, whatever the range. Returns whether any got one; if the range is used up, the last accounts have none.
+    pub fn allot_uids(&mut self, range: UidRange) -> bool {
+        // Also those that a person who edited the file has set.
+        self.accounts.iter().filter_map(|account| account.uid).for_each(|uid| UidRange::add(&mut self.allotted_uids, uid));
+        let mut is_changed = false;
+        for account in self.accounts.iter_mut().filter(|account| account.uid.is_none()) {
+            let Some(uid) = range.lowest_outside(&self.allotted_uids) else { break };
+            UidRange::add(&mut self.allotted_uids, uid);
+            account.uid = Some(uid);
+            is_changed = true;
+        }
+        is_changed
     }
 
     pub fn account(&self, id: &AccountId) -> Option<&Account> {
@@ -195,6 +224,7 @@ impl AccountBook {
             is_active: true,
             created_at: new.now,
             last_login_at: None,
+            uid: None,
             password_hash: new.password_hash,
             token_version: 1,
             ended_sign_ins: Vec::new(),
@@ -364,6 +394,32 @@ mod tests {
         assert_eq!(book.add(same_email).err(), Some(AccountRefused::EmailTaken));
         book.accounts.push(book.accounts[0].clone());
         assert!(book.check().is_err());
+    }
+
+    #[test]
+    fn uid_is_allotted_once_and_never_again() {
+        let range = |text: &str| text.parse::<UidRange>().unwrap();
+        let uids = |book: &AccountBook| book.accounts.iter().map(|account| account.uid).collect::<Vec<_>>();
+        let mut book = AccountBook::default();
+        for id in ["a", "b", "c"] {
+            book.add(NewAccount { email: None, ..new(id, id) }).unwrap();
+        }
+        assert!(book.allot_uids(range("2000-2001")));
+        assert_eq!(uids(&book), [Some(2000), Some(2001), None], "the range is used up");
+        assert!(!book.allot_uids(range("2000-2001")));
+        book.accounts.remove(1);
+        let mut book: AccountBook = serde_json::from_value(serde_json::to_value(&book).unwrap()).unwrap();
+        assert!(!book.allot_uids(range("2000-2001")), "that of a deleted account is not free");
+        assert!(book.allot_uids(range("1999-2010")));
+        assert_eq!(uids(&book), [Some(2000), Some(1999)], "another range changes nothing that is there");
+        book.add(NewAccount { email: None, ..new("d", "d") }).unwrap();
+        book.allot_uids(range("1999-2010"));
+        assert_eq!(uids(&book)[2], Some(2002));
+        assert!(book.check().is_ok());
+        for bad in [0, 999, 65_534, 2000] {
+            book.accounts[1].uid = Some(bad);
+            assert!(book.check().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub mod stamp;
 pub mod taint;
 pub mod todo;
 pub mod tool;
+pub mod uid_range;
 pub mod visible;
 pub mod withdrawn;
 pub mod work;
@@ -93,6 +94,7 @@ pub use stamp::FileStamp;
 pub use taint::Taint;
 pub use todo::{TodoItem, TodoList};
 pub use tool::{Effect, SKIPPED, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
+pub use uid_range::{BadUidRange, UidRange};
 pub use withdrawn::WithdrawnWork;
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::command_access::CommandAccess;
 use super::runtime::Runtime;
 use super::tool_sources::{BoundTools, ProjectTools};
 use crate::domain::{ProjectId, Root, SecretName};
+use crate::extraction::Extractor;
 use crate::library::Library;
 use crate::library::projects::ProjectLibraries;
 use crate::store::Home;
@@ -25,12 +27,14 @@ pub struct ToolParts {
     pub knowledge: Arc<Library>,
     pub jobs: Arc<Jobs>,
     pub projects: ProjectLibraries,
+    pub commands: Arc<CommandAccess>,
+    pub extractor: Extractor,
 }
 
 /// Returns the tools of a home. Those of a project are made when a session first needs them.
 pub fn home_tools(parts: ToolParts) -> ProjectTools {
     let allow_hosts = parts.runtime.config().fetch_allow_hosts.clone();
-    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(fetch_config(&parts.runtime, allow_hosts)));
+    let fetch: Arc<dyn Tool> = Arc::new(FetchUrl::new(fetch_config((&parts.runtime, &parts.extractor), allow_hosts)));
     let search: Arc<dyn Tool> = Arc::new(SearchTool::knowledge(parts.knowledge.clone()));
     let scratch = ProjectId::scratch();
     let commands = command_tools(&parts, &scratch);
@@ -67,17 +71,14 @@ struct Commands {
 /// Returns what runs commands in the folder of a project; `None` where no command may run.
 fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
     let ToolParts { runtime, home, captures, .. } = parts;
-    if runtime.config().people.is_multi() {
-        // Commands of all people would run as the same user of the system.
-        return None;
-    }
+    let sandbox = parts.commands.sandbox.clone()?;
     let root = Root::Project(id.clone());
-    let path = home.project_path(&root).filter(|_| !runtime.sandbox.is_readable_by_every_job(home.path()))?;
+    let path = home.project_path(&root)?;
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
     let below = path.strip_prefix(home.path()).unwrap_or(&path);
     let environment = CommandEnvironment {
-        sandbox: runtime.sandbox.clone(),
+        sandbox,
         folder: WorkingFolder { name: format!("{}/", below.display()), path: path.clone() },
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),
@@ -94,7 +95,7 @@ fn project_tools(
     (commands, shared): (Option<Commands>, &[Arc<dyn Tool>]),
 ) -> ToolSet {
     let files = ProjectFiles::new(parts.files.clone(), Root::Project(id.clone()));
-    let mut tools = project_file_tools(&files, parts.runtime.sandbox.clone(), &parts.projects);
+    let mut tools = project_file_tools(&files, parts.commands.of_helpers(&parts.runtime), &parts.projects);
     if let Some(Commands { environment, python }) = commands {
         tools.push(Arc::new(Bash::new(files, environment, (parts.jobs.clone(), secrets))));
         tools.extend(python);
@@ -120,18 +121,18 @@ fn with_secrets(
 }
 
 /// Returns the tools of every session that the model finds with `find_tools`.
-pub fn deferred_tools(runtime: &Runtime) -> ToolSet {
+pub fn deferred_tools(runtime: &Runtime, extractor: &Extractor) -> ToolSet {
     let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Calculator::default())];
     let engine = runtime.config().search_engine.clone();
-    tools.push(Arc::new(WebSearch::new(engine, fetch_config(runtime, Vec::new()))));
+    tools.push(Arc::new(WebSearch::new(engine, fetch_config((runtime, extractor), Vec::new()))));
     if let Ok(addresses) = WeatherAddresses::open_meteo() {
-        tools.push(Arc::new(Weather::new(addresses, fetch_config(runtime, Vec::new()))));
+        tools.push(Arc::new(Weather::new(addresses, fetch_config((runtime, extractor), Vec::new()))));
     }
     set(tools)
 }
 
-fn fetch_config(runtime: &Runtime, allow_hosts: Vec<String>) -> FetchConfig {
-    let fetch = FetchConfig::new(allow_hosts, runtime.extractor.clone());
+fn fetch_config((runtime, extractor): (&Runtime, &Extractor), allow_hosts: Vec<String>) -> FetchConfig {
+    let fetch = FetchConfig::new(allow_hosts, extractor.clone());
     FetchConfig { own_port: Some(runtime.own_port), ..fetch }
 }
 

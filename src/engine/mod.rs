@@ -7,6 +7,7 @@ mod archive;
 mod catalogue;
 pub mod changes;
 mod choices;
+pub mod command_access;
 mod compress;
 mod deletion;
 pub mod documents;

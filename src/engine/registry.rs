@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::command_access::HomeOwner;
 use super::runtime::Runtime;
 use super::tenant::Tenant;
 use super::{Engine, EngineError, blocking, starter};
@@ -59,6 +60,8 @@ pub struct TenantRegistry {
     homes: Homes,
     /// One slot for each tenant that was requested. The lock is never held across I/O.
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
+    /// The users of the system that people's commands run as. Whoever is missing has no commands.
+    command_users: RwLock<HashMap<TenantId, u32>>,
 }
 
 /// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
@@ -91,7 +94,7 @@ impl SlotState {
 
 impl TenantRegistry {
     pub fn new(runtime: Arc<Runtime>, homes: Homes) -> Arc<Self> {
-        Arc::new(Self { runtime, homes, slots: Mutex::default() })
+        Arc::new(Self { runtime, homes, slots: Mutex::default(), command_users: RwLock::default() })
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -129,11 +132,27 @@ impl TenantRegistry {
                 Some(home) => home.clone(),
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
-            let engine = Tenant::open(registry.runtime.clone(), home).await?;
+            let engine = Tenant::open(registry.runtime.clone(), home, registry.owner_of(&id)).await?;
             state.opened = Some(OpenTenant { engine: engine.clone(), used_at: Instant::now() });
             Ok(engine)
         });
         opening.await.map_err(|_| EngineError::Internal("the opening of a home was cut off"))?
+    }
+
+    /// Sets the users of the system that people's commands run as. Counts for tenants that are opened from now on.
+    pub fn set_command_users(&self, users: impl Iterator<Item = (TenantId, u32)>) {
+        *self.command_users.write().unwrap_or_else(PoisonError::into_inner) = users.collect();
+    }
+
+    fn owner_of(&self, id: &TenantId) -> HomeOwner {
+        match &self.homes {
+            Homes::Single(_) => HomeOwner::OnePerson,
+            Homes::Each { .. } if *id == TenantId::owner() => HomeOwner::Server,
+            Homes::Each { .. } => {
+                let users = self.command_users.read().unwrap_or_else(PoisonError::into_inner);
+                HomeOwner::Person { uid: users.get(id).copied() }
+            }
+        }
     }
 
     async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
@@ -147,7 +166,9 @@ impl TenantRegistry {
                 starter::fill_person(&folder)
                     .map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
             }
-            Home::open(&folder)
+            let home = Home::open(&folder)?;
+            home.close_to_others()?;
+            Ok(home)
         })
         .await
     }

@@ -60,6 +60,8 @@ pub enum SettingsRefused {
 pub struct SettingValue {
     pub setting: &'static Setting,
     pub value: Value,
+    /// The value that applies if config.yml has none.
+    pub default: Value,
     pub source: SettingSource,
     /// The values that a person has to confirm; `*` for every new one.
     pub loosening: Vec<&'static str>,
@@ -149,9 +151,15 @@ impl Tenant {
             let (value, source) = match (config.overrides.get(setting.key), setting.in_file(&values)) {
                 (Some((value, source)), _) => (value.clone(), *source),
                 (None, Some(value)) => (value.clone(), SettingSource::File),
-                (None, None) => (setting.default_value(), SettingSource::Default),
+                (None, None) => (setting.default_value(&values), SettingSource::Default),
             };
-            SettingValue { setting, value, source, loosening: setting.loosening_values(&values) }
+            SettingValue {
+                setting,
+                value,
+                default: setting.default_value(&values),
+                source,
+                loosening: setting.loosening_values(&values),
+            }
         });
         let warnings = self.runtime.config_problem().into_iter().chain(config.warnings.iter().cloned());
         Ok(ServerSettings { settings: settings.collect(), warnings: warnings.collect() })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::approvals::Approvals;
+use super::command_access::{CommandAccess, HomeOwner};
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
 use super::home_tools::{ToolParts, deferred_tools, home_tools};
@@ -42,6 +43,10 @@ pub struct Tenant {
     pub models: Arc<Models>,
     /// Where the tools of each exchange come from.
     pub tool_sources: Arc<ToolSources>,
+    /// What runs commands.
+    pub commands: Arc<CommandAccess>,
+    /// What reads documents: that of several people in processes of their own.
+    pub extractor: Extractor,
     /// The commands that run in the background of sessions.
     pub jobs: Arc<Jobs>,
     /// The index of memory/.
@@ -75,12 +80,20 @@ impl Tenant {
     ///
     /// # Errors
     /// Returns an error if another server has taken over the home, or its sessions cannot be read.
-    pub async fn open(runtime: Arc<Runtime>, home: Home) -> Result<Arc<Engine>, EngineError> {
+    pub async fn open(runtime: Arc<Runtime>, home: Home, owner: HomeOwner) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
         let config = runtime.config();
         home.set_kept_limit(config.kept_limit);
+        let commands = {
+            let (runtime, home) = (runtime.clone(), home.clone());
+            Arc::new(blocking(move || Ok(CommandAccess::of(&runtime, &home, owner))).await?)
+        };
+        let extractor = match owner {
+            HomeOwner::OnePerson => runtime.extractor.clone(),
+            HomeOwner::Server | HomeOwner::Person { .. } => runtime.extractor.apart(commands.of_helpers(&runtime)),
+        };
         let libraries =
-            Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &runtime.extractor };
+            Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &extractor };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
         for library in [&memory, &knowledge] {
             let (hub, folder) = (hub.clone(), Arc::<str>::from(library.folder()));
@@ -110,11 +123,13 @@ impl Tenant {
             knowledge: knowledge.clone(),
             jobs: jobs.clone(),
             projects: projects.clone(),
+            commands: commands.clone(),
+            extractor: extractor.clone(),
         };
         let switches = runtime.clone();
         let tool_sources =
             ToolSources::new(home_tools(parts)).switched_by(Arc::new(move |name| switches.config().tools.is_on(name)));
-        let deferred = deferred_tools(&runtime);
+        let deferred = deferred_tools(&runtime, &extractor);
         tool_sources.add(ToolSource::Deferred(Arc::new(move |_| {
             let deferred = deferred.clone();
             Box::pin(async move { deferred })
@@ -125,7 +140,7 @@ impl Tenant {
         documents.followed_by(&models);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
-            problems: problems(&runtime, &home),
+            problems: problems(&runtime, &home, &commands),
             budget: Arc::new(Budget::new(home.clone())),
             runtime,
             home,
@@ -135,6 +150,8 @@ impl Tenant {
             hub,
             models,
             tool_sources,
+            commands,
+            extractor,
             jobs,
             memory,
             knowledge,
@@ -264,22 +281,18 @@ fn jobs(hub: Arc<Hub>) -> Arc<Jobs> {
 }
 
 /// Returns warnings about this home and how commands run in it.
-fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
+fn problems(runtime: &Runtime, home: &Home, commands: &CommandAccess) -> Vec<String> {
     let mut problems = home.startup_warnings();
+    if commands.person.is_some() {
+        problems.extend(commands.problem());
+        return problems;
+    }
     if runtime.sandbox.is_readable_by_every_job(home.path()) {
         problems.push(
             "The home lies below a folder of the system that every command may read, with its .env and sessions: \
              terminal and python_repl are left out. Move the home, for example to your own folder."
                 .to_owned(),
         );
-    }
-    if runtime.config().people.is_multi() {
-        problems.push(
-            "Several people use this server, and their commands could not be kept apart yet: terminal, bash, python_repl and \
-             background commands are left out."
-                .to_owned(),
-        );
-        return problems;
     }
     if runtime.config().sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());

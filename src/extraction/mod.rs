@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
@@ -36,6 +36,8 @@ const EXIT_CODE_TIMEOUT: i32 = 3;
 
 /// Maximum number of concurrent readers: one for each library, and one more for web pages.
 const MAX_READERS: usize = 3;
+/// Maximum number of readers of all people that work at once.
+const MAX_BUSY: usize = 8;
 /// Idle time after which a reader is stopped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -67,6 +69,8 @@ fn page(url: &[u8], html: &[u8]) -> Result<ExtractedText, Unreadable> {
 pub struct Extractor {
     sandbox: Sandbox,
     idle: Duration,
+    /// One for each reader that works.
+    turns: Arc<Semaphore>,
     requests: Arc<Mutex<Option<mpsc::UnboundedSender<Request>>>>,
 }
 
@@ -77,7 +81,13 @@ struct Request {
 
 impl Extractor {
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, idle: IDLE_TIMEOUT, requests: Arc::default() }
+        Self { sandbox, idle: IDLE_TIMEOUT, turns: Arc::new(Semaphore::new(MAX_BUSY)), requests: Arc::default() }
+    }
+
+    /// Returns an extractor with readers of its own, which never see a document of another: what a hostile document does to
+    /// its reader reaches no other person's. All of them together work as many at once as one.
+    pub fn apart(&self, sandbox: Sandbox) -> Self {
+        Self { sandbox, requests: Arc::default(), ..self.clone() }
     }
 
     /// Sets the idle time after which a reader is stopped.
@@ -108,7 +118,7 @@ impl Extractor {
         let (reply, receiver) = oneshot::channel();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.is_none() {
-            *requests = start(self.sandbox.clone(), self.idle).ok();
+            *requests = start((self.sandbox.clone(), self.turns.clone()), self.idle).ok();
         }
         if let Some(requests) = requests.as_ref() {
             // If the serving thread has ended, the receiver gets an error.
@@ -124,16 +134,23 @@ fn gone() -> Unreadable {
 
 /// Starts a thread with its own runtime, which serves blocking callers as well as async tasks, even while the server's
 /// runtime shuts down.
-fn start(sandbox: Sandbox, idle_timeout: Duration) -> std::io::Result<mpsc::UnboundedSender<Request>> {
+fn start(
+    (sandbox, turns): (Sandbox, Arc<Semaphore>),
+    idle_timeout: Duration,
+) -> std::io::Result<mpsc::UnboundedSender<Request>> {
     let (sender, requests) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let serving = move || runtime.block_on(serve(sandbox, idle_timeout, requests));
+    let serving = move || runtime.block_on(serve((sandbox, turns), idle_timeout, requests));
     thread::Builder::new().name("documents".to_owned()).spawn(serving)?;
     Ok(sender)
 }
 
 /// Serves requests until the last [`Extractor`] is dropped.
-async fn serve(sandbox: Sandbox, idle_timeout: Duration, mut requests: mpsc::UnboundedReceiver<Request>) {
+async fn serve(
+    (sandbox, turns): (Sandbox, Arc<Semaphore>),
+    idle_timeout: Duration,
+    mut requests: mpsc::UnboundedReceiver<Request>,
+) {
     let (back, mut returned) = mpsc::unbounded_channel::<Option<ReaderProcess>>();
     // The reader used last is taken first, so that the others can reach their idle timeout.
     let mut idle: Vec<(ReaderProcess, Instant)> = Vec::new();
@@ -150,7 +167,10 @@ async fn serve(sandbox: Sandbox, idle_timeout: Duration, mut requests: mpsc::Unb
                 let Some(request) = request else { return };
                 busy += 1;
                 let (reader, sandbox, back) = (idle.pop().map(|(reader, _)| reader), sandbox.clone(), back.clone());
+                let turns = turns.clone();
                 tokio::spawn(async move {
+                    // It is never closed.
+                    let _turn = turns.acquire_owned().await;
                     answer(&sandbox, reader, request, |reader| drop(back.send(reader))).await;
                 });
             }

@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::namespace::{MountNamespace, RunAsNobody};
-use super::user::{JobUser, NOBODY, job_user, nobody_user_can_run};
+use super::namespace::{MountNamespace, RunAsOther};
+use super::user::{self, JobUser, NOBODY, job_user, other_user_can_run};
 use super::wire::{JobRequest, NetworkRequest, NotStarted};
 use super::{calls, network, overlay, paths, scratch_owner, seccomp_notify, sys};
 
@@ -61,27 +61,38 @@ impl ConfinementTemplate {
     pub fn confinement(self, request: &JobRequest) -> Result<PreparedConfinement, (NotStarted, String)> {
         let unconfined = |why: String| (NotStarted::Confinement, why);
         let rules = self.rules.map_err(unconfined)?;
-        let user = match (self.user, &self.namespace) {
-            (JobUser::Own, _) => None,
-            (JobUser::Nobody, Err(Some(why))) if !nobody_user_can_run(request) => {
+        let user = match (self.user, request.person, &self.namespace) {
+            (JobUser::Own, None, _) => None,
+            (JobUser::Own, Some(_), _) => return Err(unconfined(NO_OWN_USER.to_owned())),
+            (JobUser::Unavailable, ..) => return Err(unconfined(ONLY_ROOT.to_owned())),
+            (JobUser::Nobody, Some(uid), _) if !user::is_known(uid) => {
+                return Err(unconfined(format!("the user {uid} does not exist in this container")));
+            }
+            (JobUser::Nobody, Some(_), Err(Some(why))) => return Err(unconfined(format!("{NO_OWN_MOUNTS}: {why}"))),
+            (JobUser::Nobody, Some(_), Ok(namespace)) if !namespace.hides_processes => {
+                return Err(unconfined(format!("{NO_OWN_MOUNTS}: /proc cannot be mounted here")));
+            }
+            (JobUser::Nobody, None, Err(Some(why))) if !other_user_can_run(request) => {
                 return Err(unconfined(unreachable_home_error(why)));
             }
-            (JobUser::Nobody, _) => Some(NOBODY),
-            (JobUser::Unavailable, _) => return Err(unconfined(ONLY_ROOT.to_owned())),
+            (JobUser::Nobody, person, _) => Some(person.unwrap_or(NOBODY)),
         };
         // Before the overlay is mounted: in it, every file that is given to a user would be a change.
         let owner = user.unwrap_or_else(sys::user_id);
         let own_folders = [&request.cwd].into_iter().chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
         for folder in own_folders {
             scratch_owner::transfer_ownership(folder, owner).map_err(|error| unconfined(error.to_string()))?;
+            if request.person.is_some() {
+                scratch_owner::close_to_others(folder).map_err(|error| unconfined(error.to_string()))?;
+            }
         }
         let mut has_user_namespace = false;
         match (&self.namespace, &request.overlay) {
             (Ok(namespace), wanted) => {
                 let overlay = wanted.as_ref().map(|overlay| overlay::mount(overlay, request)).transpose();
                 let overlay = overlay.map_err(|why| (NotStarted::Capture, why))?;
-                let by_nobody = if user.is_some() { RunAsNobody::Yes } else { RunAsNobody::No };
-                let opened = namespace.open_for(request, by_nobody, overlay);
+                let by_other = if user.is_some() { RunAsOther::Yes } else { RunAsOther::No };
+                let opened = namespace.open_for(request, by_other, overlay);
                 opened.map_err(|error| unconfined(format!("the job's folders: {error}")))?;
                 has_user_namespace = namespace.has_user_namespace;
             }
@@ -130,6 +141,12 @@ pub fn port_of(listener: &TcpListener) -> io::Result<u16> {
 /// Why a server that runs as root and cannot change its user runs no commands.
 pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let it run commands as another user \
      (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
+
+/// Why a server that is not root runs no commands of people who have users of their own.
+const NO_OWN_USER: &str = "each person's commands run as a user of their own, and this server is not root, so it cannot \
+     change its user";
+/// Why a person's commands do not run without a mount namespace.
+const NO_OWN_MOUNTS: &str = "the commands of several people need mounts of their own";
 
 /// Returns why a server that runs as root runs no commands in a closed folder.
 pub fn unreachable_home_error(why: &str) -> String {

@@ -68,7 +68,9 @@ impl Sandbox {
             return self.clone();
         }
         let config = SandboxConfig { supervisor_exe: self.config.supervisor_exe.clone(), level };
-        Self { config, bubblewrap: None, egress_proxy: None, standby: StandbySupervisor::default() }
+        // Without a sandbox nothing changes the user: a helper is a program of ours, not a person's command.
+        let person = self.person.filter(|_| level != Level::Off);
+        Self { config, bubblewrap: None, egress_proxy: None, person, standby: StandbySupervisor::default() }
     }
 }
 

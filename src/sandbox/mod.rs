@@ -21,6 +21,7 @@ mod namespace;
 mod network;
 mod overlay;
 mod paths;
+mod person;
 mod process;
 mod reaping;
 mod recorder;
@@ -49,6 +50,7 @@ pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
 pub use overlay::Overlay;
+pub use person::PersonObstacle;
 pub use process::{LineOutcome, Process};
 pub use service::{Service, ServiceProcess};
 pub use status::SandboxStatus;
@@ -184,13 +186,15 @@ pub struct Sandbox {
     /// Path of bubblewrap; looked up only if the level needs it.
     bubblewrap: Option<PathBuf>,
     egress_proxy: Option<Arc<dyn EgressProxy>>,
+    /// The user of the person whose jobs these are; absent on a server of one person.
+    person: Option<u32>,
     standby: StandbySupervisor,
 }
 
 impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
         let bubblewrap = if config.level == Level::Strict { bubblewrap::find() } else { None };
-        Self { config, bubblewrap, egress_proxy: None, standby: StandbySupervisor::default() }
+        Self { config, bubblewrap, egress_proxy: None, person: None, standby: StandbySupervisor::default() }
     }
 
     /// Adds a proxy for jobs that may use the network. Without a proxy no job may.
@@ -250,7 +254,7 @@ impl Sandbox {
         match (self.config.level, user::job_user()) {
             (Level::Off, _) => None,
             (_, JobUser::Unavailable) => Some(format!("Commands are refused: {}.", confinement::ONLY_ROOT)),
-            (_, JobUser::Nobody) if obstacle.is_some() && !user::nobody_user_can_traverse(folder) => {
+            (_, JobUser::Nobody) if obstacle.is_some() && !user::other_user_can_traverse(folder) => {
                 obstacle.map(|why| format!("Commands are refused: {}.", confinement::unreachable_home_error(&why)))
             }
             (_, JobUser::Own | JobUser::Nobody) => obstacle.map(|why| {

@@ -28,6 +28,8 @@ const STAND_IN_OPTIONS: &str = "mode=0755,size=256k";
 pub struct MountNamespace {
     /// Whether the process is also in its own user namespace, which counts its processes from zero.
     pub has_user_namespace: bool,
+    /// Whether `/proc` shows a job only its own processes. In a user namespace the kernel does not allow that.
+    pub hides_processes: bool,
 }
 
 /// Returns why a mount namespace cannot be created here, as far as the system's settings tell.
@@ -65,19 +67,20 @@ impl MountNamespace {
         let made = if has_user_namespace { unshare_users() } else { unshare(libc::CLONE_NEWNS) };
         made.map_err(|error| format!("a mount namespace could not be made: {error}"))?;
         separate_mounts().map_err(|error| format!("the mounts could not be separated: {error}"))?;
-        Ok(Self { has_user_namespace })
+        let hides_processes = !has_user_namespace && hide_processes().is_ok();
+        Ok(Self { has_user_namespace, hides_processes })
     }
 
     /// Makes all mounts read-only except the working directory, which `overlay` replaces if there is one, the overlay's
-    /// folder for temporary files, and shared memory. With `by_nobody`, also makes all paths of the job request reachable for
+    /// folder for temporary files, and shared memory. With `by_other`, also makes all paths of the job request reachable for
     /// that user.
     ///
     /// # Errors
     /// Returns an error if a mount fails; the job must not start then.
-    pub fn open_for(&self, request: &JobRequest, by_nobody: RunAsNobody, overlay: Option<OwnedFd>) -> io::Result<()> {
-        let closed = match by_nobody {
-            RunAsNobody::Yes => closed_folders(request),
-            RunAsNobody::No => BTreeSet::new(),
+    pub fn open_for(&self, request: &JobRequest, by_other: RunAsOther, overlay: Option<OwnedFd>) -> io::Result<()> {
+        let closed = match by_other {
+            RunAsOther::Yes => closed_folders(request),
+            RunAsOther::No => BTreeSet::new(),
         };
         let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
         let mut trees = Vec::new();
@@ -119,9 +122,9 @@ fn temporary(request: &JobRequest) -> Option<&PathBuf> {
     request.overlay.as_ref().map(|overlay| &overlay.temporary)
 }
 
-/// Whether the job runs as user 65534.
+/// Whether the job runs as another user than the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum RunAsNobody {
+pub enum RunAsOther {
     Yes,
     No,
 }
@@ -167,6 +170,16 @@ fn unshare_users() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Mounts a `/proc` in which a process sees only those that it may trace. This process sees all of them, by its group.
+fn hide_processes() -> io::Result<()> {
+    // SAFETY: no arguments, cannot fail.
+    let group = unsafe { libc::getegid() };
+    let options = CString::new(format!("hidepid=invisible,gid={group}"))?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: all strings are NUL-terminated and outlive the call.
+    check(unsafe { libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, options.as_ptr().cast()) })
 }
 
 /// Keeps mounts made here from propagating to the host, and mounts a private `/dev/shm`. Mounts and unmounts on the host

@@ -59,10 +59,14 @@ impl Sandbox {
         let user = match (self.level(), user::job_user()) {
             (Level::Off, _) | (_, JobUser::Unavailable) => return Ok(()),
             (_, JobUser::Own) => sys::user_id(),
-            (_, JobUser::Nobody) => user::NOBODY,
+            (_, JobUser::Nobody) => self.person.unwrap_or(user::NOBODY),
         };
         let given = scratch_owner::transfer_ownership(folder, user);
-        given.map_err(|error| SandboxError::Confinement(error.to_string()))
+        let closed = given.and_then(|()| match self.person {
+            Some(_) => scratch_owner::close_to_others(folder),
+            None => Ok(()),
+        });
+        closed.map_err(|error| SandboxError::Confinement(error.to_string()))
     }
 }
 

@@ -39,6 +39,20 @@ pub fn transfer_ownership(folder: &Path, user: u32) -> io::Result<()> {
     }
 }
 
+/// Closes the folder to everybody but its owner, without following a link.
+///
+/// # Errors
+/// Returns an error if it is missing, a link, or belongs to somebody else.
+pub fn close_to_others(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = fs::open(folder, flags, Mode::empty())?;
+    let private = Mode::RWXU;
+    if Mode::from_raw_mode(fs::fstat(&opened)?.st_mode) != private {
+        fs::fchmod(&opened, private)?;
+    }
+    Ok(())
+}
+
 fn closed(folder: &Path, user: u32) -> io::Error {
     let folder = folder.display();
     let sentence = format!(

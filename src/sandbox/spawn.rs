@@ -116,6 +116,9 @@ impl Sandbox {
         if let Some(why) = job.capture.as_ref().and_then(|_| self.capture_obstacle()) {
             return Err(SandboxError::Capture(why));
         }
+        if self.config.level == Level::Off && self.person.is_some() {
+            return Err(SandboxError::Confinement("the commands of several people do not run without the sandbox".to_owned()));
+        }
         let grant = match self.config.level {
             Level::Off => None,
             Level::Standard | Level::Strict if job.network == Network::Proxied => Some(self.grant()?),
@@ -139,6 +142,7 @@ impl Sandbox {
                 Level::Standard | Level::Strict => Confinement::Standard,
                 Level::Off => Confinement::None,
             },
+            person: self.person,
             memory: job.memory,
             cpu_seconds: None,
             network: match (&grant, job.network) {

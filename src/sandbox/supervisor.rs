@@ -248,7 +248,11 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
         None => Some(sys::user_id()),
     };
     let limits = limits(request);
-    let processes = process_limit(counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
+    let processes = match request.person {
+        Some(_) => Ok(PROCESSES_OF_PERSON),
+        None => process_limit(counted),
+    };
+    let processes = processes.map_err(|error| (NotStarted::Program, error.to_string()))?;
     let (listener_receiver, listener_sender) =
         UnixStream::pair().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
     let temporary = request.temporary();
@@ -308,6 +312,9 @@ fn limits(request: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
     limits.extend(request.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
     limits
 }
+
+/// Maximum number of processes and threads of all commands of one person together: nobody else has their user.
+const PROCESSES_OF_PERSON: u64 = 512;
 
 /// Returns the maximum number of processes and threads of the job's user. The kernel also counts the user's other processes
 /// (`counted` names the user; `None` if it counts only the job's), so their number is added.

@@ -1,5 +1,5 @@
-//! The user that a job runs as. A server that runs as root runs its jobs as user 65534: user 0 owns too much, and some
-//! limits do not apply to it.
+//! The user that a job runs as. A server that runs as root runs its jobs as user 65534, or as the user of the person whose
+//! command it is: user 0 owns too much, and some limits do not apply to it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +12,12 @@ use super::wire::JobRequest;
 pub const NOBODY: u32 = 65534;
 
 /// Capability numbers.
-const SETGID: u32 = 6;
-const SETUID: u32 = 7;
+pub const CHOWN: u32 = 0;
+pub const DAC_OVERRIDE: u32 = 1;
+pub const FOWNER: u32 = 3;
+pub const KILL: u32 = 5;
+pub const SETGID: u32 = 6;
+pub const SETUID: u32 = 7;
 pub const SYS_ADMIN: u32 = 21;
 
 /// The user that jobs run as.
@@ -36,7 +40,8 @@ pub fn job_user() -> JobUser {
         return JobUser::Own;
     }
     let may_change = has_capability(SETGID) && has_capability(SETUID);
-    match (is_mapped("/proc/self/uid_map"), is_mapped("/proc/self/gid_map")) {
+    let [users, groups] = id_maps().map(|map| is_mapped(map, NOBODY));
+    match (users, groups) {
         // If the user namespace maps only root, root is an ordinary user outside.
         (Some(false), _) => JobUser::Own,
         (Some(true), Some(true)) if may_change => JobUser::Nobody,
@@ -45,14 +50,23 @@ pub fn job_user() -> JobUser {
     }
 }
 
-/// Returns whether user 65534 can reach all paths of the job request as they are: other users can traverse every parent
-/// folder.
-pub fn nobody_user_can_run(request: &JobRequest) -> bool {
-    nobody_user_can_traverse(&request.cwd) && request.readable.iter().all(|path| lets_others_through(path))
+/// Whether user and group `id` exist in this user namespace.
+pub fn is_known(id: u32) -> bool {
+    id_maps().iter().all(|map| is_mapped(map, id) == Some(true))
 }
 
-/// Returns whether user 65534 can reach this folder; the folder itself will belong to that user.
-pub fn nobody_user_can_traverse(folder: &Path) -> bool {
+fn id_maps() -> [&'static str; 2] {
+    ["/proc/self/uid_map", "/proc/self/gid_map"]
+}
+
+/// Returns whether another user can reach all paths of the job request as they are: other users can traverse every parent
+/// folder.
+pub fn other_user_can_run(request: &JobRequest) -> bool {
+    other_user_can_traverse(&request.cwd) && request.readable.iter().all(|path| lets_others_through(path))
+}
+
+/// Returns whether another user can reach this folder; the folder itself will belong to that user.
+pub fn other_user_can_traverse(folder: &Path) -> bool {
     folder.parent().is_some_and(lets_others_through)
 }
 
@@ -71,11 +85,11 @@ pub fn has_capability(number: u32) -> bool {
     effective & (1 << number) != 0
 }
 
-/// Returns whether id 65534 exists in this user namespace; `None` if the kernel does not tell.
-fn is_mapped(map: &str) -> Option<bool> {
+/// Returns whether an id exists in this user namespace; `None` if the kernel does not tell.
+fn is_mapped(map: &str, id: u32) -> Option<bool> {
     let is_there = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        matches!(numbers[..], [inside, _, count] if (inside..inside.saturating_add(count)).contains(&u64::from(NOBODY)))
+        matches!(numbers[..], [inside, _, count] if (inside..inside.saturating_add(count)).contains(&u64::from(id)))
     };
     Some(fs::read_to_string(map).ok()?.lines().any(is_there))
 }

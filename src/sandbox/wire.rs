@@ -28,6 +28,8 @@ pub struct JobRequest {
     pub readable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
     pub confinement: Confinement,
+    /// The user and group of the person whose job it is; absent on a server of one person.
+    pub person: Option<u32>,
     /// Maximum bytes of address space for each process.
     pub memory: u64,
     /// Maximum seconds of processor time for each process; absent for a process that serves many calls.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use cap_std::fs::{Dir, PermissionsExt};
+
 use super::atomic;
 use super::error::StoreError;
 use super::files::etag;
@@ -67,7 +69,16 @@ impl Home {
     /// Returns an error if it cannot be created.
     pub fn people_folder(&self) -> Result<PathBuf, StoreError> {
         make_dir(self.root(), PEOPLE, 0o700)?;
+        close(self.root(), PEOPLE)?;
         Ok(self.path().join(PEOPLE))
+    }
+
+    /// Lets only the server enter this home, so that the user of no person's commands can.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses.
+    pub fn close_to_others(&self) -> Result<(), StoreError> {
+        close(self.root(), ".")
     }
 
     /// Copies a damaged file to quarantine, once, and returns the path of the copy.
@@ -82,6 +93,11 @@ impl Home {
         }
         Ok(path)
     }
+}
+
+fn close(dir: &Dir, folder: &str) -> Result<(), StoreError> {
+    let private = PermissionsExt::from_mode(0o700);
+    dir.set_permissions(folder, private).map_err(StoreError::io(format!("closing {folder} to other users")))
 }
 
 #[cfg(test)]
@@ -127,6 +143,9 @@ mod tests {
         let home = Home::open(folder.path()).unwrap();
         let people = home.people_folder().unwrap();
         assert!(home.accounts().is_ok());
+        std::fs::set_permissions(&people, PermissionsExt::from_mode(0o755)).unwrap();
+        home.people_folder().unwrap();
+        assert_eq!(std::fs::metadata(&people).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::create_dir(people.join("a")).unwrap();
         assert!(matches!(home.accounts(), Err(AccountsUnusable::Missing)));
     }

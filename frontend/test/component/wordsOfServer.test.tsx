@@ -6,7 +6,7 @@ import { queryClient } from '@/api/queries'
 import type { ModelCandidate, ModelStatus } from '@/api/types'
 import ModelDialog from '@/features/model/ModelDialog'
 import { ModelPicker } from '@/features/model/ModelPicker'
-import { levelWord, sandboxNote } from '@/features/settings/sandbox'
+import { commandsNote, levelWord, sandboxNote } from '@/features/settings/sandbox'
 import { sayOfServer, setLang } from '@/lib/i18n'
 import type { Say } from '@/lib/server'
 import { rustStrings } from '../rust'
@@ -34,6 +34,20 @@ describe('the sandbox', () => {
     expect(codes).toEqual(['off', 'standard', 'strict', 'no_landlock', 'no_bubblewrap'])
     const about = { program: 'p', version: '1', needed: '3' }
     for (const code of codes) expect(told(code ?? '', about), code).toMatch(/[一-鿿]/)
+  })
+
+  it('says why a person has no commands, for every code of the server', () => {
+    const ofSandbox = ['off', 'no_landlock', 'no_bubblewrap']
+    const own = [...rustStrings('sandbox/person.rs').matchAll(/Self::\w+[^=]*=> "(\w+)"/g)].map(
+      ([, code]) => code ?? '',
+    )
+    expect(own).toContain('taken_uids')
+    const about = { uid: '1', version: '1', needed: '3', missing: 'm', reason: 'r', ids: 'i', file: 'f' }
+    for (const code of ['own_user', ...ofSandbox, ...own]) {
+      const told = commandsNote(zh, { available: false, note: 'in English', code, about })
+      expect(told, code).toMatch(/[一-鿿]/)
+    }
+    expect(commandsNote(zh, { available: false, note: 'in English', code: 'x', about })).toBe('in English')
   })
 
   it('falls back to the server’s words for unknown codes and missing values', () => {

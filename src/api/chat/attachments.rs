@@ -85,7 +85,7 @@ pub async fn attachment_tokens(
     let is_document = matches!(file.encoding, Encoding::Document);
     let counted = blocking(move || {
         // Without a session there is no stored picture to refer to.
-        let (attachment, picture) = match taken(file, &tenant.runtime.extractor, &|_| None) {
+        let (attachment, picture) = match taken(file, &tenant.extractor, &|_| None) {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -119,7 +119,7 @@ pub(in crate::api) async fn prompt(
         return Err(NotAttached::TooMany(files.len()).into());
     }
     let session_files = caller.tenant().home.session_files(session);
-    let extractor = caller.tenant().runtime.extractor.clone();
+    let extractor = caller.tenant().extractor.clone();
     let all = blocking(move || {
         let kept = |hash: &str| session_files.picture(hash);
         Ok(files.into_iter().map(|file| taken(file, &extractor, &kept)).collect::<Result<Vec<_>, _>>())

@@ -120,7 +120,7 @@ fn shown(server: &Tenant, ServerSettings { settings, warnings }: ServerSettings)
 }
 
 impl From<SettingValue> for SettingInfo {
-    fn from(SettingValue { setting, value, source, loosening }: SettingValue) -> Self {
+    fn from(SettingValue { setting, value, default, source, loosening }: SettingValue) -> Self {
         let (kind, range, choices) = match setting.kind {
             SettingKind::Whole { minimum, maximum } => {
                 (SettingType::Number, Some((f64::from(minimum), f64::from(maximum))), None)
@@ -134,7 +134,7 @@ impl From<SettingValue> for SettingInfo {
         Self {
             key: setting.key.to_owned(),
             value,
-            default: setting.default_value(),
+            default,
             source: match source {
                 SettingSource::Default => SettingOrigin::Default,
                 SettingSource::File => SettingOrigin::File,

@@ -8,8 +8,9 @@ use crate::api::app::{App, SandboxInfo};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
-use crate::domain::Effect;
+use crate::domain::{Effect, ErrorParams};
 use crate::engine::blocking;
+use crate::engine::command_access::CommandAccess;
 use crate::engine::model_status::ModelStatus;
 use crate::engine::tool_sources::ExchangeScope;
 use crate::sandbox::grouped;
@@ -49,11 +50,45 @@ pub struct Status {
     model: ModelStatus,
     tools: Vec<ToolInfo>,
     sandbox: SandboxInfo,
+    /// As whom this person's commands run, or why there are none; null if one person uses the server.
+    commands: Option<CommandsInfo>,
     skills: usize,
     /// Warnings about the configuration and the home, as English sentences.
     problems: Vec<String>,
     /// Files that could not be parsed and were quarantined since the start.
     quarantine: Vec<Quarantined>,
+}
+
+/// As whom a person's commands run, or why they are left out.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct CommandsInfo {
+    available: bool,
+    /// One English sentence.
+    note: String,
+    /// Code of the sentence: `own_user`, `off`, `no_landlock`, `no_bubblewrap`, `not_root`, `no_capabilities`, `no_namespace`,
+    /// `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`.
+    code: String,
+    /// Values that the sentence contains, by name.
+    about: ErrorParams,
+}
+
+impl CommandsInfo {
+    fn of(access: &CommandAccess) -> Option<Self> {
+        Some(match access.person.as_ref()? {
+            Ok(uid) => Self {
+                available: true,
+                note: format!("Your commands run as user {uid} of the system, whom nobody else has."),
+                code: "own_user".to_owned(),
+                about: ErrorParams::from([("uid".to_owned(), uid.to_string())]),
+            },
+            Err(obstacle) => Self {
+                available: false,
+                note: access.problem().unwrap_or_default(),
+                code: obstacle.code().to_owned(),
+                about: obstacle.params(),
+            },
+        })
+    }
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -112,6 +147,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         model: tenant.models.status(),
         tools: tools.collect(),
         sandbox: SandboxInfo::clone(&app.sandbox),
+        commands: CommandsInfo::of(&tenant.commands),
         skills: tenant.skills.list().len(),
         problems: warnings.chain(tenant.problems.iter().cloned()).chain(left_out).collect(),
         quarantine: tenant.home.quarantined(),

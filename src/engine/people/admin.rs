@@ -38,7 +38,7 @@ impl People {
         change: AccountChange,
     ) -> Result<Account, PeopleError> {
         let wanted = id.clone();
-        let account = self
+        let (account, was_active) = self
             .edit(move |book| {
                 let account = book.account_mut(&wanted)?;
                 let was_active = account.is_active;
@@ -49,10 +49,11 @@ impl People {
                 }
                 account.role = change.role.unwrap_or(account.role);
                 let account = account.clone();
-                book.require_admin().map(|()| account)
+                book.require_admin().map(|()| (account, was_active))
             })
             .await?;
-        if !account.is_active {
+        // A home that was opened while the account was disabled has no commands.
+        if account.is_active != was_active || !account.is_active {
             self.tenants.close(&TenantId::of_account(id)).await;
         }
         Ok(account)

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, watch};
 
-use super::{Engine, EngineError, TenantRegistry};
+use super::{Engine, EngineError, TenantId, TenantRegistry};
 use crate::clock;
-use crate::domain::{Account, AccountBook, AccountId, AccountRefused};
+use crate::domain::{Account, AccountBook, AccountId, AccountRefused, UidRange};
 use crate::store::{AccountsUnusable, StoreError};
 
 pub use accounts::{NewToken, ProfileChange, SignedIn};
@@ -43,6 +43,8 @@ pub struct People {
     keys: SignInKeys,
     names: Attempts,
     addresses: LoginLimiter,
+    /// From which accounts get the users that their commands run as; absent if commands cannot run like that here.
+    uids: Option<UidRange>,
     /// With which the first account is made.
     setup_code: Option<String>,
 }
@@ -78,9 +80,15 @@ impl People {
         let config = server.tenant().runtime.config();
         let secret = config.people.jwt_secret.as_ref().ok_or(PeopleUnusable::NoSecret)?;
         let home = server.tenant().home.clone();
-        let read = tokio::task::spawn_blocking(move || home.accounts());
-        let stored = read.await.map_err(|_| AccountsUnusable::Store(StoreError::ShutDown))??;
-        Ok(Arc::new(Self {
+        let (runtime, uids) = (server.tenant().runtime.clone(), config.people.uids);
+        let read = tokio::task::spawn_blocking(move || (home.accounts(), runtime.sandbox.person_obstacle(uids)));
+        let (stored, obstacle) = read.await.map_err(|_| AccountsUnusable::Store(StoreError::ShutDown))?;
+        let stored = stored?;
+        if let Some(obstacle) = &obstacle {
+            tracing::warn!("the commands of people are left out: {obstacle}");
+        }
+        let people = Arc::new(Self {
+            uids: obstacle.is_none().then_some(uids),
             setup_code: stored.book.accounts.is_empty().then(clock::new_secret),
             book: watch::Sender::new(Arc::new(stored.book)),
             stored: Mutex::new(stored.etag),
@@ -90,7 +98,15 @@ impl People {
             addresses: LoginLimiter::default(),
             server,
             tenants,
-        }))
+        });
+        people.set_command_users();
+        if people.uids.is_some() && people.book().accounts.iter().any(|account| account.uid.is_none()) {
+            // Accounts of an earlier version, or of a server on which commands could not run.
+            if let Err(error) = people.edit(|_| Ok(())).await {
+                tracing::error!(%error, "accounts got no user for their commands; they have none until the next start");
+            }
+        }
+        Ok(people)
     }
 
     /// Returns the code with which the first account is made, if there was none at the start. Its holder becomes the admin,
@@ -116,6 +132,15 @@ impl People {
         self.book().accounts.clone()
     }
 
+    /// Lets the commands of active accounts run, each as its user.
+    fn set_command_users(&self) {
+        let book = self.book();
+        let active = book.accounts.iter().filter(|account| account.is_active);
+        self.tenants.set_command_users(
+            active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))),
+        );
+    }
+
     fn book(&self) -> Arc<AccountBook> {
         self.book.borrow().clone()
     }
@@ -133,6 +158,9 @@ impl People {
             let mut stored = people.stored.lock().await;
             let mut book = AccountBook::clone(&people.book());
             let made = change(&mut book)?;
+            if let Some(uids) = people.uids {
+                book.allot_uids(uids);
+            }
             let server = people.server.tenant();
             let saved = server.tree.save_accounts(server.claim, stored.clone(), &book).await;
             let etag = saved.map_err(|error| match error {
@@ -141,6 +169,7 @@ impl People {
             })?;
             *stored = Some(etag);
             people.book.send_replace(Arc::new(book));
+            people.set_command_users();
             Ok(made)
         });
         edited.await.map_err(|_| EngineError::Internal("the change of accounts was cut off"))?

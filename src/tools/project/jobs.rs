@@ -18,6 +18,8 @@ use crate::tools::text::plain;
 
 /// Maximum number of jobs of a session that are remembered, of which the oldest ended one is forgotten first.
 const MAX_JOBS: usize = 16;
+/// Maximum number of jobs of a home that run at once.
+const MAX_RUNNING: usize = 32;
 /// Maximum time to wait for the end of a stopped job.
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum bytes of output that are kept of a job while it runs.
@@ -243,6 +245,9 @@ impl Jobs {
     /// Adds a job; returns `None` if too many are running.
     pub fn add(&self, session: &SessionId, job: NewJob) -> Option<Job> {
         let mut all = self.lock();
+        if all.values().map(SessionJobs::running).sum::<usize>() >= MAX_RUNNING {
+            return None;
+        }
         let of_session = all.entry(session.clone()).or_default();
         if of_session.jobs.len() >= MAX_JOBS {
             let ended = *of_session.jobs.iter().find(|(_, job)| !job.is_running())?.0;

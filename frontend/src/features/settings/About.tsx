@@ -6,7 +6,7 @@ import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
 import AccountMenu from '@/features/auth/AccountMenu'
 import { useSay, useT } from '@/lib/i18n'
-import { levelWord, sandboxNote } from './sandbox'
+import { commandsNote, levelWord, sandboxNote } from './sandbox'
 
 /** The server's version, its folder, and what commands may do. */
 export function About() {
@@ -18,6 +18,8 @@ export function About() {
   if (!status) return <Skeleton label={t('loading')} />
   const level = levelWord(status.sandbox.level)
   const note = sandboxNote(say, status.sandbox)
+  const { commands } = status
+  const commandsSaid = commands && commandsNote(say, commands)
   return (
     <>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-small">
@@ -28,6 +30,13 @@ export function About() {
           value={`${level ? t(level) : status.sandbox.level} — ${note}`}
           title={note === status.sandbox.note ? undefined : status.sandbox.note}
         />
+        {commands && commandsSaid && (
+          <Fact
+            name={t('aboutCommands')}
+            value={commandsSaid}
+            title={commandsSaid === commands.note ? undefined : commands.note}
+          />
+        )}
       </dl>
       {multi ? (
         <p className="mt-3">

@@ -15,6 +15,7 @@ export const settings = {
   about: 'About',
   aboutHome: 'Home folder',
   aboutSandbox: 'Sandbox',
+  aboutCommands: 'Commands',
   aboutVersion: 'Version',
   plainHttp:
     'This connection isn’t encrypted. Others on the network can read and change it. Use HTTPS or an SSH tunnel.',

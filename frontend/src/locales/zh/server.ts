@@ -278,6 +278,24 @@ export const server: Record<string, string> = {
     '无法运行命令：沙箱级别为严格，但未安装 bubblewrap（bwrap）。请安装，或选择标准级别。',
   'sandbox.off': '沙箱已在命令行中关闭：命令拥有启动 miniclaw 的用户的全部权限。',
 
+  // As whom the commands of one of several people run, or why there are none.
+  'commands.own_user': '你的命令以系统用户 {uid} 的身份运行，此用户仅属于你。',
+  'commands.off': '命令不可用：沙箱已关闭。请不带 --sandbox off 启动服务器。',
+  'commands.no_landlock':
+    '命令不可用：此内核的 Landlock 版本为 {version}，沙箱需要版本 {needed}（Linux 6.2 或更高，且未被启动参数或容器过滤规则禁用）。',
+  'commands.no_bubblewrap':
+    '命令不可用：沙箱级别为严格，但未安装 bubblewrap（bwrap）。请安装，或选择标准级别。',
+  'commands.not_root':
+    '命令不可用：只有以 root 运行的服务器才能让每个人的命令使用各自的系统用户。请以 root 启动（作为服务或在容器中）。',
+  'commands.no_capabilities': '命令不可用：服务器以 root 运行，但缺少 {missing}。请授予这些权限并重启。',
+  'commands.no_namespace': '命令不可用：命令无法拥有独立的挂载空间（{reason}）。',
+  'commands.unmapped_uids':
+    '命令不可用：此容器中不存在用户 ID {ids}。请在 config.yml 中将 people_uids 设为存在的范围（见 /proc/self/uid_map）并重启。',
+  'commands.taken_uids':
+    '命令不可用：{file} 已将 {ids} 中的部分用户 ID 分配给本机用户。请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
+  'commands.no_uid': '命令不可用：用户 ID 已用完。请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
+  'commands.exposed_home': '命令不可用：主文件夹位于所有命令都可读取的系统文件夹中。请移动主文件夹，例如移到 /srv。',
+
   // Sentences that have no code, with what is in parentheses left out.
   'text.Skills Snapshot': '技能概览',
   'text.Soul': '灵魂',

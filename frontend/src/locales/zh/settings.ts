@@ -16,6 +16,7 @@ export const settings: Record<keyof typeof en, string> = {
   about: '关于',
   aboutHome: '主文件夹',
   aboutSandbox: '沙箱',
+  aboutCommands: '命令',
   aboutVersion: '版本',
   plainHttp: '此连接未加密，网络中的其他人可以读取和篡改内容。请使用 HTTPS 或 SSH 隧道。',
   sandboxOff: '沙箱已关闭，命令可以读取和更改你有权访问的所有内容。',
