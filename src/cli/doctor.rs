@@ -52,6 +52,12 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     if let Some(warning) = sandbox.warning_for(&home.join("scratch")) {
         println!("           {warning}");
     }
+    if config.people.is_multi() {
+        match sandbox.person_obstacle(config.people.uids) {
+            None => println!("people     each person's commands run as a user of their own, of {}", config.people.uids),
+            Some(obstacle) => println!("people     commands are left out: {obstacle}"),
+        }
+    }
     for warning in &config.warnings {
         println!("warning    {warning}");
     }

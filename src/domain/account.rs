@@ -184,7 +184,10 @@ impl AccountBook {
     /// they have, whatever the range. Returns whether any got one; if the range is used up, the last accounts have none.
     pub fn allot_uids(&mut self, range: UidRange) -> bool {
         // Also those that a person who edited the file has set.
-        self.accounts.iter().filter_map(|account| account.uid).for_each(|uid| UidRange::add(&mut self.allotted_uids, uid));
+        self.accounts
+            .iter()
+            .filter_map(|account| account.uid)
+            .for_each(|uid| UidRange::add(&mut self.allotted_uids, uid));
         let mut is_changed = false;
         for account in self.accounts.iter_mut().filter(|account| account.uid.is_none()) {
             let Some(uid) = range.lowest_outside(&self.allotted_uids) else { break };

@@ -109,8 +109,9 @@ impl EgressAttempts {
 
 /// Issues grants. A command reaches the network only through the proxy.
 pub trait EgressProxy: Send + Sync + std::fmt::Debug {
-    /// Issues a grant for one command. Dropping it closes the connections that the command opened.
-    fn issue(&self) -> Box<dyn EgressGrant>;
+    /// Issues a grant for one command of a person, by the user that their commands run as; `None` on a server of one person.
+    /// Dropping it closes the connections that the command opened.
+    fn issue(&self, person: Option<u32>) -> Box<dyn EgressGrant>;
 }
 
 /// The right of one command to use the proxy.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -13,17 +14,22 @@ use crate::domain::{EgressAttempt, EgressAttempts, EgressGrant};
 
 /// User name of every grant; the passwords distinguish them.
 const USER: &str = "job";
+/// Maximum simultaneous connections of all commands of a person.
+const MAX_CONNECTIONS: usize = 128;
 type Digest32 = [u8; 32];
 
 /// All grants, keyed by the digest of their credentials, so that the time of a lookup reveals nothing about a secret.
 #[derive(Clone, Default)]
 pub struct EgressGrants {
     known: Arc<Mutex<HashMap<Digest32, Arc<GrantState>>>>,
+    /// What is left of the connections of each person.
+    left: Arc<Mutex<HashMap<Option<u32>, Arc<Semaphore>>>>,
 }
 
 /// The proxy's state for one command.
-#[derive(Default)]
 pub struct GrantState {
+    /// One for each connection that the commands of its person may have at once.
+    pub connections: Arc<Semaphore>,
     /// Cancelled when the grant ends or is suspended; absent while it is suspended.
     grant: Mutex<Option<CancellationToken>>,
     log: Mutex<AttemptLog>,
@@ -51,8 +57,8 @@ pub enum AttemptOutcome {
 }
 
 impl GrantState {
-    fn granted() -> Self {
-        Self { grant: Mutex::new(Some(CancellationToken::new())), ..Self::default() }
+    fn granted(connections: Arc<Semaphore>) -> Self {
+        Self { connections, grant: Mutex::new(Some(CancellationToken::new())), log: Mutex::default() }
     }
 
     /// Returns the token of the grant, which is cancelled when the grant ends; `None` while it is suspended.
@@ -101,9 +107,11 @@ struct IssuedGrant {
 }
 
 impl EgressGrants {
-    pub fn issue(&self, port: u16) -> Box<dyn EgressGrant> {
+    pub fn issue(&self, port: u16, person: Option<u32>) -> Box<dyn EgressGrant> {
         let secret = clock::new_secret();
-        let (key, holder) = (digest(&format!("{USER}:{secret}")), Arc::new(GrantState::granted()));
+        let connections =
+            whole(&self.left).entry(person).or_insert_with(|| Arc::new(Semaphore::new(MAX_CONNECTIONS))).clone();
+        let (key, holder) = (digest(&format!("{USER}:{secret}")), Arc::new(GrantState::granted(connections)));
         whole(&self.known).insert(key, holder.clone());
         Box::new(IssuedGrant { grants: self.clone(), holder, key, secret, port })
     }
@@ -160,9 +168,25 @@ mod tests {
     use crate::domain::egress::MAX_NAME;
 
     #[test]
+    fn connections_of_a_person_are_counted_together_and_apart_from_others() {
+        let grants = EgressGrants::default();
+        let of = |person| grants.holder(grants.issue(1, person).proxy().split(['/', '@']).nth(2).unwrap());
+        assert!(of(Some(1)).is_none(), "it has ended");
+        let [one, again, other] = [Some(1), Some(1), Some(2)].map(|person| {
+            let grant = grants.issue(1, person);
+            let holder = grants.holder(grant.proxy().split(['/', '@']).nth(2).unwrap()).unwrap();
+            (grant, holder)
+        });
+        let all = one.1.connections.clone().try_acquire_many_owned(MAX_CONNECTIONS as u32).unwrap();
+        assert!(again.1.connections.try_acquire().is_err() && other.1.connections.try_acquire().is_ok());
+        drop(all);
+        assert!(again.1.connections.try_acquire().is_ok());
+    }
+
+    #[test]
     fn grant_expires_with_its_command() {
         let grants = EgressGrants::default();
-        let (one, other) = (grants.issue(1), grants.issue(1));
+        let (one, other) = (grants.issue(1, None), grants.issue(1, None));
         let credentials = |grant: &dyn EgressGrant| {
             let proxy = grant.proxy();
             proxy.strip_prefix("http://").and_then(|rest| rest.split_once('@')).unwrap().0.to_owned()
@@ -186,7 +210,7 @@ mod tests {
     #[test]
     fn suspended_grant_resumes_with_a_new_token() {
         let grants = EgressGrants::default();
-        let grant = grants.issue(1);
+        let grant = grants.issue(1, None);
         let holder = whole(&grants.known).values().next().unwrap().clone();
         let first = holder.grant().unwrap();
         grant.resume();
@@ -200,7 +224,7 @@ mod tests {
     #[test]
     fn attempts_are_listed_up_to_a_bound() {
         let grants = EgressGrants::default();
-        let grant = grants.issue(1);
+        let grant = grants.issue(1, None);
         let holder = whole(&grants.known).values().next().unwrap().clone();
         holder.begin("cut.test");
         holder.begin("no.test");

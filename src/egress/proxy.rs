@@ -2,15 +2,16 @@
 //! addresses that the guard allows. It resolves names itself and dials the addresses it has checked, so a name that
 //! changes its address in between leads nowhere else.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use url::{Host, Url};
 
 use super::grants::{AttemptOutcome, EgressGrants, GrantState};
@@ -21,8 +22,8 @@ use crate::domain::{EgressGrant, EgressProxy};
 
 /// Timeout for a client to send its request, for a name to resolve, and for a server to accept the connection.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum simultaneous connections of all commands together.
-const MAX_CONNECTIONS: usize = 256;
+/// Maximum connections from which no request has come yet.
+const MAX_WAITING: usize = 1024;
 
 /// Issues grants. Listens as long as the runtime on which it was started.
 #[derive(Clone)]
@@ -41,6 +42,27 @@ struct ProxyServer {
     guard: Guard,
     lookup: Lookup,
     grants: EgressGrants,
+    latest: LatestConnections,
+}
+
+/// The latest connections. One that has sent no request when many others have come after it is closed, so that nobody who
+/// opens connections and is silent keeps others out.
+#[derive(Default)]
+struct LatestConnections(Mutex<VecDeque<CancellationToken>>);
+
+impl LatestConnections {
+    /// Adds a connection. The token is cancelled when it must have sent its request.
+    fn add(&self) -> CancellationToken {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if latest.len() >= MAX_WAITING
+            && let Some(oldest) = latest.pop_front()
+        {
+            oldest.cancel();
+        }
+        let added = CancellationToken::new();
+        latest.push_back(added.clone());
+        added
+    }
 }
 
 impl Proxy {
@@ -52,21 +74,21 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let grants = EgressGrants::default();
-        let server = Arc::new(ProxyServer { guard, lookup, grants: grants.clone() });
+        let server =
+            Arc::new(ProxyServer { guard, lookup, grants: grants.clone(), latest: LatestConnections::default() });
         tokio::spawn(receive(listener, server));
         Ok(Self { port, grants })
     }
 }
 
 impl EgressProxy for Proxy {
-    fn issue(&self) -> Box<dyn EgressGrant> {
-        self.grants.issue(self.port)
+    fn issue(&self, person: Option<u32>) -> Box<dyn EgressGrant> {
+        self.grants.issue(self.port, person)
     }
 }
 
 async fn receive(listener: TcpListener, server: Arc<ProxyServer>) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    while let Ok(permit) = permits.clone().acquire_owned().await {
+    loop {
         match listener.accept().await {
             Ok((client, _)) => {
                 let server = server.clone();
@@ -74,7 +96,6 @@ async fn receive(listener: TcpListener, server: Arc<ProxyServer>) {
                     if let Err(error) = server.serve(client).await {
                         tracing::debug!(%error, "a connection of a command ended");
                     }
-                    drop(permit);
                 });
             }
             // Out of descriptors: other connections must end first.
@@ -88,7 +109,13 @@ async fn receive(listener: TcpListener, server: Arc<ProxyServer>) {
 
 impl ProxyServer {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
-        let request = match timeout(IO_TIMEOUT, request::read(&mut client)).await {
+        let overdue = self.latest.add();
+        let read = tokio::select! {
+            biased;
+            read = timeout(IO_TIMEOUT, request::read(&mut client)) => read,
+            () = overdue.cancelled() => return Ok(()),
+        };
+        let request = match read {
             Ok(Ok(Some(request))) => request,
             Ok(Ok(None)) | Err(_) => return Ok(()),
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
@@ -108,6 +135,10 @@ impl ProxyServer {
             holder.end(&name, AttemptOutcome::EgressRefusal);
             let why = format!("{name}: the call that was allowed the network has ended");
             return refuse(&mut client, "403 Forbidden", &why).await;
+        };
+        let Ok(_connection) = holder.connections.try_acquire() else {
+            holder.end(&name, AttemptOutcome::EgressRefusal);
+            return refuse(&mut client, "503 Service Unavailable", "too many connections at once").await;
         };
         tokio::select! {
             done = self.connect(client, (request, url), &holder) => done,

@@ -54,6 +54,9 @@ impl CommandAccess {
     /// Returns a sentence for a person if nobody's commands can run here.
     pub fn problem(&self) -> Option<String> {
         let obstacle = self.person.as_ref()?.as_ref().err()?;
-        Some(format!("Commands (terminal, bash, python_repl) are left out: {}.", obstacle.to_string().trim_end_matches('.')))
+        Some(format!(
+            "Commands (terminal, bash, python_repl) are left out: {}.",
+            obstacle.to_string().trim_end_matches('.')
+        ))
     }
 }

@@ -319,6 +319,7 @@ impl Engine {
         futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
         // Before the home is released, so that what they changed is recorded.
         self.tenant.jobs.stop_all().await;
+        self.tenant.tool_sources.home_closed();
         if let Err(error) = self.tenant.log.release(self.tenant.claim).await {
             tracing::warn!(%error, "the home is released when this process ends");
         }

@@ -137,6 +137,10 @@ impl ProjectTools {
     fn session_closed(&self, session: &SessionId) {
         self.made().iter().for_each(|tools| tools.session_closed(session));
     }
+
+    fn home_closed(&self) {
+        self.made().iter().for_each(ToolSet::home_closed);
+    }
 }
 
 /// Returns the tools of a source for the next exchange.
@@ -214,6 +218,16 @@ impl ToolSources {
         for source in self.sources().iter() {
             match source {
                 ToolSource::ByProject(tools) => tools.session_closed(session),
+                ToolSource::Chosen(_) | ToolSource::Deferred(_) => {}
+            }
+        }
+    }
+
+    /// Notifies the tools that the home is closed, so that no process of theirs goes on.
+    pub fn home_closed(&self) {
+        for source in self.sources().iter() {
+            match source {
+                ToolSource::ByProject(tools) => tools.home_closed(),
                 ToolSource::Chosen(_) | ToolSource::Deferred(_) => {}
             }
         }

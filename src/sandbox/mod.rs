@@ -221,7 +221,7 @@ impl Sandbox {
             return Err(SandboxError::NoNetwork(why));
         }
         match &self.egress_proxy {
-            Some(egress_proxy) => Ok(egress_proxy.issue()),
+            Some(egress_proxy) => Ok(egress_proxy.issue(self.person)),
             None => Err(SandboxError::NoNetwork("this server has no proxy for it".to_owned())),
         }
     }

@@ -35,7 +35,10 @@ pub enum PersonObstacle {
     /// The ids do not exist in this container.
     Unmapped(UidRange),
     /// This file gives one of the ids to somebody of this machine.
-    Taken { ids: UidRange, file: &'static str },
+    Taken {
+        ids: UidRange,
+        file: &'static str,
+    },
     /// The account has no user id, because the range is used up.
     NoUid,
     /// The home is in a folder that every command may read.
@@ -67,9 +70,7 @@ impl PersonObstacle {
             Self::Capabilities(missing) => one("missing", missing),
             Self::Namespace(why) => one("reason", why),
             Self::Unmapped(ids) => one("ids", &ids.to_string()),
-            Self::Taken { ids, file } => {
-                one("ids", &ids.to_string()).into_iter().chain(one("file", file)).collect()
-            }
+            Self::Taken { ids, file } => one("ids", &ids.to_string()).into_iter().chain(one("file", file)).collect(),
         }
     }
 }

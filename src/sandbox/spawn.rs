@@ -117,7 +117,9 @@ impl Sandbox {
             return Err(SandboxError::Capture(why));
         }
         if self.config.level == Level::Off && self.person.is_some() {
-            return Err(SandboxError::Confinement("the commands of several people do not run without the sandbox".to_owned()));
+            return Err(SandboxError::Confinement(
+                "the commands of several people do not run without the sandbox".to_owned(),
+            ));
         }
         let grant = match self.config.level {
             Level::Off => None,

@@ -143,7 +143,8 @@ mod tests {
         let home = Home::open(folder.path()).unwrap();
         let people = home.people_folder().unwrap();
         assert!(home.accounts().is_ok());
-        std::fs::set_permissions(&people, PermissionsExt::from_mode(0o755)).unwrap();
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&people, std::fs::Permissions::from_mode(0o755)).unwrap();
         home.people_folder().unwrap();
         assert_eq!(std::fs::metadata(&people).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::create_dir(people.join("a")).unwrap();

@@ -128,6 +128,9 @@ pub trait Tool: Send + Sync {
 
     /// Drops what the tool keeps for a closed session.
     fn session_closed(&self, _: &SessionId) {}
+
+    /// Drops what the tool keeps for all sessions, because their home is closed.
+    fn home_closed(&self) {}
 }
 
 pub type Prepared = Result<Box<dyn PreparedCall>, Box<ToolAnswer>>;

@@ -204,6 +204,13 @@ impl ToolSet {
             tool.session_closed(session);
         }
     }
+
+    /// Notifies every tool that the home is closed.
+    pub fn home_closed(&self) {
+        for RegisteredTool { tool, .. } in self.tools.iter().chain(self.deferred.iter()) {
+            tool.home_closed();
+        }
+    }
 }
 
 #[cfg(test)]

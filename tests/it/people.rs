@@ -389,9 +389,9 @@ async fn names_of_models_and_tools_need_no_sign_in() {
 }
 
 #[tokio::test]
-async fn commands_are_left_out_for_several_people() {
+async fn commands_of_people_are_left_out_without_a_sandbox() {
     let world = world("").await;
-    let server = world.serve().await;
+    let server = world.serve_with(&["--port", "0", "--sandbox", "off"]).await;
     let ada = admin(&server).await;
     let status = get(&server, &ada, "/api/status").await.ok();
     let tools: Vec<&str> =
@@ -401,6 +401,7 @@ async fn commands_are_left_out_for_several_people() {
         "{tools:?}"
     );
     assert!(status["problems"].to_string().contains("terminal, bash, python_repl"), "{}", status["problems"]);
+    assert_eq!((&status["commands"]["available"], &status["commands"]["code"]), (&json!(false), &json!("off")));
     let listed = get(&server, &ada, "/api/tools").await.text();
     assert!(!listed.contains("\"bash\"") && !listed.contains("\"terminal\""));
     let bob = joined(&server, &ada, "Bob").await;

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use miniclaw::domain::UidRange;
@@ -18,9 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kit::{confined_levels, marker, pids_with, program, skipped};
 
-/// The users of both people, of the default range.
-const ANN: u32 = 2_100_000_001;
-const BOB: u32 = 2_100_000_002;
+/// The first user of these tests, in the default range; each server has two others.
+const FIRST: u32 = 2_100_060_000;
 /// What is in everything of Bob's.
 const SECRET: &str = "quetzalcoatlus";
 
@@ -83,8 +83,11 @@ const FILES: [(&str, &str); 20] = [
     ("change the mode of his folder", "chmod 777 \"$HIS/scratch\""),
     ("give him a file", "rm -f given; echo x > given; chown $BOB given"),
     ("read a file of his in /tmp", "grep -q $SECRET /tmp/$NAME"),
-    ("watch his folder", "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); d=c.inotify_init(); \
-      sys.exit(d<0 or c.inotify_add_watch(d,os.environb[b\"HIS\"],0xfff)<0)'"),
+    (
+        "watch his folder",
+        "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); d=c.inotify_init(); \
+      sys.exit(d<0 or c.inotify_add_watch(d,os.environb[b\"HIS\"],0xfff)<0)'",
+    ),
 ];
 
 /// Attempts on his processes and their memory; `VICTIM` is one that runs in his sandbox, `PID` one outside.
@@ -94,45 +97,84 @@ const PROCESSES: [(&str, &str); 20] = [
     ("list processes", "ls -d /proc/[0-9]*"),
     ("read his environment", "tr '\\0' '\\n' < /proc/$VICTIM/environ | grep -q $SECRET"),
     ("read his command line", "test -s /proc/$VICTIM/cmdline && grep -qa . /proc/$VICTIM/cmdline"),
-    ("read his memory by /proc", "python3 -c 'import os; f=open(\"/proc/\"+os.environ[\"VICTIM\"]+\"/mem\",\"rb\"); \
-      f.seek(int(os.environ[\"ADDRESS\"])); assert os.environb[b\"SECRET\"] in f.read(14)'"),
-    ("read his memory", "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(14); \
+    (
+        "read his memory by /proc",
+        "python3 -c 'import os; f=open(\"/proc/\"+os.environ[\"VICTIM\"]+\"/mem\",\"rb\"); \
+      f.seek(int(os.environ[\"ADDRESS\"])); assert os.environb[b\"SECRET\"] in f.read(14)'",
+    ),
+    (
+        "read his memory",
+        "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(14); \
       class_=type(\"V\",(ctypes.Structure,),{\"_fields_\":[(\"p\",ctypes.c_void_p),(\"n\",ctypes.c_size_t)]}); \
       a=class_(ctypes.addressof(b),14); r=class_(int(os.environ[\"ADDRESS\"]),14); \
-      sys.exit(ctypes.CDLL(None).process_vm_readv(int(os.environ[\"VICTIM\"]),ctypes.byref(a),1,ctypes.byref(r),1,0)!=14)'"),
-    ("write to his memory", "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(b\"q\",1); \
+      sys.exit(ctypes.CDLL(None).process_vm_readv(int(os.environ[\"VICTIM\"]),ctypes.byref(a),1,ctypes.byref(r),1,0)!=14)'",
+    ),
+    (
+        "write to his memory",
+        "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(b\"q\",1); \
       class_=type(\"V\",(ctypes.Structure,),{\"_fields_\":[(\"p\",ctypes.c_void_p),(\"n\",ctypes.c_size_t)]}); \
       a=class_(ctypes.addressof(b),1); r=class_(int(os.environ[\"ADDRESS\"]),1); \
-      sys.exit(ctypes.CDLL(None).process_vm_writev(int(os.environ[\"VICTIM\"]),ctypes.byref(a),1,ctypes.byref(r),1,0)!=1)'"),
-    ("trace his process", "python3 -c 'import ctypes,os,sys; n=ctypes.c_void_p(0); \
-      sys.exit(ctypes.CDLL(None).ptrace(0x4206,int(os.environ[\"VICTIM\"]),n,n)!=0)'"),
+      sys.exit(ctypes.CDLL(None).process_vm_writev(int(os.environ[\"VICTIM\"]),ctypes.byref(a),1,ctypes.byref(r),1,0)!=1)'",
+    ),
+    (
+        "trace his process",
+        "python3 -c 'import ctypes,os,sys; n=ctypes.c_void_p(0); \
+      sys.exit(ctypes.CDLL(None).ptrace(0x4206,int(os.environ[\"VICTIM\"]),n,n)!=0)'",
+    ),
     ("enter his working directory", "grep -q $SECRET /proc/$VICTIM/cwd/open.txt"),
     ("enter his root", "ls /proc/$VICTIM/root/ | grep -q ."),
     ("list his open files", "ls /proc/$VICTIM/fd/ | grep -q ."),
-    ("take one of his open files", "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); \
-      d=os.pidfd_open(int(os.environ[\"VICTIM\"])); sys.exit(c.syscall(438,d,1,0)<0)'"),
+    (
+        "take one of his open files",
+        "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); \
+      d=os.pidfd_open(int(os.environ[\"VICTIM\"])); sys.exit(c.syscall(438,d,1,0)<0)'",
+    ),
     ("signal his process", "kill -0 $VICTIM"),
     ("signal his process outside", "kill -0 $PID"),
     ("lower his priority", "python3 -c 'import os; os.setpriority(0,int(os.environ[\"VICTIM\"]),1)'"),
-    ("bind his process to a processor", "python3 -c 'import os; os.sched_setaffinity(int(os.environ[\"VICTIM\"]),{0})'"),
-    ("read his limits", "python3 -c 'import os,resource; resource.prlimit(int(os.environ[\"VICTIM\"]),resource.RLIMIT_NOFILE)'"),
-    ("become him", "python3 -c 'import os; os.setresgid(*[int(os.environ[\"BOB\"])]*3); os.setresuid(*[int(os.environ[\"BOB\"])]*3)'"),
+    (
+        "bind his process to a processor",
+        "python3 -c 'import os; os.sched_setaffinity(int(os.environ[\"VICTIM\"]),{0})'",
+    ),
+    (
+        "read his limits",
+        "python3 -c 'import os,resource; resource.prlimit(int(os.environ[\"VICTIM\"]),resource.RLIMIT_NOFILE)'",
+    ),
+    (
+        "become him",
+        "python3 -c 'import os; os.setresgid(*[int(os.environ[\"BOB\"])]*3); os.setresuid(*[int(os.environ[\"BOB\"])]*3)'",
+    ),
     ("enter his namespaces", "nsenter -t $VICTIM -m true"),
 ];
 
 /// Attempts on what he shares with other processes, and on what all processes share.
 const SHARED: [(&str, &str); 10] = [
-    ("attach his shared memory", "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); c.shmat.restype=ctypes.c_void_p; \
-      p=c.shmat(int(os.environ[\"SHM\"]),None,0o10000); sys.exit(p in (None,2**64-1))'"),
-    ("read his message queue", "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(99); \
-      sys.exit(ctypes.CDLL(None).msgrcv(int(os.environ[\"QUEUE\"]),b,90,0,0o4000|0o40000)<0)'"),
-    ("use his semaphore", "python3 -c 'import ctypes,os,sys; sys.exit(ctypes.CDLL(None).semctl(int(os.environ[\"SEMAPHORE\"]),0,12)<0)'"),
-    ("open his POSIX queue", "python3 -c 'import ctypes,os,sys; \
-      sys.exit(ctypes.CDLL(None).mq_open((\"/\"+os.environ[\"NAME\"]).encode(),0)<0)'"),
+    (
+        "attach his shared memory",
+        "python3 -c 'import ctypes,os,sys; c=ctypes.CDLL(None); c.shmat.restype=ctypes.c_void_p; \
+      p=c.shmat(int(os.environ[\"SHM\"]),None,0o10000); sys.exit(p in (None,2**64-1))'",
+    ),
+    (
+        "read his message queue",
+        "python3 -c 'import ctypes,os,sys; b=ctypes.create_string_buffer(99); \
+      sys.exit(ctypes.CDLL(None).msgrcv(int(os.environ[\"QUEUE\"]),b,90,0,0o4000|0o40000)<0)'",
+    ),
+    (
+        "use his semaphore",
+        "python3 -c 'import ctypes,os,sys; sys.exit(ctypes.CDLL(None).semctl(int(os.environ[\"SEMAPHORE\"]),0,12)<0)'",
+    ),
+    (
+        "open his POSIX queue",
+        "python3 -c 'import ctypes,os,sys; \
+      sys.exit(ctypes.CDLL(None).mq_open((\"/\"+os.environ[\"NAME\"]).encode(),0)<0)'",
+    ),
     ("read his file in /dev/shm", "grep -q $SECRET /dev/shm/$NAME"),
     ("list shared memory of the machine", "python3 -c 'assert len(open(\"/proc/sysvipc/shm\").readlines())>1'"),
-    ("use a keyring", "python3 -c 'import ctypes,os,sys; n={\"x86_64\":250}.get(os.uname().machine,219); \
-      sys.exit(ctypes.CDLL(None).syscall(n,0,-4,1)<0)'"),
+    (
+        "use a keyring",
+        "python3 -c 'import ctypes,os,sys; n={\"x86_64\":250}.get(os.uname().machine,219); \
+      sys.exit(ctypes.CDLL(None).syscall(n,0,-4,1)<0)'",
+    ),
     ("read keys of the machine", "grep -q . /proc/keys"),
     ("look at control groups", "ls /sys/fs/cgroup/ | grep -q ."),
     ("make a user namespace", "unshare -Ur true"),
@@ -141,11 +183,26 @@ const SHARED: [(&str, &str); 10] = [
 /// Attempts on his ports and sockets.
 const NETWORK: [(&str, &str); 10] = [
     ("connect to his service", "timeout 5 bash -c '</dev/tcp/127.0.0.1/'$TCP"),
-    ("connect to his service by IPv6", "python3 -c 'import os,socket; socket.create_connection((\"::1\",int(os.environ[\"TCP6\"])),5)'"),
-    ("send him a packet", "python3 -c 'import os,socket; s=socket.socket(2,2); s.sendto(b\"x\",(\"127.0.0.1\",int(os.environ[\"UDP\"])))'"),
-    ("connect to his abstract socket", "python3 -c 'import os,socket; socket.socket(1).connect(\"\\0\"+os.environ[\"NAME\"])'"),
-    ("connect to his socket in /tmp", "python3 -c 'import os,socket; socket.socket(1).connect(\"/tmp/\"+os.environ[\"NAME\"]+\".s\")'"),
-    ("listen where he could connect", "python3 -c 'import socket; s=socket.socket(); s.bind((\"127.0.0.1\",0)); s.listen()'"),
+    (
+        "connect to his service by IPv6",
+        "python3 -c 'import os,socket; socket.create_connection((\"::1\",int(os.environ[\"TCP6\"])),5)'",
+    ),
+    (
+        "send him a packet",
+        "python3 -c 'import os,socket; s=socket.socket(2,2); s.sendto(b\"x\",(\"127.0.0.1\",int(os.environ[\"UDP\"])))'",
+    ),
+    (
+        "connect to his abstract socket",
+        "python3 -c 'import os,socket; socket.socket(1).connect(\"\\0\"+os.environ[\"NAME\"])'",
+    ),
+    (
+        "connect to his socket in /tmp",
+        "python3 -c 'import os,socket; socket.socket(1).connect(\"/tmp/\"+os.environ[\"NAME\"]+\".s\")'",
+    ),
+    (
+        "listen where he could connect",
+        "python3 -c 'import socket; s=socket.socket(); s.bind((\"127.0.0.1\",0)); s.listen()'",
+    ),
     ("bind an abstract name", "python3 -c 'import socket; socket.socket(1).bind(\"\\0hers\")'"),
     ("ask the kernel for sockets", "python3 -c 'import socket; socket.socket(16,3,4)'"),
     ("read the list of ports", "grep -q : /proc/net/tcp"),
@@ -155,6 +212,10 @@ const NETWORK: [(&str, &str); 10] = [
 fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     FILES.iter().chain(&PROCESSES).chain(&SHARED).chain(&NETWORK)
 }
+
+/// What her commands need for the attempts, and may do.
+const HER_OWN: &str = "set -e; echo x > own.txt; test -O own.txt; cat ../memory/MEMORY.md; python3 -c 'import ctypes, os, socket; \
+    ctypes.CDLL(None); os.kill(os.getppid(), 0)'; test -n $SECRET$VICTIM$PID$ADDRESS$SHM$NAME$TCP; timeout 5 true; sleep 0.01";
 
 /// A person and the sandbox of their commands.
 struct Person {
@@ -213,6 +274,8 @@ fn levels() -> Vec<Level> {
 
 impl Server {
     async fn new(level: Level) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(FIRST);
+        let first = NEXT.fetch_add(2, Ordering::Relaxed);
         let root = tempfile::tempdir().unwrap();
         let mode = |path: &PathBuf, mode: u32| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         mode(&root.path().to_owned(), 0o755);
@@ -220,12 +283,12 @@ impl Server {
         mode(&root.path().join("accounts.json"), 0o600);
         let proxy = Arc::new(Proxy::start(Guard::new(&[]), system_lookup()).await.unwrap());
         let sandbox = sandbox(level).with_egress_proxy(proxy);
-        let [ann, bob] = [("ann", ANN), ("bob", BOB)].map(|(name, uid)| {
+        let [ann, bob] = [("ann", first), ("bob", first + 1)].map(|(name, uid)| {
             let home = root.path().join("people").join(name);
             for folder in ["scratch", "workspaces/plan", "workspace", "memory", "skills", "sessions", "storage"] {
                 std::fs::create_dir_all(home.join(folder)).unwrap();
             }
-            for (file, mine) in [("memory/MEMORY.md", uid == BOB), ("sessions/s.json", uid == BOB)] {
+            for (file, mine) in [("memory/MEMORY.md", name == "bob"), ("sessions/s.json", name == "bob")] {
                 std::fs::write(home.join(file), if mine { SECRET } else { "hers" }).unwrap();
             }
             std::fs::write(home.join("workspaces/plan/secret.txt"), SECRET).unwrap();
@@ -250,7 +313,8 @@ struct Offers {
 impl Offers {
     async fn of(server: &Server) -> Self {
         let bob = &server.bob;
-        let opens = "umask 0; echo $SECRET > open.txt; echo x > removable.txt; mkdir -p .tmp; echo x > .tmp/t; chmod 777 . ..";
+        let opens =
+            "umask 0; echo $SECRET > open.txt; echo x > removable.txt; mkdir -p .tmp; echo x > .tmp/t; chmod 777 . ..";
         let opens = format!("SECRET={SECRET}; {opens}");
         let done = bob.bash(&opens).await;
         assert!(done.stderr.text().contains("chmod"), "he cannot open his home: {}", done.stderr.text());
@@ -265,7 +329,7 @@ impl Offers {
         variables.push(("VICTIM".to_owned(), victim.to_string()));
         let mut outside = tokio::process::Command::new("/usr/bin/python3");
         outside.args(["-c", OFFERS, "outside"]).env_clear().env("BOBS_SECRET", SECRET).current_dir("/");
-        outside.uid(BOB).gid(BOB).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        outside.uid(bob.uid).gid(bob.uid).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut outside = outside.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(outside.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
@@ -273,7 +337,7 @@ impl Offers {
         let more = [
             ("PEOPLE", server.people()),
             ("HIS", bob.home.display().to_string()),
-            ("BOB", BOB.to_string()),
+            ("BOB", bob.uid.to_string()),
             ("SECRET", SECRET.to_owned()),
         ];
         variables.extend(more.map(|(name, value)| (name.to_owned(), value)));
@@ -307,6 +371,10 @@ async fn through<'a>(
             through.push(*name);
         }
     }
+    let mut job = Job { network, ..ann.job(&["/bin/bash", "-c", HER_OWN]) };
+    job.env.extend(offers.variables.iter().cloned());
+    let own = ann.run(job).await;
+    assert_eq!(own.exit, Exit::Code(0), "what she may do works: {}", own.stderr.text());
     through
 }
 
@@ -335,7 +403,10 @@ async fn most_attempts_succeed_for_root_without_a_sandbox() {
     let mut failed = Vec::new();
     for (name, script) in all() {
         let mut attempt = tokio::process::Command::new("/bin/bash");
-        attempt.args(["-c", script]).current_dir(server.ann.home.join("scratch")).envs(offers.variables.iter().cloned());
+        attempt
+            .args(["-c", script])
+            .current_dir(server.ann.home.join("scratch"))
+            .envs(offers.variables.iter().cloned());
         attempt.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
         if !attempt.status().await.unwrap().success() {
             failed.push(*name);
@@ -355,7 +426,7 @@ async fn file_modes_alone_keep_people_apart() {
     for (name, script) in FILES.iter().filter(|(name, _)| *name != "read a file of his in /tmp") {
         let mut attempt = std::process::Command::new("/bin/bash");
         attempt.args(["-c", script]).current_dir("/tmp").env_clear().envs(offers.variables.iter().cloned());
-        attempt.env("PATH", "/usr/bin:/bin").uid(ANN).gid(ANN).stdin(Stdio::null());
+        attempt.env("PATH", "/usr/bin:/bin").uid(server.ann.uid).gid(server.ann.uid).stdin(Stdio::null());
         attempt.stdout(Stdio::null()).stderr(Stdio::null());
         if attempt.status().unwrap().success() {
             through.push(*name);
@@ -400,8 +471,12 @@ async fn processes_are_limited_for_a_person_and_not_for_others() {
         let done = server.bob.bash("echo $(echo fine)").await;
         assert_eq!((done.exit, done.stdout.text().trim()), (Exit::Code(0), "fine"), "{level:?}");
         let hers = "import os\nos.fork()";
-        let hers = server.ann.sandbox.run(server.ann.job(&["/usr/bin/python3", "-c", hers]), CancellationToken::new()).await;
-        assert!(!matches!(hers, Ok(Finished { exit: Exit::Code(0), .. })), "{level:?}: it counts for all of her commands");
+        let hers =
+            server.ann.sandbox.run(server.ann.job(&["/usr/bin/python3", "-c", hers]), CancellationToken::new()).await;
+        assert!(
+            !matches!(hers, Ok(Finished { exit: Exit::Code(0), .. })),
+            "{level:?}: it counts for all of her commands"
+        );
         greedy.kill().await;
         assert_eq!(server.ann.bash("echo $(echo fine)").await.exit, Exit::Code(0), "{level:?}");
     }
@@ -438,7 +513,10 @@ async fn permission_to_use_the_network_is_ones_own() {
 async fn no_command_of_a_person_runs_without_a_sandbox() {
     let Some(level) = levels().first().copied() else { return };
     let server = Server::new(level).await;
-    let off = sandbox(Level::Off).of_person(ANN);
+    let off = sandbox(Level::Off).of_person(server.ann.uid);
     let refused = off.run(server.ann.job(&["/bin/true"]), CancellationToken::new()).await;
-    assert!(matches!(&refused, Err(SandboxError::Confinement(why)) if why.contains("without the sandbox")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(SandboxError::Confinement(why)) if why.contains("without the sandbox")),
+        "{refused:?}"
+    );
 }

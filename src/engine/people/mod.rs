@@ -136,9 +136,8 @@ impl People {
     fn set_command_users(&self) {
         let book = self.book();
         let active = book.accounts.iter().filter(|account| account.is_active);
-        self.tenants.set_command_users(
-            active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))),
-        );
+        self.tenants
+            .set_command_users(active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))));
     }
 
     fn book(&self) -> Arc<AccountBook> {

@@ -374,6 +374,17 @@ mod tests {
     }
 
     #[test]
+    fn running_jobs_of_all_sessions_are_bounded() {
+        let jobs = Jobs::new(Arc::new(|_, _| ()));
+        let session = |number: usize| SessionId::parse(&format!("s{number}")).unwrap();
+        let add = |number: usize| jobs.add(&session(number), new_job(&CancellationToken::new()));
+        assert!((0..MAX_RUNNING).all(|number| add(number % 8).is_some()));
+        assert!(add(9).is_none());
+        jobs.end(&session(0), &jobs.get(&session(0), "job1").unwrap(), (succeeded(), CommandChanges::default()));
+        assert!(add(9).is_some() && add(9).is_none());
+    }
+
+    #[test]
     fn start_and_end_of_a_job_are_told_and_reported() {
         let told: Arc<Mutex<Vec<usize>>> = Arc::default();
         let listener = told.clone();

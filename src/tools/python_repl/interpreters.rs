@@ -195,4 +195,8 @@ impl Interpreters {
     pub fn close(&self, session: &SessionId) {
         self.slots().remove(session);
     }
+
+    pub fn close_all(&self) {
+        self.slots().clear();
+    }
 }

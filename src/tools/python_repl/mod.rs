@@ -328,6 +328,10 @@ impl Tool for PythonRepl {
     fn session_closed(&self, session: &SessionId) {
         self.pythons.interpreters.close(session);
     }
+
+    fn home_closed(&self) {
+        self.pythons.interpreters.close_all();
+    }
 }
 
 impl PreparedCall for Code {

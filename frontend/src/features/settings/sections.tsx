@@ -120,5 +120,10 @@ export const SECTIONS: readonly SettingsSection[] = [
     contains: ['aboutHome', 'exportMd', 'exportJson', 'recovery', 'dataHome'],
     Content: Data,
   },
-  { id: 'about', title: 'about', contains: ['aboutVersion', 'aboutSandbox', 'aboutCommands', 'signOut'], Content: About },
+  {
+    id: 'about',
+    title: 'about',
+    contains: ['aboutVersion', 'aboutSandbox', 'aboutCommands', 'signOut'],
+    Content: About,
+  },
 ]
