@@ -32,7 +32,7 @@ fn home() -> Home {
     Home {
         environment: CommandEnvironment {
             sandbox,
-            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned() },
+            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned(), is_linked: false },
             readable: vec![memory],
             knowledge,
             captures: None,

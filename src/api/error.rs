@@ -11,7 +11,9 @@ use serde::Serialize;
 use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
-use crate::domain::{EntryPath, ErrorParams, GitRefused, PinRefused, ProjectRefused, SecretRefused, WorkId};
+use crate::domain::{
+    EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, SecretRefused, WorkId,
+};
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::provider_changes::ProviderRefused;
@@ -154,6 +156,10 @@ impl From<StoreError> for ApiError {
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Project(refused) => return project_refused(refused),
             StoreError::Secret(refused) => return secret_refused(refused),
+            StoreError::NoUpload { .. } => (StatusCode::NOT_FOUND, "no_upload", None),
+            StoreError::Incomplete { .. } => (StatusCode::CONFLICT, "incomplete", None),
+            StoreError::TooManyUploads => (StatusCode::SERVICE_UNAVAILABLE, "too_many_uploads", None),
+            StoreError::Unavailable(problem) => (StatusCode::CONFLICT, problem_code(problem), None),
             StoreError::BadArchive(_) => (StatusCode::BAD_REQUEST, "bad_archive", None),
             StoreError::Conflict { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
@@ -225,8 +231,36 @@ fn project_refused(refused: &ProjectRefused) -> ApiError {
         ProjectRefused::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
         ProjectRefused::Busy => (StatusCode::CONFLICT, "busy"),
         ProjectRefused::FolderTaken(_) => (StatusCode::CONFLICT, "folder_taken"),
+        ProjectRefused::Link(refused) => link_refused(refused),
     };
     ApiError::new(status, code, refused.to_string())
+}
+
+fn link_refused(refused: &LinkRefused) -> (StatusCode, &'static str) {
+    match refused {
+        LinkRefused::NotAbsolute => (StatusCode::BAD_REQUEST, "link_bad_path"),
+        LinkRefused::Missing(_) => (StatusCode::NOT_FOUND, "link_missing"),
+        LinkRefused::NotFolder(_) => (StatusCode::BAD_REQUEST, "link_not_folder"),
+        LinkRefused::NotReadable(_) => (StatusCode::FORBIDDEN, "link_not_readable"),
+        LinkRefused::TooMuch(_) => (StatusCode::FORBIDDEN, "link_too_much"),
+        LinkRefused::HomeDirectory(_) => (StatusCode::FORBIDDEN, "link_home_directory"),
+        LinkRefused::System(_) => (StatusCode::FORBIDDEN, "link_system"),
+        LinkRefused::Secrets(_) => (StatusCode::FORBIDDEN, "link_secrets"),
+        LinkRefused::OwnHome(_) => (StatusCode::FORBIDDEN, "link_own_home"),
+        LinkRefused::Linked { .. } => (StatusCode::CONFLICT, "link_exists"),
+        LinkRefused::Changed(_) => (StatusCode::CONFLICT, "link_changed"),
+        LinkRefused::SeveralPeople => (StatusCode::FORBIDDEN, "link_several_people"),
+    }
+}
+
+/// Returns the stable code of why the folder of a project cannot be used.
+pub(super) fn problem_code(problem: &LinkProblem) -> &'static str {
+    match problem {
+        LinkProblem::Missing(_) => "folder_missing",
+        LinkProblem::Replaced(_) => "folder_replaced",
+        LinkProblem::NotReadable(_) => "folder_not_readable",
+        LinkProblem::NotHere(_) => "folder_not_here",
+    }
 }
 
 impl From<ProjectRefused> for ApiError {

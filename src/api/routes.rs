@@ -71,7 +71,12 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(projects::project::restore))
         // What arrives is counted and written as it arrives.
         .routes(routes!(projects::upload::upload).layer(DefaultBodyLimit::disable()))
-        .routes(routes!(projects::files::list))
+        .routes(routes!(projects::uploads::begin, projects::uploads::list))
+        .routes(routes!(projects::uploads::read, projects::uploads::cancel))
+        .routes(routes!(projects::uploads::add, projects::uploads::remove).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(projects::uploads::commit))
+        .routes(routes!(projects::link::link).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(projects::files::list, projects::add::add).layer(DefaultBodyLimit::disable()))
         .routes(routes!(
             projects::content::read,
             projects::files::write,

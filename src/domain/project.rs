@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::ProjectId;
+use super::linking::{FolderIdentity, LinkRefused};
 
 /// Maximum number of characters of a project's name, and of its description.
 pub const NAME_CHARACTERS: usize = 255;
@@ -17,8 +18,11 @@ const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 pub struct Project {
     pub id: ProjectId,
     pub name: String,
-    /// The name of its folder in `workspaces/`.
+    /// The name of its folder in `workspaces/`, or the absolute path of the folder that is linked.
     pub path: String,
+    /// Which folder a person has linked; `None` for a project with a folder of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<FolderIdentity>,
     #[serde(default)]
     pub description: String,
     /// Unix seconds.
@@ -47,6 +51,8 @@ pub enum ProjectRefused {
     Busy,
     #[error("the folder workspaces/{0} exists already; move it away, then restore the project")]
     FolderTaken(String),
+    #[error("{0}")]
+    Link(LinkRefused),
 }
 
 impl ProjectName {

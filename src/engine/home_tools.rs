@@ -73,13 +73,17 @@ fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
     let ToolParts { runtime, home, captures, .. } = parts;
     let sandbox = parts.commands.sandbox.clone()?;
     let root = Root::Project(id.clone());
-    let path = home.project_path(&root)?;
+    let path = home.working_path(&root)?;
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
     let below = path.strip_prefix(home.path()).unwrap_or(&path);
     let environment = CommandEnvironment {
         sandbox,
-        folder: WorkingFolder { name: format!("{}/", below.display()), path: path.clone() },
+        folder: WorkingFolder {
+            name: format!("{}/", below.display()),
+            path: path.clone(),
+            is_linked: home.is_linked(&root),
+        },
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),
         captures: Some(captures.in_project(root)),

@@ -48,6 +48,7 @@ pub mod skills;
 pub mod starter;
 pub mod tenant;
 pub mod tool_sources;
+mod uploads;
 pub mod usage_report;
 pub mod watch;
 pub mod withdrawal;

@@ -6,8 +6,8 @@ use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Engine, EngineError, Notice, blocking};
-use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root, SecretName};
-use crate::store::{ProjectChange, StoreError, StoredSecret, Upload};
+use crate::domain::{LinkProblem, Project, ProjectId, ProjectName, ProjectRefused, Root, SecretName};
+use crate::store::{LinkTarget, LinkableFolder, NewLink, ProjectChange, StoreError, StoredSecret, Upload};
 
 /// Number of uploads that may arrive at once, for the whole server and for one home.
 pub(super) const MAX_UPLOADS: usize = 16;
@@ -55,10 +55,17 @@ impl Engine {
     /// # Errors
     /// Returns [`EngineError::TooManyUploads`] if too many are under way, and an error if its folder cannot be created.
     pub async fn new_upload(&self) -> Result<(Upload, UploadSlot), EngineError> {
-        let free = |slots: &Arc<Semaphore>| slots.clone().try_acquire_owned().map_err(|_| EngineError::TooManyUploads);
-        let slot =
-            UploadSlot { _own: free(&self.tenant.upload_slots)?, _server: free(&self.tenant.runtime.upload_slots)? };
+        let slot = self.upload_slot()?;
         Ok((self.tenant.tree.new_upload(self.tenant.claim).await?, slot))
+    }
+
+    /// Takes a slot for files that arrive.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::TooManyUploads`] if too many are under way.
+    pub fn upload_slot(&self) -> Result<UploadSlot, EngineError> {
+        let free = |slots: &Arc<Semaphore>| slots.clone().try_acquire_owned().map_err(|_| EngineError::TooManyUploads);
+        Ok(UploadSlot { _own: free(&self.tenant.upload_slots)?, _server: free(&self.tenant.runtime.upload_slots)? })
     }
 
     /// Creates a project of what was uploaded.
@@ -74,6 +81,54 @@ impl Engine {
         let created = self.tenant.tree.create_uploaded(self.tenant.claim, (name, description), upload).await?;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(created)
+    }
+
+    /// Returns projects with the reason why the folder of each cannot be used now.
+    pub async fn with_problems(
+        &self,
+        projects: Vec<Project>,
+    ) -> Result<Vec<(Project, Option<LinkProblem>)>, EngineError> {
+        let home = self.tenant.home.clone();
+        let with_problem = move |project: Project| {
+            let problem = home.link_problem(&project);
+            (project, problem)
+        };
+        blocking(move || Ok(projects.into_iter().map(with_problem).collect())).await
+    }
+
+    /// Looks at a folder of this machine that a person may want to link as a project, or as this project's folder.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused::Link`] if it cannot be linked.
+    pub async fn linkable(&self, path: String, own: Option<ProjectId>) -> Result<LinkableFolder, EngineError> {
+        let home = self.tenant.home.clone();
+        blocking(move || home.linkable(&path, own.as_ref())).await
+    }
+
+    /// Links a folder that a person has looked at.
+    ///
+    /// # Errors
+    /// Returns [`ProjectRefused`] if it cannot be linked, and [`EngineError::NoProject`] if there is no linked project with the
+    /// id.
+    pub async fn link_project(&self, link: NewLink) -> Result<Project, EngineError> {
+        let existing = match &link.target {
+            LinkTarget::Existing(id) => Some(id.clone()),
+            LinkTarget::New { .. } => None,
+        };
+        if let Some(id) = &existing
+            && self.is_at_work_in(id).await
+        {
+            return Err(StoreError::Project(ProjectRefused::Busy).into());
+        }
+        let linked = self.tenant.tree.link_project(self.tenant.claim, link).await;
+        let linked = linked.map_err(|error| match &existing {
+            Some(id) => unknown(error, id),
+            None => error.into(),
+        })?;
+        // They have the old path.
+        self.tenant.tool_sources.project_deleted(&linked.id);
+        self.tenant.hub.notice(Notice::ProjectsChanged);
+        Ok(linked)
     }
 
     /// # Errors

@@ -92,6 +92,9 @@ impl Tenant {
             HomeOwner::OnePerson => runtime.extractor.clone(),
             HomeOwner::Server | HomeOwner::Person { .. } => runtime.extractor.apart(commands.of_helpers(&runtime)),
         };
+        if config.people.is_multi() {
+            home.close_links();
+        }
         let libraries =
             Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &extractor };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));

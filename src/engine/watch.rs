@@ -152,6 +152,9 @@ impl Follow {
         let home = self.home.clone();
         let mut seen = std::mem::take(&mut self.seen);
         let looked = tokio::task::spawn_blocking(move || {
+            if matches!(look, Look::Sweep) {
+                home.remove_expired_uploads();
+            }
             let changes = look.at(&home, &mut seen);
             (seen, changes)
         });

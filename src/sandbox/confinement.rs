@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use super::exchange::OwnerExchange;
 use super::namespace::{MountNamespace, RunAsOther};
 use super::user::{self, JobUser, NOBODY, job_user, other_user_can_run};
 use super::wire::{JobRequest, NetworkRequest, NotStarted};
@@ -79,7 +80,8 @@ impl ConfinementTemplate {
         };
         // Before the overlay is mounted: in it, every file that is given to a user would be a change.
         let owner = user.unwrap_or_else(sys::user_id);
-        let own_folders = [&request.cwd].into_iter().chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
+        let given = [&request.cwd].into_iter().filter(|_| !request.keeps_owner);
+        let own_folders = given.chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
         for folder in own_folders {
             scratch_owner::transfer_ownership(folder, owner).map_err(|error| unconfined(error.to_string()))?;
             if request.person.is_some() {
@@ -89,10 +91,13 @@ impl ConfinementTemplate {
         let mut has_user_namespace = false;
         match (&self.namespace, &request.overlay) {
             (Ok(namespace), wanted) => {
-                let overlay = wanted.as_ref().map(|overlay| overlay::mount(overlay, request)).transpose();
+                // Without it, the job may write no more than its user may.
+                let exchange = OwnerExchange::for_job(request, user).ok().flatten();
+                let mount = |overlay| overlay::mount(overlay, request, exchange.as_ref());
+                let overlay = wanted.as_ref().map(mount).transpose();
                 let overlay = overlay.map_err(|why| (NotStarted::Capture, why))?;
                 let by_other = if user.is_some() { RunAsOther::Yes } else { RunAsOther::No };
-                let opened = namespace.open_for(request, by_other, overlay);
+                let opened = namespace.open_for(request, by_other, (overlay, exchange.as_ref()));
                 opened.map_err(|error| unconfined(format!("the job's folders: {error}")))?;
                 has_user_namespace = namespace.has_user_namespace;
             }

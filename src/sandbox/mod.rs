@@ -14,6 +14,7 @@ mod calls;
 mod captured;
 mod confinement;
 mod environment;
+mod exchange;
 mod frame;
 mod helper;
 mod interpreter;
@@ -115,6 +116,8 @@ pub struct Job {
     pub network: Network,
     /// Where its changes are captured; without it they are made in the working directory itself.
     pub capture: Option<Overlay>,
+    /// Whether its working directory is a folder of a person, whose files never change their owner.
+    pub keeps_owner: bool,
 }
 
 /// What a job can reach at the levels `standard` and `strict`. At level `off` it can reach everything.

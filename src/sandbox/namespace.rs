@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::exchange::OwnerExchange;
 use super::sys::check;
 use super::user;
 use super::wire::JobRequest;
@@ -72,12 +73,18 @@ impl MountNamespace {
     }
 
     /// Makes all mounts read-only except the working directory, which `overlay` replaces if there is one, the overlay's
-    /// folder for temporary files, and shared memory. With `by_other`, also makes all paths of the job request reachable for
+    /// folder for temporary files, and shared memory. `exchange` is that of the working directory. With `by_other`, also makes
+    /// all paths of the job request reachable for
     /// that user.
     ///
     /// # Errors
     /// Returns an error if a mount fails; the job must not start then.
-    pub fn open_for(&self, request: &JobRequest, by_other: RunAsOther, overlay: Option<OwnedFd>) -> io::Result<()> {
+    pub fn open_for(
+        &self,
+        request: &JobRequest,
+        by_other: RunAsOther,
+        (overlay, exchange): (Option<OwnedFd>, Option<&OwnerExchange>),
+    ) -> io::Result<()> {
         let closed = match by_other {
             RunAsOther::Yes => closed_folders(request),
             RunAsOther::No => BTreeSet::new(),
@@ -85,14 +92,24 @@ impl MountNamespace {
         let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
         let mut trees = Vec::new();
         for path in request.readable.iter().filter(|path| is_closed(path) && path.exists()) {
-            let tree = open_tree(path)?;
+            let tree = open_tree(path, true)?;
             set_attributes_of(tree.as_fd(), READ_ONLY)?;
             trees.push((path.as_path(), tree));
         }
         let writable = [Some(&request.cwd).filter(|_| overlay.is_none()), temporary(request)];
         for path in writable.into_iter().flatten() {
-            let tree = open_tree(path)?;
-            set_attributes_of(tree.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
+            let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+            let exchanged = exchange.filter(|_| path == &request.cwd);
+            // Where the file system does not allow it, the job may write no more than its user may.
+            let tree = exchanged.and_then(|exchange| exchange.mount(path, attributes).ok());
+            let tree = match tree {
+                Some(tree) => tree,
+                None => {
+                    let tree = open_tree(path, true)?;
+                    set_attributes_of(tree.as_fd(), attributes)?;
+                    tree
+                }
+            };
             trees.push((path.as_path(), tree));
         }
         trees.extend(overlay.map(|tree| (request.cwd.as_path(), tree)));
@@ -228,11 +245,12 @@ fn mount_tmpfs(path: &Path, options: &str) -> io::Result<()> {
     check(unsafe { libc::mount(c"tmpfs".as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast()) })
 }
 
-/// Returns a detached copy of the mounts at and below a path.
-fn open_tree(path: &Path) -> io::Result<OwnedFd> {
+/// Returns a detached copy of the mount at a path, and of those below it if wanted.
+pub fn open_tree(path: &Path, with_inner: bool) -> io::Result<OwnedFd> {
     const OPEN_TREE_CLONE: u32 = 1;
     let path = c_path(path)?;
-    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | libc::AT_RECURSIVE as u32;
+    let inner = if with_inner { libc::AT_RECURSIVE as u32 } else { 0 };
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | inner;
     // SAFETY: the string outlives the call; the new descriptor is ours.
     let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
     check(tree as i32)?;

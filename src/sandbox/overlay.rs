@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::exchange::OwnerExchange;
 use super::sys::{self, check};
 use super::user::{self, JobUser};
 use super::wire::JobRequest;
 use super::{Level, Sandbox, SandboxError, namespace, paths, scratch_owner};
 
-/// The folders of a capture: empty, on the file system of the job's working directory, and outside everything that the job
-/// may read or write. They belong to one job only.
+/// The folders of a capture: empty, on the file system of the job's working directory unless that keeps its owner, and outside
+/// everything that the job may read or write. They belong to one job only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
     /// The layer that receives the changes.
@@ -75,7 +76,7 @@ impl Sandbox {
 ///
 /// # Errors
 /// Returns a sentence that tells what a person can do, or what the kernel refused.
-pub fn mount(overlay: &Overlay, request: &JobRequest) -> Result<OwnedFd, String> {
+pub fn mount(overlay: &Overlay, request: &JobRequest, exchange: Option<&OwnerExchange>) -> Result<OwnedFd, String> {
     let reachable = request.readable.iter().chain([&request.cwd]);
     let is_exposed = |path: &Path| paths::is_system(path) || reachable.clone().any(|open| path.starts_with(open));
     let layers = [&overlay.upper, &overlay.work];
@@ -86,7 +87,8 @@ pub fn mount(overlay: &Overlay, request: &JobRequest) -> Result<OwnedFd, String>
     let (lower, upper, work) = (lower?, upper?, work?);
     let of_folder = lower.metadata().map_err(|error| error.to_string())?;
     let same_disk = |layer: &fs::File| layer.metadata().is_ok_and(|meta| meta.dev() == of_folder.dev());
-    if !same_disk(&upper) || !same_disk(&work) {
+    // A person's folder may be on any disk, and what changes in it is copied there.
+    if !request.keeps_owner && (!same_disk(&upper) || !same_disk(&work)) {
         return Err(format!(
             "{} is on another file system than {}; put both on the same one",
             overlay.upper.display(),
@@ -94,7 +96,27 @@ pub fn mount(overlay: &Overlay, request: &JobRequest) -> Result<OwnedFd, String>
         ));
     }
     take_after(&upper, &of_folder).map_err(|error| format!("the layer for the changes: {error}"))?;
-    create([&lower, &upper, &work]).map_err(|error| format!("the kernel refused the overlay: {error}"))
+    let exchanged = exchange.and_then(|exchange| exchanged(overlay, request, exchange).ok());
+    let made = exchanged.map_or_else(|| create([&lower, &upper, &work]), Ok);
+    made.map_err(|error| format!("the kernel refused the overlay: {error}"))
+}
+
+/// Mounts the overlay of layers in which the owners are exchanged.
+fn exchanged(overlay: &Overlay, request: &JobRequest, exchange: &OwnerExchange) -> io::Result<OwnedFd> {
+    let capture = overlay.upper.parent().filter(|capture| overlay.work.parent() == Some(capture));
+    let capture = capture.ok_or(io::ErrorKind::InvalidInput)?;
+    let lower = fs::File::from(exchange.mount(&request.cwd, 0)?);
+    // Both folders have to be in one mount.
+    let capture = exchange.mount(capture, 0)?;
+    let inner = |path: &Path| {
+        let name = namespace::c_path(Path::new(path.file_name().unwrap_or_default()))?;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        // SAFETY: the string outlives the call; the new descriptor is ours.
+        unsafe { owned(libc::c_long::from(libc::openat(capture.as_raw_fd(), name.as_ptr(), flags))) }
+            .map(fs::File::from)
+    };
+    let (upper, work) = (inner(&overlay.upper)?, inner(&overlay.work)?);
+    create([&lower, &upper, &work])
 }
 
 fn open(folder: &Path) -> Result<fs::File, String> {

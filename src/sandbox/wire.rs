@@ -37,6 +37,8 @@ pub struct JobRequest {
     pub network: NetworkRequest,
     /// Where its changes are captured.
     pub overlay: Option<Overlay>,
+    /// Whether the files of the working directory keep their owner.
+    pub keeps_owner: bool,
 }
 
 impl JobRequest {

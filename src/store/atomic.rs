@@ -1,13 +1,16 @@
 //! Replaces files atomically: a crash or a power failure leaves the old or the new content, never a mixture.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use rustix::fs::{Gid, Mode, Uid};
+use rustix::io::Errno;
 
 use crate::clock;
 
 /// Suffix of temporary files. Their names also begin with a dot, so no listing and no watcher shows them.
-const TEMP: &str = ".miniclaw-tmp";
+pub const TEMP: &str = ".miniclaw-tmp";
 
 /// Writes `bytes` as `name` in `dir`: temporary file, fsync, rename, fsync of the folder. Keeps the mode of an existing
 /// file; a new file gets `mode`.
@@ -22,7 +25,7 @@ pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()>
 /// Like [`replace`], but the file has exactly this mode afterwards.
 pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let temp = temporary_name();
-    let written = write_synced(dir, &temp, bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
+    let written = write_synced(dir, (&temp, name), bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
     if let Err(error) = written {
         // Best effort: the next start removes what remains.
         let _ = dir.remove_file(&temp);
@@ -36,14 +39,37 @@ pub fn temporary_name() -> String {
     format!(".{}{TEMP}", clock::new_id())
 }
 
-fn write_synced(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+/// Writes a file that will replace the one named `replaced`.
+fn write_synced(dir: &Dir, (name, replaced): (&str, &str), bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     let mut file = dir.open_with(name, &options)?;
-    super::project_folder::hand_over(dir, &file)?;
+    match dir.symlink_metadata(replaced) {
+        Ok(meta) if meta.is_file() => give_as(&file, &meta)?,
+        _ => super::project_folder::hand_over(dir, &file)?,
+    }
     file.write_all(bytes)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
+}
+
+/// Gives an open file that this server has just made to the owner of the file that it replaces. Only root can give it to another
+/// user.
+pub fn give_as(made: impl AsFd, replaced: &Metadata) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
+    let now = rustix::fs::fstat(&made)?;
+    if (now.st_uid, now.st_gid) == (replaced.uid(), replaced.gid()) {
+        return Ok(());
+    }
+    match rustix::fs::fchown(made, Some(user), Some(group)) {
+        Err(Errno::PERM) => Ok(()),
+        given => Ok(given?),
+    }
+}
+
+/// Sets the mode of an open file.
+pub fn set_mode(file: impl AsFd, mode: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
 }
 
 /// Makes renames, creations and removals in `dir` durable.

@@ -79,6 +79,7 @@ impl Home {
         self.project_ids().into_iter().try_for_each(|id| self.settle_captures_of(&Root::Project(id)))
     }
 
+    /// Those of a linked folder wait until it is there.
     fn settle_captures_of(&self, root: &Root) -> Result<(), StoreError> {
         let Some(folder) = self.project_path(root) else { return Ok(()) };
         let captures = self.captures(root)?;

@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::domain::{ProjectRefused, SecretRefused};
+use crate::domain::{LinkProblem, ProjectRefused, SecretRefused};
 
 /// An error of a file operation, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,19 @@ pub enum StoreError {
     Project(ProjectRefused),
     #[error("{0}")]
     Secret(SecretRefused),
+    /// An upload that goes on after an interruption was committed, cancelled, or has expired.
+    #[error("there is no upload {id}: it was finished or cancelled, or nothing arrived for a day; begin a new one")]
+    NoUpload { id: String },
+    /// Nothing was made of it; what has arrived stays.
+    #[error(
+        "{files} files with {bytes} bytes have arrived, which is not what was announced; send the rest, then try again"
+    )]
+    Incomplete { files: u64, bytes: u64 },
+    #[error("too many uploads are under way; finish or cancel one, then try again")]
+    TooManyUploads,
+    /// The folder that a person has linked as a project cannot be used now.
+    #[error("{0}")]
+    Unavailable(LinkProblem),
     /// An uploaded archive cannot be unpacked.
     #[error("the archive cannot be unpacked: {0}")]
     BadArchive(String),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use super::heads::{self, HeadList};
 use super::index::ProjectIndexes;
 use super::kept_bound::KeptBound;
 use super::quarantine::Quarantined;
+use super::resumable::ResumableUploads;
 use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
 use super::session_list::SummaryCache;
@@ -52,6 +54,9 @@ struct Inner {
     usage: Mutex<Option<UsageLog>>,
     kept_bound: KeptBound,
     indexes: ProjectIndexes,
+    uploads: ResumableUploads,
+    /// Whether linked folders cannot be used.
+    links_closed: AtomicBool,
     /// Absent if the home was opened for reading only.
     _lock: Option<File>,
 }
@@ -101,11 +106,12 @@ impl Home {
         let scratch = root.open_dir(SCRATCH).map_err(StoreError::io("opening scratch/"))?;
         Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
-        let scratch = ProjectFolder { dir: scratch, path: path.join(SCRATCH) };
+        let scratch = ProjectFolder::held(scratch, path.join(SCRATCH));
         let projects = BTreeMap::from([(ProjectId::scratch(), scratch)]);
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
         home.keep_key(key)?;
         home.remove_uploads();
+        home.remove_expired_uploads();
         home.open_projects();
         Ok(home)
     }
@@ -128,7 +134,7 @@ impl Home {
             KeyStatus::Lost => return Err(StoreError::NoKey { reason: "it is missing".to_owned() }),
             KeyStatus::Damaged(reason) => return Err(StoreError::NoKey { reason }),
         }
-        let scratch = root.open_dir(SCRATCH).ok().map(|dir| ProjectFolder { dir, path: path.join(SCRATCH) });
+        let scratch = root.open_dir(SCRATCH).ok().map(|dir| ProjectFolder::held(dir, path.join(SCRATCH)));
         let projects = scratch.map(|scratch| (ProjectId::scratch(), scratch)).into_iter().collect();
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: None });
         home.open_projects_for_reading();
@@ -154,6 +160,8 @@ impl Home {
                 usage: Mutex::default(),
                 kept_bound: KeptBound::default(),
                 indexes: ProjectIndexes::default(),
+                uploads: ResumableUploads::default(),
+                links_closed: AtomicBool::new(false),
                 _lock: lock,
             }),
         }
@@ -234,6 +242,19 @@ impl Home {
 
     pub(super) fn indexes(&self) -> &ProjectIndexes {
         &self.inner.indexes
+    }
+
+    /// Makes the folders that people have linked unavailable: the home is one of several people.
+    pub fn close_links(&self) {
+        self.inner.links_closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn links_are_closed(&self) -> bool {
+        self.inner.links_closed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn uploads(&self) -> &ResumableUploads {
+        &self.inner.uploads
     }
 
     pub(super) fn usage_log(&self) -> &Mutex<Option<UsageLog>> {

@@ -1,14 +1,19 @@
 //! Renames, deletes and restores files. A deleted file is kept in `storage/trash/{time}/{its path}`.
 
-use cap_std::fs::Dir;
+use std::io;
+use std::os::fd::AsFd;
+
+use cap_std::fs::{Dir, PermissionsExt};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::across;
 use super::atomic;
 use super::error::StoreError;
 use super::files::{Expect, escape_or};
 use super::home::Home;
-use super::project_folder::make_folders;
+use super::project_folder::{hand_over, make_folders};
+use super::staged::StagedFile;
 use super::trash::{FOLDER_MARK, MAX_TRASHED, TRASH, parts_of};
 use crate::clock;
 use crate::domain::{Place, Root};
@@ -59,7 +64,11 @@ impl Home {
             trash.write(format!("{stamp}/{FOLDER_MARK}"), path.as_str())?;
         }
         let target = trash.open_dir(&inner)?;
-        source.rename(path.file_name(), &target, path.file_name())?;
+        let name = path.file_name();
+        if let Err(error) = across::move_entry((source.as_fd(), name), (target.as_fd(), name)) {
+            let _ = trash.remove_dir_all(&stamp);
+            return Err(error);
+        }
         atomic::sync_dir(&target)?;
         atomic::sync_dir(&source)?;
         prune(&trash);
@@ -119,6 +128,61 @@ impl Home {
         // Only empty folders remain in it.
         let _ = trash.remove_dir_all(stamp);
         Ok(path)
+    }
+
+    /// Puts a file that a person has uploaded in its place, if what is there is what `expect` says. What it replaces goes to the
+    /// trash; returns the id with which that can be restored.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says, and [`StoreError::NotAllowed`] for the place of a
+    /// folder or of a link.
+    pub(super) fn add_staged(
+        &self,
+        staged: &StagedFile,
+        path: &Place,
+        expect: &Expect,
+    ) -> Result<Option<String>, StoreError> {
+        editable(path)?;
+        let doing = || format!("saving {path}");
+        let _one_writer = self.edit_lock();
+        let root = self.open_root(path.root(), |error| escape_or(path, error))?;
+        let current = match root.symlink_metadata(path.path()) {
+            Ok(meta) if meta.is_file() => Some((meta, self.hash(path)?)),
+            Ok(meta) => {
+                let why = if meta.is_dir() { "it is a folder" } else { "it is a link" };
+                return Err(StoreError::NotAllowed { path: path.to_string(), why });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(escape_or(path, error)),
+        };
+        let hash = current.as_ref().map(|(_, hash)| hash.clone());
+        let fits = match expect {
+            Expect::Anything => true,
+            Expect::Etag(seen) => hash.as_ref() == Some(seen),
+            Expect::Absent => hash.is_none(),
+        };
+        if !fits {
+            return Err(StoreError::Conflict { path: path.to_string(), etag: hash });
+        }
+        let target = self.make_folder_of(path)?;
+        let file = staged.synced().map_err(StoreError::io(doing()))?;
+        let mode = current.as_ref().map_or(0o644, |(meta, _)| meta.permissions().mode() & 0o777);
+        let given = match &current {
+            Some((meta, _)) => atomic::give_as(file, meta),
+            None => hand_over(&target, file),
+        };
+        given.and_then(|()| atomic::set_mode(file, mode)).map_err(StoreError::io(doing()))?;
+        let trash = current.map(|_| self.move_to_trash(path, false)).transpose().map_err(StoreError::io(doing()))?;
+        let (folder, name) = staged.place().map_err(StoreError::io(doing()))?;
+        if let Err(error) = move_entry((&folder, &name), (&target, path), doing) {
+            if let Some((stamp, _)) = trash.as_deref().and_then(parts_of) {
+                let kept = self.trash().and_then(|trash| trash.open_dir(format!("{stamp}/{}", path.parent())));
+                let back = kept.map_err(StoreError::io(doing()));
+                back.and_then(|kept| move_entry((&kept, path.file_name()), (&target, path), doing))?;
+            }
+            return Err(error);
+        }
+        Ok(trash)
     }
 
     /// Checks that there is a file or a link, and that it is what `expect` says: of a link, the file that it leads to.
@@ -198,6 +262,13 @@ fn move_entry(
             source.rename(name, target, to.file_name())
         }
         Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => return Err(StoreError::Exists { path: to.to_string() }),
+        // It is on another file system.
+        Err(Errno::XDEV) => match across::move_entry((source.as_fd(), name), (target.as_fd(), to.file_name())) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::Exists { path: to.to_string() });
+            }
+            moved => moved,
+        },
         moved => moved.map_err(Into::into),
     };
     moved.and_then(|()| atomic::sync_dir(target)).map_err(StoreError::io(doing()))?;

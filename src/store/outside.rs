@@ -49,6 +49,11 @@ pub fn cache(path: &Path) -> io::Result<File> {
     opened.map_err(|error| named(path, &error))
 }
 
+/// Returns the id of this start of the system; empty if it has none.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
 fn make_folder_of(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     fs::create_dir_all(folder).map_err(|error| named(folder, &error))

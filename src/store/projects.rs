@@ -1,8 +1,9 @@
-//! The projects of a home: `projects.json`, and a folder for each in `workspaces/`. The folder of a deleted project is in
-//! `storage/deleted_projects/{id}` until the project is restored or removed for good.
+//! The projects of a home: `projects.json`, and a folder for each in `workspaces/`, unless a person has linked one that lies
+//! elsewhere. The folder of a deleted project is in `storage/deleted_projects/{id}` until the project is restored or removed for
+//! good.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,10 @@ use super::home::Home;
 use super::roots::ProjectFolder;
 use super::settings::SettingsFile;
 use super::tree::{TreeChange, TreePath};
+use super::tree_uploads::UploadCommit;
 use super::uploads::Upload;
 use crate::clock;
+use crate::domain::linking::{FolderIdentity, LinkRefused, check_link};
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath};
 
 /// The folder that holds the folders of all projects.
@@ -94,9 +97,8 @@ impl Home {
     /// # Errors
     /// Returns [`ProjectRefused::NameTaken`] if there is a project with that name.
     pub(super) fn create_project(&self, name: &ProjectName, description: &str) -> Result<Project, StoreError> {
-        self.add_project_with(name, description, |workspaces, folder| {
-            workspaces.create_dir_with(folder, DirBuilder::new().mode(0o755))
-        })
+        let make = |workspaces: &Dir, folder: &str| workspaces.create_dir_with(folder, DirBuilder::new().mode(0o755));
+        self.add_project_with((name, description), make, |workspaces, folder| workspaces.remove_dir_all(folder))
     }
 
     /// Creates a project of what was uploaded.
@@ -109,15 +111,33 @@ impl Home {
         description: &str,
         upload: Upload,
     ) -> Result<Project, StoreError> {
-        self.add_project_with(name, description, |workspaces, folder| upload.move_to(workspaces, folder))
+        let make = |workspaces: &Dir, folder: &str| upload.move_to(workspaces, folder);
+        self.add_project_with((name, description), make, |workspaces, folder| workspaces.remove_dir_all(folder))
     }
 
-    /// Creates a project whose folder `make` makes, in `workspaces/` and with this name.
+    /// Creates a project of an upload that went on after interruptions.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::create_uploaded`], and [`StoreError::Incomplete`]. What has arrived stays then.
+    pub(super) fn commit_resumable(&self, commit: &UploadCommit) -> Result<Project, StoreError> {
+        let UploadCommit { id, name, description, expected } = commit;
+        let upload = self.resumable_upload(id)?;
+        upload.close(*expected)?;
+        let make = |workspaces: &Dir, folder: &str| upload.move_to(workspaces, folder);
+        let made =
+            self.add_project_with((name, description), make, |workspaces, folder| upload.move_back(workspaces, folder));
+        let made = made.inspect_err(|_| upload.open_again())?;
+        self.forget_resumable(&upload);
+        Ok(made)
+    }
+
+    /// Creates a project whose folder `make` makes, in `workspaces/` and with this name. If the project cannot be created
+    /// after that, `unmake` takes it back.
     fn add_project_with(
         &self,
-        name: &ProjectName,
-        description: &str,
+        (name, description): (&ProjectName, &str),
         make: impl FnOnce(&Dir, &str) -> io::Result<()>,
+        unmake: impl FnOnce(&Dir, &str) -> io::Result<()>,
     ) -> Result<Project, StoreError> {
         let workspaces = self.workspaces()?;
         free_name(&self.project_file().projects, name, None)?;
@@ -128,7 +148,7 @@ impl Home {
             let is_taken = |folder: &str| is_there(folder) || projects.iter().any(|known| is_same(&known.path, folder));
             let description = description.to_owned();
             let (path, name) = (name.folder(is_taken), name.as_str().to_owned());
-            Project { id, name, path, description, created_at: now, updated_at: now, deleted_at: None }
+            Project { id, name, path, description, created_at: now, updated_at: now, deleted_at: None, link: None }
         };
         make(&workspaces, &project.path).map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)))?;
         let added = self.edit_projects(|projects| {
@@ -137,8 +157,8 @@ impl Home {
             Ok(())
         });
         if let Err(error) = added.and_then(|()| self.open_project(&project)) {
-            // Nobody has seen it yet.
-            let _ = workspaces.remove_dir_all(&project.path);
+            // Nobody has seen it yet. Best effort: an entry of the list may have been the only thing that failed.
+            let _ = unmake(&workspaces, &project.path);
             return Err(error);
         }
         Ok(project)
@@ -153,7 +173,7 @@ impl Home {
             if let Some(name) = &change.name {
                 free_name(projects, name, Some(id))?;
             }
-            let project = find(projects, id, |project| project.deleted_at.is_none())?;
+            let project = find_project(projects, id, |project| project.deleted_at.is_none())?;
             let ProjectChange { name, description } = change.clone();
             if let Some(name) = name {
                 name.as_str().clone_into(&mut project.name);
@@ -165,14 +185,14 @@ impl Home {
         self.project(id).ok_or_else(|| missing(id))
     }
 
-    /// Deletes a project: its folder goes to the trash, as a whole.
+    /// Deletes a project: its folder goes to the trash, as a whole. A linked folder stays where it is.
     ///
     /// # Errors
     /// Returns [`StoreError::NotFound`] if there is no such project.
     pub(super) fn delete_project(&self, id: &ProjectId) -> Result<(), StoreError> {
         let project = self.project(id).ok_or_else(|| missing(id))?;
         self.edit_projects(|projects| {
-            let project = find(projects, id, |project| project.deleted_at.is_none())?;
+            let project = find_project(projects, id, |project| project.deleted_at.is_none())?;
             project.deleted_at = Some(clock::now());
             Ok(())
         })?;
@@ -182,7 +202,7 @@ impl Home {
         } else {
             // It stays what it was. If even that fails, the next start moves the folder.
             self.edit_projects(|projects| {
-                find(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
+                find_project(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
                 Ok(())
             })?;
         }
@@ -197,6 +217,9 @@ impl Home {
     pub(super) fn restore_project(&self, id: &ProjectId) -> Result<Project, StoreError> {
         let project =
             self.deleted_projects().into_iter().find(|project| project.id == *id).ok_or_else(|| missing(id))?;
+        if project.link.is_some() {
+            return self.restore_link(&project);
+        }
         let workspaces = self.workspaces()?;
         let doing = || format!("restoring the project {}", project.name);
         let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
@@ -213,11 +236,58 @@ impl Home {
             atomic::sync_dir(&workspaces).map_err(StoreError::io(doing()))?;
         }
         self.edit_projects(|projects| {
-            find(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
+            find_project(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
             Ok(())
         })?;
         self.open_project(&project)?;
         self.project(id).ok_or_else(|| missing(id))
+    }
+
+    /// Links the folder of a deleted project again, whether it is there now or not.
+    fn restore_link(&self, project: &Project) -> Result<Project, StoreError> {
+        let path = Path::new(&project.path);
+        let is_other = |other: &&Project| other.link.is_some() && other.id != project.id && other.deleted_at.is_none();
+        let overlaps = |other: &&Project| path.starts_with(&other.path) || Path::new(&other.path).starts_with(path);
+        self.edit_projects(|projects| {
+            if let Ok(name) = ProjectName::parse(&project.name) {
+                free_name(projects, &name, Some(&project.id))?;
+            }
+            if let Some(other) = projects.iter().filter(is_other).find(overlaps) {
+                let linked = LinkRefused::Linked { path: project.path.clone(), name: other.name.clone() };
+                return Err(StoreError::Project(ProjectRefused::Link(linked)));
+            }
+            find_project(projects, &project.id, |project| project.deleted_at.is_some())?.deleted_at = None;
+            Ok(())
+        })?;
+        self.open_project(project)?;
+        self.project(&project.id).ok_or_else(|| missing(&project.id))
+    }
+
+    /// Creates a project of a folder that a person has linked.
+    pub(super) fn add_linked(
+        &self,
+        (name, description): (&ProjectName, &str),
+        path: String,
+        link: FolderIdentity,
+    ) -> Result<Project, StoreError> {
+        let now = clock::now();
+        let project = Project {
+            id: new_project_id(),
+            name: name.as_str().to_owned(),
+            path,
+            link: Some(link),
+            description: description.to_owned(),
+            created_at: now,
+            updated_at: now,
+            deleted_at: None,
+        };
+        self.edit_projects(|projects| {
+            free_name(projects, name, None)?;
+            projects.push(project.clone());
+            Ok(())
+        })?;
+        self.open_project(&project)?;
+        Ok(project)
     }
 
     fn project_file(&self) -> ProjectFile {
@@ -227,7 +297,10 @@ impl Home {
 
     /// Changes the list of projects, and again if somebody else has changed it in between. A file that does not parse is
     /// copied to quarantine first.
-    fn edit_projects(&self, change: impl Fn(&mut Vec<Project>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    pub(super) fn edit_projects(
+        &self,
+        change: impl Fn(&mut Vec<Project>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let plan = |home: &Self| {
             let (bytes, expect) = home.settings_bytes(FILE)?;
             let mut file: ProjectFile = match bytes.as_deref().map(serde_json::from_slice) {
@@ -252,17 +325,27 @@ impl Home {
         }
     }
 
-    fn open_project(&self, project: &Project) -> Result<(), StoreError> {
+    pub(super) fn open_project(&self, project: &Project) -> Result<(), StoreError> {
+        if let Some(link) = project.link {
+            let path = PathBuf::from(&project.path);
+            // Somebody may have edited the file.
+            check_link(&path).map_err(|refused| StoreError::Project(ProjectRefused::Link(refused)))?;
+            self.register(project.id.clone(), ProjectFolder::linked(link, path));
+            return Ok(());
+        }
         let folder = folder_name(project)?;
         let doing = || format!("the folder {WORKSPACES}/{folder}");
         let dir = self.root().open_dir(WORKSPACES).and_then(|workspaces| workspaces.open_dir(folder));
         let dir = dir.map_err(StoreError::io(doing()))?;
-        self.register(project.id.clone(), ProjectFolder { dir, path: self.workspace_path(folder) });
+        self.register(project.id.clone(), ProjectFolder::held(dir, self.workspace_path(folder)));
         Ok(())
     }
 
     /// Moves the folder of a deleted project to the trash, unless it is there already.
     fn move_deleted(&self, project: &Project) -> Result<(), StoreError> {
+        if project.link.is_some() {
+            return Ok(());
+        }
         let folder = folder_name(project)?;
         let doing = || format!("deleting the project {}", project.name);
         let workspaces = self.workspaces()?;
@@ -312,7 +395,7 @@ fn folder_name(project: &Project) -> Result<&str, StoreError> {
     }
 }
 
-fn find<'p>(
+pub(super) fn find_project<'p>(
     projects: &'p mut [Project],
     id: &ProjectId,
     is_wanted: impl Fn(&Project) -> bool,

@@ -170,6 +170,7 @@ impl Home {
         root: &Root,
         changes: &[RecordedChange],
     ) -> Result<Vec<EntryPath>, StoreError> {
+        self.check_root(root)?;
         let (Some(folder), Some(capture)) = (self.project_path(root), self.new_capture(root)?) else {
             return Err(StoreError::NotAllowed { path: root.to_string(), why: "commands cannot be undone in it" });
         };

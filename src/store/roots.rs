@@ -9,13 +9,31 @@ use cap_std::fs::Dir;
 
 use super::error::StoreError;
 use super::home::Home;
-use crate::domain::{ProjectId, Root};
+use super::linked;
+use crate::domain::{FolderIdentity, LinkProblem, ProjectId, Root};
 
-/// The folder of a project that is available.
+/// The folder of a project.
 pub(super) struct ProjectFolder {
-    pub dir: Dir,
+    handle: FolderHandle,
     /// For processes that work in it.
-    pub path: PathBuf,
+    path: PathBuf,
+}
+
+enum FolderHandle {
+    /// It stays the same folder even if it is moved.
+    Held(Dir),
+    /// A person has linked it; it is opened for each use.
+    Linked(FolderIdentity),
+}
+
+impl ProjectFolder {
+    pub fn held(dir: Dir, path: PathBuf) -> Self {
+        Self { handle: FolderHandle::Held(dir), path }
+    }
+
+    pub fn linked(link: FolderIdentity, path: PathBuf) -> Self {
+        Self { handle: FolderHandle::Linked(link), path }
+    }
 }
 
 impl Home {
@@ -34,7 +52,7 @@ impl Home {
         }
         let dir = Dir::open_ambient_dir(&folder, ambient_authority());
         let dir = dir.map_err(StoreError::io(format!("project folder {shown}")))?;
-        self.register(id, ProjectFolder { dir, path: folder });
+        self.register(id, ProjectFolder::held(dir, folder));
         Ok(())
     }
 
@@ -42,14 +60,36 @@ impl Home {
         self.projects().write().unwrap_or_else(PoisonError::into_inner).insert(id, folder);
     }
 
-    /// Returns the path of a project's folder, for processes that work in it; `None` if this home does not have it.
+    /// Returns the path of a project's folder, for processes that work in it; `None` if this home does not have it, or if the
+    /// folder cannot be used now.
     pub fn project_path(&self, root: &Root) -> Option<PathBuf> {
+        let path = self.working_path(root)?;
+        (!self.is_linked(root) || self.check_root(root).is_ok()).then_some(path)
+    }
+
+    /// Returns the path of a project's folder, whether it can be used now or not; `None` if this home does not have it.
+    pub fn working_path(&self, root: &Root) -> Option<PathBuf> {
         let Root::Project(id) = root else { return None };
         let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
         Some(projects.get(id)?.path.clone())
     }
 
-    /// Returns the projects whose files are available.
+    /// Returns whether a project is a folder that a person has linked.
+    pub fn is_linked(&self, root: &Root) -> bool {
+        let Root::Project(id) = root else { return false };
+        let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
+        projects.get(id).is_some_and(|folder| matches!(folder.handle, FolderHandle::Linked(_)))
+    }
+
+    /// Checks that the folder of a root can be used now, which that of a linked project may not.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Unavailable`] with the reason.
+    pub fn check_root(&self, root: &Root) -> Result<(), StoreError> {
+        self.open_root(root, StoreError::io(format!("folder {root}/"))).map(drop)
+    }
+
+    /// Returns the projects of this home, whether their folders are available or not.
     pub fn project_ids(&self) -> Vec<ProjectId> {
         self.projects().read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
@@ -82,7 +122,14 @@ impl Home {
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
             (None, Root::Project(id)) => match self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id) {
-                Some(folder) => folder.dir.try_clone(),
+                Some(ProjectFolder { handle: FolderHandle::Held(dir), .. }) => dir.try_clone(),
+                Some(ProjectFolder { handle: FolderHandle::Linked(link), path }) => {
+                    if self.links_are_closed() {
+                        let path = path.display().to_string();
+                        return Err(StoreError::Unavailable(LinkProblem::NotHere(path)));
+                    }
+                    return linked::open(path, link).map_err(StoreError::Unavailable);
+                }
                 None => return refused("this home has no such project"),
             },
             // Its folder is the home itself, which is never listed.

@@ -2,8 +2,11 @@
 
 use super::error::StoreError;
 use super::fence::{Claim, fenced};
+use super::files::Expect;
 use super::home::Home;
+use super::linked::NewLink;
 use super::projects::ProjectChange;
+use super::staged::StagedFile;
 use super::tree::Tree;
 use super::uploads::Upload;
 use crate::domain::{Place, Project, ProjectId, ProjectName};
@@ -51,6 +54,16 @@ impl Tree {
         }
     }
 
+    /// Links a folder of this machine that a person has looked at as a project.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Project`] if it cannot be linked, or if there is a project with that name.
+    pub async fn link_project(&self, claim: Claim, link: NewLink) -> Result<Project, StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.link_project(&link)).await,
+        }
+    }
+
     /// Changes what a person says about a project.
     ///
     /// # Errors
@@ -84,6 +97,26 @@ impl Tree {
     pub async fn restore_project(&self, claim: Claim, id: ProjectId) -> Result<Project, StoreError> {
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.restore_project(&id)).await,
+        }
+    }
+
+    /// Puts a file that was uploaded in its place. Returns the id with which what it replaces can be restored.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says.
+    pub async fn add_file(
+        &self,
+        claim: Claim,
+        staged: StagedFile,
+        (place, expect): (Place, Expect),
+    ) -> Result<Option<String>, StoreError> {
+        match self {
+            Self::Folder(home) => {
+                fenced(home, claim, move |home| {
+                    home.noting_places([&place], || home.add_staged(&staged, &place, &expect))
+                })
+                .await
+            }
         }
     }
 

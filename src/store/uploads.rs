@@ -14,11 +14,11 @@ use super::project_folder::make_folders;
 use crate::clock;
 use crate::domain::RelPath;
 
-const FOLDER: &str = "storage/uploads";
+pub(super) const FOLDER: &str = "storage/uploads";
 /// Maximum depth of folders.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 /// Maximum number of files, folders included, and bytes of an upload.
-const LIMITS: Limits = Limits { files: 100_000, bytes: 1 << 30 };
+pub(super) const LIMITS: Limits = Limits { files: 100_000, bytes: 1 << 30 };
 
 #[derive(Clone, Copy)]
 pub(super) struct Limits {

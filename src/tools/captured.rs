@@ -135,17 +135,26 @@ impl CapturedRun {
         folder: &Path,
         call: &CallKey,
     ) -> Self {
+        let usable = match captures {
+            None => Ok(()),
+            Some(Captures { files, root, .. }) => {
+                let (home, root) = (files.home.clone(), root.clone());
+                let checked = tokio::task::spawn_blocking(move || home.check_root(&root));
+                checked.await.unwrap_or(Err(StoreError::ShutDown))
+            }
+        };
+        let is_usable = usable.is_ok();
         let can_capture = |captures: &&Captures| capturing != Capturing::Never && captures.obstacle(sandbox).is_none();
-        let prepared = match captures.filter(can_capture) {
-            None => Ok(None),
+        let prepared = match captures.filter(|_| is_usable).filter(can_capture) {
+            None => usable.map(|()| None),
             Some(Captures { files, root, .. }) => {
                 let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
                 let (home, root) = (files.home.clone(), root.clone());
                 let prepared = tokio::task::spawn_blocking(move || {
                     // If the folder cannot be given to the commands' user, the command itself is refused with the reason.
-                    match sandbox.prepare(&folder) {
-                        Ok(()) => home.new_capture(&root),
-                        Err(_) => Ok(None),
+                    match home.is_linked(&root) || sandbox.prepare(&folder).is_ok() {
+                        true => home.new_capture(&root),
+                        false => Ok(None),
                     }
                 });
                 prepared.await.unwrap_or(Err(StoreError::ShutDown))

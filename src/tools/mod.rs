@@ -235,6 +235,8 @@ pub struct WorkingFolder {
     pub path: PathBuf,
     /// How people and the model name it: `scratch/`, or `workspaces/tea/` for the folder of a project.
     pub name: String,
+    /// Whether it is a folder that a person has linked, whose files keep their owner.
+    pub is_linked: bool,
 }
 
 /// Where a home's commands run, and which of its files they can access.

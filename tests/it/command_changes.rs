@@ -61,6 +61,7 @@ async fn probe(script: &str) -> Result<Finished, SandboxError> {
         memory: 1 << 30,
         network: Network::Recorded,
         capture: Some(overlay),
+        keeps_owner: false,
     };
     sandbox.run(job, CancellationToken::new()).await
 }

@@ -12,20 +12,20 @@ use crate::script::script;
 use crate::world::{Server, World, eventually};
 
 const UPLOAD: &str = "/api/projects/upload";
-const BOUNDARY: &str = "XyZ0123";
+pub const BOUNDARY: &str = "XyZ0123";
 
 /// A field of a form: a file if it has a path.
-fn field(name: &str, path: Option<&str>, content: &[u8]) -> Vec<u8> {
+pub fn field(name: &str, path: Option<&str>, content: &[u8]) -> Vec<u8> {
     let file = path.map(|path| format!("; filename=\"{path}\"")).unwrap_or_default();
     let head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
     [head.as_bytes(), content, b"\r\n"].concat()
 }
 
-fn file(path: &str, content: &[u8]) -> Vec<u8> {
+pub fn file(path: &str, content: &[u8]) -> Vec<u8> {
     field("files", Some(path), content)
 }
 
-fn form(fields: &[Vec<u8>]) -> Vec<u8> {
+pub fn form(fields: &[Vec<u8>]) -> Vec<u8> {
     [&fields.concat()[..], format!("--{BOUNDARY}--\r\n").as_bytes()].concat()
 }
 
@@ -34,7 +34,7 @@ async fn send(server: &Server<'_>, fields: &[Vec<u8>]) -> Answer {
     server.send("POST", UPLOAD, &[("Content-Type", &kind)], &form(fields)).await
 }
 
-fn is_empty(world: &World, folder: &str) -> bool {
+pub fn is_empty(world: &World, folder: &str) -> bool {
     fs::read_dir(world.path(folder)).map_or(true, |mut entries| entries.next().is_none())
 }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::conversations::conversation::{OWNER, project_id};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
-use crate::api::error::ApiError;
+use crate::api::error::{ApiError, problem_code};
 use crate::api::security::caller::Caller;
 use crate::clock;
-use crate::domain::{self, ProjectId, ProjectName};
+use crate::domain::{self, LinkProblem, ProjectId, ProjectName};
 use crate::store::ProjectChange;
 
 /// Number of projects in a page, unless the request says how many.
@@ -22,8 +22,15 @@ pub struct Project {
     id: ProjectId,
     user_id: u64,
     name: String,
-    /// The name of its folder in `workspaces/`.
+    /// The name of its folder in `workspaces/`, or the absolute path of the folder that is linked.
     path: String,
+    /// Whether it is a folder of the machine that a person has linked.
+    linked: bool,
+    /// Whether its files can be used now. A linked folder may be gone.
+    available: bool,
+    /// Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'static str>,
     description: String,
     /// RFC 3339, UTC.
     created_at: String,
@@ -74,7 +81,8 @@ pub async fn list(
     let range = page.range(all.len(), DEFAULT_LIMIT, after)?;
     let (items, has_more) = (&all[range.clone()], range.end < all.len());
     let last = items.last().map(|last| last.id.as_str());
-    Ok(enveloped(Page::of(items.iter().cloned().map(shown).collect(), last, has_more)))
+    let items = caller.engine.with_problems(items.to_vec()).await?;
+    Ok(enveloped(Page::of(items.into_iter().map(shown_with).collect(), last, has_more)))
 }
 
 /// Creates a project with an empty folder.
@@ -95,7 +103,8 @@ pub async fn create(
 #[utoipa::path(get, path = "/api/projects/{id}", tag = "projects", operation_id = "read_project", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Project>), (status = 404, body = EnvelopedError)))]
 pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Project>>, ApiError> {
-    Ok(enveloped(shown(caller.engine.project(&project_id(&id)?).await?)))
+    let project = caller.engine.project(&project_id(&id)?).await?;
+    one(&caller, project).await
 }
 
 /// Changes the name or the description of a project. Its folder keeps its name.
@@ -114,10 +123,11 @@ pub async fn change(
         name: name.as_deref().map(ProjectName::parse).transpose()?,
         description: description.as_deref().map(domain::project::description).transpose()?,
     };
-    Ok(enveloped(shown(caller.engine.change_project(&id, change).await?)))
+    let changed = caller.engine.change_project(&id, change).await?;
+    one(&caller, changed).await
 }
 
-/// Deletes a project: its folder goes to the trash, and its conversations stay.
+/// Deletes a project: its folder goes to the trash, and its conversations stay. A linked folder is only unlinked.
 #[utoipa::path(delete, path = "/api/projects/{id}", tag = "projects", operation_id = "delete_project", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Option<String>>), (status = 404, body = EnvelopedError),
               (status = 409, description = "busy: a conversation is at work in it", body = EnvelopedError)))]
@@ -133,16 +143,30 @@ pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Envel
               (status = 404, description = "There is no deleted project with this id", body = EnvelopedError),
               (status = 409, description = "name_taken, folder_taken", body = EnvelopedError)))]
 pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Project>>, ApiError> {
-    Ok(enveloped(shown(caller.engine.restore_project(&project_id(&id)?).await?)))
+    let restored = caller.engine.restore_project(&project_id(&id)?).await?;
+    one(&caller, restored).await
 }
 
+async fn one(caller: &Caller, project: domain::Project) -> Result<Json<Enveloped<Project>>, ApiError> {
+    let problem = caller.engine.with_problems(vec![project.clone()]).await?.pop().and_then(|(_, problem)| problem);
+    Ok(enveloped(shown_with((project, problem))))
+}
+
+/// Returns what the API tells of a project whose folder can be used.
 pub(super) fn shown(project: domain::Project) -> Project {
-    let domain::Project { id, name, path, description, created_at, updated_at, deleted_at } = project;
+    shown_with((project, None))
+}
+
+pub(super) fn shown_with((project, problem): (domain::Project, Option<LinkProblem>)) -> Project {
+    let domain::Project { id, name, path, link, description, created_at, updated_at, deleted_at } = project;
     Project {
         id,
         user_id: OWNER,
         name,
         path,
+        linked: link.is_some(),
+        available: problem.is_none(),
+        problem: problem.as_ref().map(problem_code),
         description,
         created_at: clock::rfc3339(created_at),
         updated_at: clock::rfc3339(updated_at),

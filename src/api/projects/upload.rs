@@ -1,18 +1,12 @@
 //! Uploading a folder as a project: a form whose files are written to the disk as they arrive.
 
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use axum::Json;
-use axum::body::{Body, Bytes};
-use axum::extract::multipart::{Field, MultipartError};
-use axum::extract::{FromRequest, Multipart, Request};
-use axum::http::StatusCode;
-use futures_util::StreamExt;
+use axum::body::Bytes;
+use axum::extract::Request;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::form::{Form, bad_form};
 use super::project::{Project, shown};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -21,12 +15,8 @@ use crate::domain::{self, ProjectName, RelPath};
 use crate::engine::UploadSlot;
 use crate::store::{ArchiveKind, StoreError, Upload};
 
-/// Maximum bytes of a field that is no file.
-const MAX_FIELD: usize = 64 << 10;
-/// Maximum bytes that arrive before a piece of a field is read.
-const MAX_UNREAD: u64 = 64 << 20;
 /// Number of pieces of files that wait for the disk.
-const WAITING: usize = 16;
+pub(super) const WAITING: usize = 16;
 
 /// The form of an upload. It is only described here: the server reads it as a stream.
 #[derive(utoipa::ToSchema)]
@@ -55,9 +45,7 @@ pub struct UploadedFolder {
               (status = 413, description = "too_large", body = EnvelopedError),
               (status = 507, description = "disk_full", body = EnvelopedError)))]
 pub async fn upload(caller: Caller, request: Request) -> Result<Json<Enveloped<Project>>, ApiError> {
-    let unread = Arc::<AtomicU64>::default();
-    let form = Multipart::from_request(bounded(request, unread.clone()), &()).await;
-    let mut form = Form { fields: form.map_err(|error| bad_form(&error.body_text()))?, unread };
+    let mut form = Form::of(request).await?;
     let writer = Writer::of(caller.engine.new_upload().await?);
     let read = read(&mut form, &writer).await;
     // What the disk says tells more than that nobody takes the rest.
@@ -72,28 +60,6 @@ pub async fn upload(caller: Caller, request: Request) -> Result<Json<Enveloped<P
             Err(error)
         }
     }
-}
-
-/// A form that is read as it arrives.
-struct Form {
-    fields: Multipart,
-    /// Bytes that have arrived since the last piece of a field was read.
-    unread: Arc<AtomicU64>,
-}
-
-/// Returns the request with a body that ends with an error if the parser keeps too much of it: what comes before the first
-/// field, and the head of a field, are read into memory.
-fn bounded(request: Request, unread: Arc<AtomicU64>) -> Request {
-    let (parts, body) = request.into_parts();
-    let counted = body.into_data_stream().map(move |piece| {
-        let piece = piece.map_err(io::Error::other)?;
-        let length = piece.len() as u64;
-        if unread.fetch_add(length, Ordering::Relaxed).saturating_add(length) > MAX_UNREAD {
-            return Err(io::Error::other("the head of a field is too long"));
-        }
-        Ok(piece)
-    });
-    Request::from_parts(parts, Body::from_stream(counted))
 }
 
 /// What the form says besides the files.
@@ -119,11 +85,9 @@ impl Told {
 
 async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
     let mut told = Told::default();
-    let Form { fields, unread } = form;
-    while let Some(mut field) = fields.next_field().await.map_err(|error| form_error(&error))? {
-        unread.store(0, Ordering::Relaxed);
-        if let Some(name) = field.file_name() {
-            let is_archive = field.name() == Some("archive");
+    while let Some(mut field) = form.next_field().await? {
+        if let Some(name) = field.inner.file_name() {
+            let is_archive = field.inner.name() == Some("archive");
             if is_archive && told.archive.is_some() {
                 return Err(bad_form("it has more than one archive"));
             }
@@ -134,8 +98,7 @@ async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
             } else {
                 writer.send(Piece::Begin(RelPath::parse(name)?)).await?;
             }
-            while let Some(bytes) = field.chunk().await.map_err(|error| form_error(&error))? {
-                unread.store(0, Ordering::Relaxed);
+            while let Some(bytes) = field.chunk().await? {
                 writer.send(Piece::Bytes(bytes)).await?;
             }
             if is_archive {
@@ -143,9 +106,9 @@ async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
             }
             continue;
         }
-        match field.name() {
-            Some("name") => told.name = Some(text(field).await?).filter(|name| !name.trim().is_empty()),
-            Some("description") => told.description = Some(text(field).await?),
+        match field.inner.name() {
+            Some("name") => told.name = Some(field.text().await?).filter(|name| !name.trim().is_empty()),
+            Some("description") => told.description = Some(field.text().await?),
             // A field of another version says nothing here.
             Some(_) | None => {}
         }
@@ -153,30 +116,8 @@ async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
     Ok(told)
 }
 
-async fn text(mut field: Field<'_>) -> Result<String, ApiError> {
-    let mut bytes = Vec::new();
-    while let Some(more) = field.chunk().await.map_err(|error| form_error(&error))? {
-        bytes.extend_from_slice(&more);
-        if bytes.len() > MAX_FIELD {
-            return Err(bad_form("a field that is no file has more than 64 KiB"));
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| bad_form("a field is not UTF-8"))
-}
-
 fn unknown_archive() -> ApiError {
     ApiError::bad_request("bad_archive", "an archive is a .zip, .tar, .tar.gz or .tgz file")
-}
-
-fn bad_form(why: &str) -> ApiError {
-    ApiError::bad_request("bad_form", format!("the form cannot be read: {why}"))
-}
-
-fn form_error(error: &MultipartError) -> ApiError {
-    match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", error.body_text()),
-        _ => bad_form(&error.body_text()),
-    }
 }
 
 enum Piece {

@@ -17,8 +17,8 @@ use crate::api::security::client::Client;
 use crate::api::security::person::Person;
 use crate::engine::people::{Credential, NotAccepted, People};
 
-/// The only path that takes a form: any site could send one to it, but not with our `Origin`.
-const UPLOAD: &str = "/api/projects/upload";
+/// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
+const PROJECTS: &str = "/api/projects/";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
@@ -119,7 +119,7 @@ fn cookie_credential(
 fn check_type(request: &Request) -> Result<(), ApiError> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    let error = if request.uri().path() == UPLOAD {
+    let error = if takes_form(request) {
         if kind.eq_ignore_ascii_case("multipart/form-data") {
             return Ok(());
         }
@@ -132,6 +132,13 @@ fn check_type(request: &Request) -> Result<(), ApiError> {
         ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
     };
     Err(error)
+}
+
+/// Returns whether a path takes files.
+fn takes_form(request: &Request) -> bool {
+    let Some(below) = request.uri().path().strip_prefix(PROJECTS) else { return false };
+    let is_files = *request.method() == Method::POST && below.ends_with("/files");
+    below == "upload" || is_files && matches!(below.split('/').count(), 2 | 3)
 }
 
 /// Returns the identity of the owner: this server serves one person.

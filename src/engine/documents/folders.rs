@@ -1,9 +1,9 @@
 //! The folders of a project, as a person makes, moves and deletes them.
 
-use super::{Documents, Notice, to_the_end};
+use super::{Author, Change, Documents, FileVersion, Notice, to_the_end};
 use crate::domain::Place;
 use crate::engine::EngineError;
-use crate::store::{FolderChange, OwnedHome};
+use crate::store::{Expect, FolderChange, OwnedHome, StagedFile};
 
 impl Documents {
     /// Makes a folder and those above it.
@@ -17,6 +17,27 @@ impl Documents {
             tree.change_folder(*claim, FolderChange::Make(folder.clone())).await?;
             documents.folder_changed(&folder);
             Ok(())
+        })
+        .await
+    }
+
+    /// Puts a file that a person has uploaded in its place. Returns the name under which what it replaces can be restored.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`](crate::store::StoreError::Conflict) if the file is not what `expect` says.
+    pub async fn add_file(
+        &self,
+        place: &Place,
+        staged: StagedFile,
+        expect: Expect,
+    ) -> Result<Option<String>, EngineError> {
+        let (documents, place) = (self.clone(), place.clone());
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let versions = vec![FileVersion { path: place.clone(), etag: staged.etag() }];
+            let change = Change { versions, ..Change::default() };
+            let write = tree.add_file(*claim, staged, (place.clone(), expect));
+            Ok(documents.apply(change, Author::Person, write).await?)
         })
         .await
     }

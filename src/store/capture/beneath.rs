@@ -130,6 +130,11 @@ impl Beneath {
         Ok(Some(node(kind, &stat)))
     }
 
+    /// Returns whether another folder is on the same file system.
+    pub fn is_same_device(&self, other: &Self) -> bool {
+        self.device == other.device
+    }
+
     pub fn is_on_same_device(&self, node: &Node) -> bool {
         node.device == self.device
     }

@@ -3,11 +3,14 @@
 //! A file is exchanged with the one that it replaces, and a deleted entry is moved into the capture. Each is one atomic step
 //! within a file system, costs the same for any size, and leaves what was there before in the capture. An entry is looked at
 //! before its step and again afterwards: if it was not what the plan says, the step is taken back.
+//!
+//! The folder that a person has linked may be on another file system than the layer. Then a file is first copied next to its
+//! place, under a hidden name, and what it replaces is removed: the contents for the undo are kept before.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -19,6 +22,8 @@ use rustix::io::Errno;
 use super::Layers;
 use super::beneath::{Beneath, Node, NodeKind, set_mode_of, split};
 use super::layer::{ChangeKind, LayerEntry, ORIGIN};
+use crate::store::across::copy_entry;
+use crate::store::atomic;
 
 /// The folder of a capture into which deleted entries are moved, named by their number in the plan.
 pub const REMOVED: &str = "removed";
@@ -158,6 +163,9 @@ fn is_as_planned(now: &Node, before: &Node) -> bool {
 struct Promotion<'a> {
     layers: &'a Layers,
     removed: Beneath,
+    /// Whether the layer is on another file system than the folder. Then contents are copied into the folder, under names
+    /// that begin with this, and renamed there.
+    across: Option<String>,
     entries: &'a [LayerEntry],
     /// Why each entry was left.
     failed: Vec<Option<LeftReason>>,
@@ -180,7 +188,10 @@ impl From<Errno> for LeftReason {
 impl<'a> Promotion<'a> {
     fn new(layers: &'a Layers, capture: &Path, entries: &'a [LayerEntry]) -> io::Result<Self> {
         let removed = Beneath::open(&capture.join(REMOVED))?;
-        Ok(Self { layers, removed, entries, failed: entries.iter().map(|_| None).collect() })
+        let is_across = !layers.lower.is_same_device(&layers.upper);
+        let name = capture.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let across = is_across.then(|| format!(".{name}"));
+        Ok(Self { layers, removed, across, entries, failed: entries.iter().map(|_| None).collect() })
     }
 
     fn step(&mut self, step: Step) {
@@ -197,7 +208,7 @@ impl<'a> Promotion<'a> {
             Step::Lift(_) => self.lift(entry),
             Step::TakeAway(_) => self.take_away(number, entry),
             Step::MakeFolder(_) => self.make_folder(number, entry),
-            Step::Place(_) => self.place(entry),
+            Step::Place(_) => self.place(number, entry),
             Step::SetFolderMode(_) => self.set_folder_mode(entry),
         };
         self.failed[number] = done.err();
@@ -228,7 +239,11 @@ impl<'a> Promotion<'a> {
             Err(_) if before.is_folder() || removed.node(Path::new(&kept))?.is_some() => return Ok(()),
             Err(_) => return Err(LeftReason::Changed),
         };
-        let Some(now) = lower.node_in(&folder, name)? else { return Ok(()) };
+        let apart = self.apart(number);
+        let Some(now) = lower.node_in(&folder, name)? else {
+            // By this promotion before it was interrupted.
+            return Ok(apart.map_or(Ok(()), |apart| discard(&folder, &apart))?);
+        };
         let has_given_way = entry.after.as_ref().is_some_and(|after| after.is_folder() == now.is_folder());
         if has_given_way {
             return Ok(());
@@ -242,6 +257,16 @@ impl<'a> Promotion<'a> {
         }
         if !is_as_planned(&now, before) {
             return Err(LeftReason::Changed);
+        }
+        if let Some(apart) = apart {
+            renameat_with(&folder, name, &folder, &apart, RenameFlags::NOREPLACE)?;
+            return match lower.node_in(&folder, Path::new(&apart))? {
+                Some(moved) if same_file(&moved, before) => Ok(discard(&folder, &apart)?),
+                _ => {
+                    renameat_with(&folder, &apart, &folder, name, RenameFlags::NOREPLACE)?;
+                    Err(LeftReason::Changed)
+                }
+            };
         }
         renameat_with(&folder, name, removed.root(), &kept, RenameFlags::NOREPLACE)?;
         match removed.node(Path::new(&kept))? {
@@ -263,26 +288,30 @@ impl<'a> Promotion<'a> {
             Some(_) => return Err(LeftReason::Changed),
             None => {}
         }
-        let made = format!("new-{number}");
-        match mkdirat(removed.root(), &made, Mode::from_raw_mode(0o700)) {
+        let (folder, name) = split(&entry.path);
+        let target = lower.folder(folder)?;
+        let (place, made) = match self.apart(number) {
+            Some(apart) => (&target, apart),
+            None => (removed.root(), format!("new-{number}")),
+        };
+        match mkdirat(place, &made, Mode::from_raw_mode(0o700)) {
             Err(Errno::EXIST) => {}
             made => made?,
         }
-        if let Some(new) = removed.node(Path::new(&made))?.filter(|new| new.owner != after.owner) {
+        if let Some(new) = removed.node_in(place, Path::new(&made))?.filter(|new| new.owner != after.owner) {
             let (user, group) = after.owner;
             let [user, group] = [(user != new.owner.0).then_some(user), (group != new.owner.1).then_some(group)];
             let (user, group) = (user.map(rustix::fs::Uid::from_raw), group.map(rustix::fs::Gid::from_raw));
-            chownat(removed.root(), &made, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
+            chownat(place, &made, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
         }
-        let (folder, name) = split(&entry.path);
-        match renameat_with(removed.root(), &made, &lower.folder(folder)?, name, RenameFlags::NOREPLACE) {
+        match renameat_with(place, &made, &target, name, RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => Err(LeftReason::Changed),
             moved => Ok(moved?),
         }
     }
 
     /// Puts a file or link in its place.
-    fn place(&self, entry: &LayerEntry) -> StepResult {
+    fn place(&self, number: usize, entry: &LayerEntry) -> StepResult {
         let Layers { upper, lower } = self.layers;
         let Some(after) = &entry.after else { return Ok(()) };
         let (folder, name) = split(&entry.path);
@@ -307,6 +336,14 @@ impl<'a> Promotion<'a> {
         if !ready {
             return Err(LeftReason::Changed);
         }
+        if let Some(apart) = self.apart(number) {
+            // What an interrupted promotion has left.
+            discard(&target, &apart)?;
+            let done = self.place_copy((&source, &apart), (&target, name), expected);
+            // What the copy replaced, or the copy itself.
+            discard(&target, &apart)?;
+            return done;
+        }
         // The kernel's mark means nothing outside of a layer. A file that its owner may not write keeps it.
         let _ = lremovexattr(Path::new(&format!("/proc/self/fd/{}", source.as_raw_fd())).join(name), ORIGIN);
         let Some(before) = expected else {
@@ -329,6 +366,40 @@ impl<'a> Promotion<'a> {
         }
     }
 
+    /// Like the end of [`Self::place`], for a layer on another file system.
+    fn place_copy(
+        &self,
+        (source, apart): (&OwnedFd, &str),
+        (target, name): (&OwnedFd, &Path),
+        expected: Option<&Node>,
+    ) -> StepResult {
+        let lower = &self.layers.lower;
+        copy_entry((source.as_fd(), name), (target.as_fd(), Path::new(apart)), 0)?;
+        let copied = lower.node_in(target, Path::new(apart))?.ok_or(LeftReason::Changed)?;
+        let Some(before) = expected else {
+            return match renameat_with(target, apart, target, name, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => Err(LeftReason::Changed),
+                moved => Ok(moved?),
+            };
+        };
+        renameat_with(target, apart, target, name, RenameFlags::EXCHANGE)?;
+        match lower.node_in(target, Path::new(apart))? {
+            Some(exchanged) if same_file(&exchanged, before) => Ok(()),
+            // Somebody replaced the file between the look and the exchange.
+            _ => {
+                if lower.node_in(target, name)?.is_some_and(|now| same_file(&now, &copied)) {
+                    renameat_with(target, apart, target, name, RenameFlags::EXCHANGE)?;
+                }
+                Err(LeftReason::Changed)
+            }
+        }
+    }
+
+    /// Returns the name for an entry apart in its folder, if the layer is on another file system.
+    fn apart(&self, number: usize) -> Option<String> {
+        self.across.as_ref().map(|prefix| format!("{prefix}-{number}{}", atomic::TEMP))
+    }
+
     fn set_folder_mode(&self, entry: &LayerEntry) -> StepResult {
         let Some(after) = &entry.after else { return Ok(()) };
         let opened = self.layers.lower.folder(&entry.path)?;
@@ -342,6 +413,13 @@ impl<'a> Promotion<'a> {
             true => Ok(set_mode_of(&opened, after.mode)?),
             false => Err(LeftReason::Changed),
         }
+    }
+}
+
+fn discard(folder: &OwnedFd, name: &str) -> io::Result<()> {
+    match unlinkat(folder, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
     }
 }
 

@@ -229,6 +229,9 @@ impl Shell {
             return CommandEnd::not_run(Reason::Blocked, words);
         }
         let folder = command.folder();
+        if let Err(error) = self.files.access.home.check_root(&self.files.root) {
+            return CommandEnd::not_run(Reason::NoFolder, format!("not run: {error}."));
+        }
         let Running { cancel, live, output, captured, given } = running;
         let place = self.files.folder(folder).ok();
         if !place.is_some_and(|place| self.files.is_in_project(&place) && self.files.access.home.is_folder(&place)) {
@@ -251,6 +254,7 @@ impl Shell {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
+            keeps_owner: self.environment.folder.is_linked,
         };
         let push = |bytes: &[u8]| output.push(bytes);
         let ended = captured.run(job, cancel.clone(), &push);
