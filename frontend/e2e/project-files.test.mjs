@@ -201,14 +201,35 @@ test('the text of a project is searched, and a line opens', async ({ app, open }
   assert.ok(await text(page).getByText('A Green. tea').isVisible())
 })
 
-test('text files are uploaded into a folder of a project', async ({ app, open }) => {
+test('files are uploaded into a folder of a project', async ({ app, open }) => {
   const { id, at } = await project(app, 'Filled', { 'in/old.txt': '' })
   const page = await open({ path: `/p/${id}` })
   const chooser = page.waitForEvent('filechooser')
-  await menu(page, 'Filled/in', 'Upload text files')
+  await menu(page, 'Filled/in', 'Upload files')
   await (await chooser).setFiles({ name: '.rc', mimeType: 'text/plain', buffer: Buffer.from('new') })
   await row(page, /^\.rc/).waitFor()
   assert.equal(await readFile(at('in/.rc'), 'utf8'), 'new')
+})
+
+test('files of any kind replace others only on request, and are taken back', async ({ app, open }) => {
+  const { id, at } = await project(app, 'Mixed', { 'a.bin': 'old' })
+  const page = await open({ path: `/p/${id}` })
+  await row(page, /^a\.bin/).waitFor()
+  const chooser = page.waitForEvent('filechooser')
+  await inspector(page).getByRole('button', { name: 'Upload files' }).click()
+  const bytes = Buffer.from([0, 255, 1])
+  await (await chooser).setFiles([
+    { name: 'a.bin', mimeType: 'application/octet-stream', buffer: bytes },
+    { name: 'b.bin', mimeType: 'application/octet-stream', buffer: bytes },
+  ])
+  await row(page, /^b\.bin/).waitFor()
+  assert.deepEqual(await readFile(at('b.bin')), bytes)
+  assert.equal(await readFile(at('a.bin'), 'utf8'), 'old')
+  await page.getByRole('button', { name: 'Replace', exact: true }).click()
+  await page.getByRole('button', { name: 'Undo', exact: true }).waitFor()
+  assert.deepEqual(await readFile(at('a.bin')), bytes)
+  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  await expect.poll(() => readFile(at('a.bin'), 'utf8')).toBe('old')
 })
 
 test('with 50,000 files in a folder, and many folders, the tree stays quick', async ({ app, open }) => {

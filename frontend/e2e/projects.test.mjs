@@ -1,6 +1,6 @@
 // Projects are created, uploaded, renamed, deleted and restored in a dialog, which follows what others do meanwhile.
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from '@playwright/test'
@@ -181,7 +181,7 @@ test('an upload shows its progress, and a canceled one leaves nothing', async ({
   await remove()
 })
 
-test('a path that cannot be kept, and an upload that breaks, are explained', async ({ app, open }) => {
+test('a path that cannot be kept, and an upload that is too large, are explained', async ({ app, open }) => {
   const { path, remove } = await folder('odd', { [`${`${'f'.repeat(230)}/`.repeat(5)}a.txt`]: 'x' })
   const page = await open()
   await command(page, 'New project')
@@ -191,11 +191,7 @@ test('a path that cannot be kept, and an upload that breaks, are explained', asy
     .getByRole('alert')
     .getByText(/the path is longer than 1,024 bytes/)
     .waitFor()
-  await page.route('**/api/projects/upload', route => route.abort())
-  await button(page, 'Upload and create').click()
-  await dialog(page).getByRole('alert').getByText('The upload was interrupted.').waitFor()
-  await page.unroute('**/api/projects/upload')
-  await page.route('**/api/projects/upload', route =>
+  await page.route('**/api/projects/uploads/*/files', route =>
     route.fulfill({ status: 413, json: { code: 413, reason: 'too_large', message: 'more than 1 GiB' } }),
   )
   await button(page, 'Upload and create').click()
@@ -203,6 +199,102 @@ test('a path that cannot be kept, and an upload that breaks, are explained', asy
   assert.ok(!(await names(app)).includes('odd'))
   await remove()
 })
+
+test('an upload goes on after the connection was lost, and after a reload', async ({ app, open }) => {
+  const files = Object.fromEntries(
+    Array.from({ length: 30 }, (_, n) => [`part-${n}.bin`, Buffer.alloc(1_000_000, n)]),
+  )
+  const { path, remove } = await folder('resumed', files)
+  const page = await open()
+  /** The sizes of the requests that send files; after two of them the connection is lost. */
+  const sent = []
+  let lost = true
+  await page.route('**/api/projects/uploads/*/files', route => {
+    sent.push(route.request().headers()['content-length'])
+    return lost && sent.length > 2 ? route.abort('connectionreset') : route.continue()
+  })
+  await command(page, 'New project')
+  await dialog(page).locator('input[type=file]').setInputFiles(path)
+  await button(page, 'Upload and create').click()
+  const bar = dialog(page).getByRole('progressbar', { name: 'Uploading' })
+  await expect(bar).toHaveAttribute('aria-valuetext', /^Connection lost\. \d+ of 30 files have arrived/)
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'projects-upload-waiting')
+  await page.reload()
+  lost = false
+  const [{ files: arrived }] = (await ask(app, '/api/projects/uploads')).data
+  assert.ok(arrived > 0 && arrived < 30, `${arrived}`)
+  const before = sent.length
+  await command(page, 'New project')
+  await dialog(page).locator('input[type=file]').setInputFiles(path)
+  await button(page, 'Upload and create').click()
+  await expect(selector(page)).toHaveAccessibleName('Project: resumed')
+  assert.ok(sent.length - before <= Math.ceil((30 - arrived) / 8) + 1, 'what has arrived is not sent again')
+  assert.equal((await readdir(join(app.home, 'workspaces/resumed'))).length, 30)
+  assert.deepEqual((await ask(app, '/api/projects/uploads')).data, [])
+  await remove()
+})
+
+test('a folder of the computer is shown, linked, gone, and only unlinked', async ({ app, open }) => {
+  const { path, remove } = await folder('linked', { 'a.txt': 'one' })
+  const page = await open()
+  await command(page, 'New project')
+  await button(page, 'Link a folder…').click()
+  await expect(field(page, 'Folder')).toBeFocused()
+  await page.keyboard.type('/etc')
+  await page.keyboard.press('Enter')
+  await dialog(page)
+    .getByText(/belongs to the system/)
+    .waitFor()
+  await expect(field(page, 'Folder')).toBeFocused()
+  assert.deepEqual(await faults(page), [])
+  await field(page, 'Folder').fill(path)
+  await page.keyboard.press('Enter')
+  const shown = dialog(page).getByRole('region', { name: 'The folder to link' })
+  await shown.getByText(path, { exact: true }).waitFor()
+  await shown.getByText(/run commands in it/).waitFor()
+  await expect(field(page, 'Name')).toHaveValue('linked')
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'projects-link')
+  assert.ok(!(await names(app)).includes('linked'), 'it is only shown')
+  await button(page, 'Link this folder').click()
+  await expect(selector(page)).toHaveAccessibleName('Project: linked')
+
+  await rename(path, `${path}-away`)
+  await command(page, 'Manage projects')
+  await dialog(page)
+    .getByText(/^Not available: the folder is gone/)
+    .waitFor()
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'projects-link-gone')
+  await button(page, 'Choose the folder of linked again').click()
+  await field(page, 'Folder').fill(`${path}-away`)
+  await page.keyboard.press('Enter')
+  await shown.waitFor()
+  await button(page, 'Link this folder').click()
+  await dialog(page).getByText('Linked the folder of linked again.').waitFor()
+  await button(page, 'Remove the link to the folder of linked').click()
+  await dialog(page)
+    .getByText(/stays as it is/)
+    .waitFor()
+  assert.equal(await readFile(join(`${path}-away`, 'a.txt'), 'utf8'), 'one')
+  await remove()
+})
+
+for (const { look, small, given } of LOOKS)
+  test(`linking a folder: ${look}`, async ({ open }) => {
+    const { path, remove } = await folder('looks', { 'a.txt': '' })
+    const page = await open({ ...given, ...(small && MOBILE) })
+    const zh = given.lang === 'zh'
+    await command(page, zh ? '新建项目' : 'New project')
+    await button(page, zh ? '链接文件夹…' : 'Link a folder…').click()
+    await field(page, zh ? '文件夹' : 'Folder').fill(path)
+    await page.keyboard.press('Enter')
+    await dialog(page).getByText(path, { exact: true }).waitFor()
+    assert.deepEqual(await faults(page), [])
+    await shot(page, `projects-link-${look}`)
+    await remove()
+  })
 
 test('a project is renamed, deleted, and restored with its files', async ({ app, open }) => {
   const { path } = await create(app, 'Tea')

@@ -1,12 +1,13 @@
 /** Projects and their files: the endpoints that have no counterpart for the home. Responses have an envelope. */
 import { type FileRef, projectOf, type Root } from '@/lib/roots'
-import { ApiError, api, dataOf } from './client'
+import { api, asPage, dataOf } from './client'
 import { whole } from './conversations'
-import { watchSession } from './signedOut'
 import type {
   FolderContent,
+  FolderToLink,
   FoundInProject,
   FoundPassages,
+  LinkRequest,
   NewProject,
   NoteMentions,
   Project,
@@ -106,47 +107,6 @@ export interface UploadedFile {
   file: File
 }
 
-export interface Upload extends NewProject {
-  files: readonly UploadedFile[]
-  /** Called with the bytes of the request that are sent, and their total number. */
-  onProgress: (sent: number, total: number) => void
-  /** Cancels the upload. */
-  signal: AbortSignal
-}
-
-/**
- * Creates a project of the files of a folder. `fetch` does not tell how much of a request is sent.
- */
-export function uploadProject({ name, description, files, onProgress, signal }: Upload): Promise<Project> {
-  const form = new FormData()
-  form.append('name', name)
-  if (description) form.append('description', description)
-  for (const { path, file } of files) form.append('files', file, path)
-  const refused = watchSession()
-  const request = new XMLHttpRequest()
-  return new Promise((resolve, reject) => {
-    const fail = (status: number, body: Record<string, unknown>) => reject(new ApiError(status, body))
-    request.responseType = 'text'
-    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total)
-    request.onload = () => {
-      const body = json(request.responseText)
-      if (request.status === 401) refused()
-      if (request.status >= 200 && request.status < 300) resolve(body.data as Project)
-      else fail(request.status, body)
-    }
-    request.onerror = () => fail(0, { code: 'no_answer' })
-    request.onabort = () => fail(0, { code: 'cancelled' })
-    signal.addEventListener('abort', () => request.abort(), { once: true })
-    request.open('POST', new URL('api/projects/upload', document.baseURI))
-    request.send(form)
-  })
-}
-
-function json(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
-}
+/** Shows a folder of the machine that may become a project; with `confirm`, links it. */
+export const linkProject = (body: LinkRequest): Promise<{ folder: FolderToLink; project?: Project | null }> =>
+  asPage(header => api.POST('/api/projects/link', { params: { header }, body })).then(r => r.data)

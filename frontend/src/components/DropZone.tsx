@@ -7,7 +7,7 @@ interface Props {
   words: string
   className?: string
   /** Null if nothing may be dropped here. */
-  onFiles: ((files: File[], transfer: DataTransfer) => void) | null
+  onFiles: ((files: File[], transfer: DataTransfer, target: Element) => void) | null
   children: ReactNode
 }
 
@@ -41,7 +41,7 @@ export function DropZone({ words, className, onFiles, children }: Props) {
         if (!brings(event)) return
         event.preventDefault()
         end()
-        onFiles?.([...event.dataTransfer.files], event.dataTransfer)
+        onFiles?.([...event.dataTransfer.files], event.dataTransfer, event.target as Element)
       }}
     >
       {children}

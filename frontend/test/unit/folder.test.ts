@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { badPathIn, chosenFolder, progressOf, readFolder } from '@/features/project/folder'
+import { badPathIn, chosenFolder, readFolder } from '@/features/project/folder'
 
 const file = (path: string, size: number): File => {
   const made = new File(['x'.repeat(size)], path.slice(path.lastIndexOf('/') + 1))
@@ -53,15 +53,4 @@ it('a dropped folder is read to its end, in batches', async () => {
     'top/deep/er/d.txt',
   ])
   expect(read.at(-1)).toBe(4)
-})
-
-it('progress counts the files whose bytes are sent, and ends with all', () => {
-  const folder = chosenFolder([file('a/1', 10), file('a/2', 0), file('a/3', 30)]) ?? never()
-  const at = progressOf(folder)
-  expect(at(0)).toEqual({ sent: 0, done: 0, sentAll: false })
-  expect(at(0.25)).toEqual({ sent: 10, done: 2, sentAll: false })
-  expect(at(0.99)).toMatchObject({ sent: 39, done: 2 })
-  expect(at(1)).toEqual({ sent: 40, done: 3, sentAll: true })
-  const empty = progressOf(chosenFolder([file('a/1', 0), file('a/2', 0)]) ?? never())
-  expect(empty(0.5)).toEqual({ sent: 0, done: 1, sentAll: false })
 })

@@ -90,6 +90,7 @@ export function FileTree({
               key={key}
               ref={list.measureElement}
               data-index={at}
+              data-drop={row.kind === 'folder' ? row.path : undefined}
               style={{ transform: `translateY(${start - above}px)` }}
               role="treeitem"
               aria-level={row.level}

@@ -42,7 +42,7 @@ export function FolderMenu({ folder, tabIndex, ...actions }: Props) {
         {t('newFolder')}
       </MenuItem>
       <MenuItem icon={<Upload {...icon} />} onSelect={() => actions.onUpload(folder)}>
-        {t('uploadFiles')}
+        {t('uploadAnyFiles')}
       </MenuItem>
       <MenuItem icon={<Pencil {...icon} />} onSelect={() => actions.onRenameFolder(folder)}>
         {t('rename')}

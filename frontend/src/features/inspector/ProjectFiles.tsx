@@ -10,6 +10,7 @@ import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { focusText } from '@/features/editor/focusText'
 import { setProjectSearch, useProjectSearch } from '@/features/notes/search'
+import { droppedFolders } from '@/features/project/folder'
 import { useT } from '@/lib/i18n'
 import { FileRef, type ProjectRoot } from '@/lib/roots'
 import { useBuffers } from '@/stores/buffers'
@@ -19,7 +20,6 @@ import { Files } from './Files'
 import type { FolderActions } from './FolderMenu'
 import { deleteFolder, makeFolder, renameFolder } from './folders'
 import { SearchField } from './SearchField'
-import { upload } from './upload'
 import { foldId } from './useTree'
 
 const FoundInProject = onDemand(() => import('./FoundInProject'))
@@ -27,6 +27,9 @@ const FoundPassages = onDemand(() => import('./FoundPassages'))
 const NewFile = onDemand(() => import('./NewFile'))
 const NewFolder = onDemand(() => import('./NewFolder'))
 const RenameFile = onDemand(() => import('./RenameFile'))
+
+/** Loaded when something is dropped: what was dropped has been read before. */
+const loadUpload = () => import('./projectUpload')
 
 /** The dialog that asks for a name. */
 type Naming =
@@ -63,6 +66,16 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
     onDeleteFolder: folder => void deleteFolder(folder),
   }
   const onClosed = (open: boolean) => open || setNaming(null)
+  const upload = async (files: File[], folders: readonly FileSystemDirectoryEntry[], below: string) => {
+    const { filesOf, uploadToProject } = await loadUpload()
+    await uploadToProject(root, await filesOf(files, folders), below)
+    if (below) setFold(foldId(`${root}/${below}`), true)
+  }
+  /** The folder of the tree that something was dropped on; empty for the root. */
+  const folderAt = (target: Element): string => {
+    const path = target.closest('[data-drop]')?.getAttribute('data-drop') ?? ''
+    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : ''
+  }
   return (
     <>
       <div className="flex items-center gap-1.5 px-2 pb-1.5">
@@ -86,10 +99,10 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
           <FolderPlus size={15} aria-hidden />
         </IconButton>
         <FilesButton
-          label={t('uploadFiles')}
+          label={t('uploadAnyFiles')}
           icon={<Upload size={15} aria-hidden />}
           size="fieldIcon"
-          onFiles={files => void upload(root, files)}
+          onFiles={files => void upload(files, [], '')}
         />
         <input
           type="file"
@@ -97,15 +110,14 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
           multiple
           hidden
           onChange={event => {
-            void upload(root, [...(event.target.files ?? [])], target.current)
-            setFold(foldId(`${root}/${target.current}`), true)
+            void upload([...(event.target.files ?? [])], [], target.current)
             event.target.value = ''
           }}
         />
       </div>
       <DropZone
-        words={t('uploadHere', { name: FileRef.of(root, '').shown.replace(/\/$/, '') })}
-        onFiles={files => void upload(root, files)}
+        words={t('uploadAnyHere', { name: FileRef.of(root, '').shown.replace(/\/$/, '') })}
+        onFiles={(files, transfer, target) => void upload(files, droppedFolders(transfer), folderAt(target))}
       >
         {search.inText ? (
           <>

@@ -1,4 +1,4 @@
-import { FolderUp, X } from 'lucide-react'
+import { FolderSymlink, FolderUp, X } from 'lucide-react'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { ApiError } from '@/api/client'
 import type { Project } from '@/api/types'
@@ -26,6 +26,8 @@ import { useProjectForm } from './useProjectForm'
 import { useUpload } from './useUpload'
 
 interface Props {
+  /** Links a folder of the machine instead; null if nobody may. */
+  onLink: (() => void) | null
   /** The folders that were dropped on the list; null if nothing was. */
   dropped: readonly FileSystemDirectoryEntry[] | null
   /** Whether an upload is under way. */
@@ -35,7 +37,7 @@ interface Props {
 }
 
 /** Creates a project: empty, or of the files of a folder. */
-export function NewProject({ dropped, onBusy, onBack, onCreated }: Props) {
+export function NewProject({ onLink, dropped, onBusy, onBack, onCreated }: Props) {
   const t = useT()
   const form = useProjectForm({ name: '', description: '' }, null)
   const [folder, setFolder] = useState<ChosenFolder | null>(null)
@@ -134,6 +136,15 @@ export function NewProject({ dropped, onBusy, onBack, onCreated }: Props) {
             <p className="mt-1 text-fg-3 text-small">{t('projectFilesHint')}</p>
           )}
         </fieldset>
+        {onLink && !busy && !folder && (
+          <p className="flex flex-wrap items-center gap-x-2 gap-y-1 text-[13px] text-fg-2">
+            <span className="min-w-0 flex-1 basis-60">{t('linkInstead')}</span>
+            <Button size="small" onClick={onLink}>
+              <FolderSymlink size={14} aria-hidden />
+              {t('linkFolder')}
+            </Button>
+          </p>
+        )}
         {upload.progress && folder && <UploadProgress folder={folder} progress={upload.progress} />}
         <DialogActions>
           {busy ? (

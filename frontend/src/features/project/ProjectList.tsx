@@ -25,6 +25,8 @@ interface Props {
   /** Creates a project, of the folders that were dropped if any were. */
   onNew: (dropped: readonly FileSystemDirectoryEntry[] | null) => void
   onEdit: (project: Project) => void
+  /** Gives a linked project another folder. */
+  onLinkAgain: (project: Project) => void
   onOpen: (id: string) => void
 }
 
@@ -36,7 +38,7 @@ interface Deletion {
 }
 
 /** All projects, and those that can be restored. */
-export function ProjectList({ said, onNew, onEdit, onOpen }: Props) {
+export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props) {
   const t = useT()
   const { data, error } = useProjects()
   const [query, setQuery] = useState('')
@@ -95,6 +97,7 @@ export function ProjectList({ said, onNew, onEdit, onOpen }: Props) {
               project={project}
               onOpen={() => onOpen(project.id)}
               onEdit={() => onEdit(project)}
+              onLinkAgain={() => onLinkAgain(project)}
               onDelete={() => onDelete(project)}
             />
           ))}
@@ -117,7 +120,7 @@ function NewsLine({ news, onUndo }: { news: News; onUndo: (id: string) => void }
         {news.words}
       </Banner>
     )
-  const { id, name } = news.project
+  const { id, name, linked, path } = news.project
   return (
     <Banner
       boxed
@@ -131,7 +134,7 @@ function NewsLine({ news, onUndo }: { news: News; onUndo: (id: string) => void }
         </Button>
       }
     >
-      {t('projectDeleted', { name })}
+      {linked ? t('projectUnlinked', { name, path }) : t('projectDeleted', { name })}
     </Banner>
   )
 }

@@ -1,48 +1,80 @@
-import { ArchiveRestore, FolderCode, FolderX, Pencil, Trash2 } from 'lucide-react'
+import { ArchiveRestore, FolderCode, FolderSymlink, FolderX, Pencil, Trash2, Unlink } from 'lucide-react'
 import type { Project } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Toolbar } from '@/components/ui/Toolbar'
+import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { type Key, locale, type Translate, useLang, useT } from '@/lib/i18n'
 
 interface RowProps {
   project: Project
   onOpen: () => void
   onEdit: () => void
+  /** Gives a linked project whose folder is gone another one. */
+  onLinkAgain: () => void
   onDelete: () => void
 }
 
 const ROW = 'flex flex-wrap items-center gap-x-2 gap-y-1 rounded-md border px-2.5 py-1.5 text-[13px]'
 
 /** A project in the list, with what can be done with it. */
-export function ProjectRow({ project, onOpen, onEdit, onDelete }: RowProps) {
+export function ProjectRow({ project, onOpen, onEdit, onLinkAgain, onDelete }: RowProps) {
   const t = useT()
-  const { name, path, description } = project
+  const { name, path, description, linked, available, problem } = project
+  const Icon = linked ? FolderSymlink : FolderCode
   return (
     <li className={ROW}>
-      <FolderCode size={15} aria-hidden className="shrink-0 text-accent" />
+      <Icon size={15} aria-hidden className={cn('shrink-0', available ? 'text-accent' : 'text-warn')} />
       <span className="min-w-0 flex-1 basis-40">
         <span className="block truncate font-medium" title={name}>
           {name}
         </span>
-        <span className="block truncate text-fg-3 text-small" title={description || path}>
-          {description || <span className="font-mono text-[11.5px]">{`workspaces/${path}`}</span>}
-        </span>
+        {(linked || !description) && (
+          <span className="block truncate font-mono text-[11.5px] text-fg-3" title={path}>
+            {linked ? path : `workspaces/${path}`}
+          </span>
+        )}
+        {description && (
+          <span className="block truncate text-fg-3 text-small" title={description}>
+            {description}
+          </span>
+        )}
+        {!available && <span className="block text-small text-warn">{problemOf(problem, t)}</span>}
       </span>
       <Toolbar label={name} className="flex items-center gap-1">
+        {!available && problem !== 'folder_not_here' && (
+          <Button size="small" aria-label={t('linkThisAgain', { name })} onClick={onLinkAgain}>
+            {t('linkAgain')}
+          </Button>
+        )}
         <Button size="small" aria-label={t('projectOpenThis', { name })} onClick={onOpen}>
           {t('projectOpen')}
         </Button>
         <IconButton label={t('projectEditThis', { name })} size="smallIcon" onClick={onEdit}>
           <Pencil size={14} aria-hidden />
         </IconButton>
-        <IconButton label={t('projectDeleteThis', { name })} size="smallIcon" onClick={onDelete}>
-          <Trash2 size={14} aria-hidden />
+        <IconButton
+          label={t(linked ? 'projectUnlinkThis' : 'projectDeleteThis', { name })}
+          size="smallIcon"
+          onClick={onDelete}
+        >
+          {linked ? <Unlink size={14} aria-hidden /> : <Trash2 size={14} aria-hidden />}
         </IconButton>
       </Toolbar>
     </li>
   )
 }
+
+const PROBLEMS: Readonly<Partial<Record<string, Key>>> = {
+  folder_missing: 'linkMissing',
+  folder_replaced: 'linkReplaced',
+  folder_not_readable: 'linkNotReadable',
+  folder_not_here: 'linkNotHere',
+}
+
+/** Why the folder of a project cannot be used, and what a person can do. */
+const problemOf = (code: string | null | undefined, t: Translate): string =>
+  t(PROBLEMS[code ?? ''] ?? 'linkMissing')
 
 export function DeletedProject({ project, onRestore }: { project: Project; onRestore: () => void }) {
   const t = useT()

@@ -3,8 +3,10 @@ import type { Project } from '@/api/types'
 import { Dialog } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
+import { personOfPage } from '@/lib/storage'
 import { closeDialog } from '@/stores/ui'
 import { EditProject } from './EditProject'
+import { LinkFolder } from './LinkFolder'
 import { open as openProject } from './manage'
 import { NewProject } from './NewProject'
 import { ProjectList } from './ProjectList'
@@ -19,7 +21,12 @@ interface Creating {
   name: 'new'
   dropped: readonly FileSystemDirectoryEntry[] | null
 }
-type View = { name: 'list'; said: string | null } | Creating | Editing
+interface Linking {
+  name: 'link'
+  /** The linked project that gets another folder; null for a new one. */
+  project: Project | null
+}
+type View = { name: 'list'; said: string | null } | Creating | Linking | Editing
 interface Editing {
   name: 'edit'
   project: Project
@@ -38,7 +45,10 @@ export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
     closeDialog()
     openProject(id)
   }
-  const titles = { list: t('projectList'), new: t('newProject'), edit: t('projectEdit') }
+  const titles = {
+    ...{ list: t('projectList'), new: t('newProject'), edit: t('projectEdit'), link: t('linkFolderTitle') },
+  }
+  const toLink = (project: Project | null) => setView({ name: 'link', project })
   return (
     <Dialog
       size="wide"
@@ -48,10 +58,18 @@ export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
     >
       {view.name === 'new' ? (
         <NewProject
+          // On a server for several people nobody reaches the folders of the machine.
+          onLink={personOfPage === null ? () => toLink(null) : null}
           dropped={view.dropped}
           onBusy={setBusy}
           onBack={() => toList(null)}
           onCreated={({ id }) => show(id)}
+        />
+      ) : view.name === 'link' ? (
+        <LinkFolder
+          project={view.project}
+          onBack={() => toList(null)}
+          onLinked={({ id, name }) => (view.project ? toList(t('linkedAgain', { name })) : show(id))}
         />
       ) : view.name === 'edit' ? (
         <EditProject
@@ -65,6 +83,7 @@ export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
           said={view.said}
           onNew={dropped => setView({ name: 'new', dropped })}
           onEdit={project => setView({ name: 'edit', project })}
+          onLinkAgain={toLink}
           onOpen={show}
         />
       )}

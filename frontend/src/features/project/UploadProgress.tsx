@@ -9,12 +9,14 @@ interface Props {
 }
 
 /** How much of a folder is uploaded. */
-export function UploadProgress({ folder, progress: { sent, done, sentAll } }: Props) {
+export function UploadProgress({ folder, progress: { sent, done, sentAll, waiting } }: Props) {
   const t = useT()
   const n = folder.files.length
   const words = sentAll
     ? t('projectFinishing')
-    : t('projectProgress', { sent: fileSize(sent), total: fileSize(folder.bytes), done, n })
+    : waiting
+      ? t('projectWaiting', { done, n })
+      : t('projectProgress', { sent: fileSize(sent), total: fileSize(folder.bytes), done, n })
   const share = folder.bytes > 0 ? sent / folder.bytes : done / n
   return (
     <div

@@ -82,31 +82,8 @@ export interface Progress {
   /** Bytes of the files that are sent, and how many files that is. */
   sent: number
   done: number
-  /** The server has the whole request, and creates the project. */
+  /** The server has all files, and creates the project. */
   sentAll: boolean
-}
-
-/**
- * Returns a function that tells from the share of the request that is sent how far its files are. What the form adds to
- * each file is taken as spread evenly.
- */
-export function progressOf({ files, bytes }: ChosenFolder): (share: number) => Progress {
-  const ends: number[] = []
-  let end = 0
-  for (const { file } of files) {
-    end += file.size
-    ends.push(end)
-  }
-  return share => {
-    if (share >= 1) return { sent: bytes, done: files.length, sentAll: true }
-    const sent = Math.floor(bytes * share)
-    let [low, high] = [0, ends.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((ends[middle] ?? 0) <= sent) low = middle + 1
-      else high = middle
-    }
-    // Empty files are sent with the others.
-    return { sent, done: bytes === 0 ? Math.floor(files.length * share) : low, sentAll: false }
-  }
+  /** The connection is lost; the upload goes on when it is back. */
+  waiting: boolean
 }

@@ -3,12 +3,13 @@
 import { putProject } from '@/api/projectQueries'
 import * as api from '@/api/projects'
 import { keys, refresh } from '@/api/queries'
-import type { Project } from '@/api/types'
+import type { FolderToLink, Project } from '@/api/types'
 import { closeTab, useTabs } from '@/features/editor/tabs'
 import { projectOf } from '@/lib/roots'
 import { useNewChoice } from '@/stores/choice'
 import { useProject } from '@/stores/project'
 import { showProject } from '@/stores/ui'
+import { type FolderUpload, uploadFolder } from './resume'
 
 /** Refreshes the lists; the server's notice may arrive later than its response. */
 function noted<P extends Project>(project: P): P {
@@ -20,7 +21,21 @@ function noted<P extends Project>(project: P): P {
 export const create = async (project: { name: string; description: string }): Promise<Project> =>
   noted(await api.createProject(project))
 
-export const upload = async (given: api.Upload): Promise<Project> => noted(await api.uploadProject(given))
+export const upload = async (given: FolderUpload): Promise<Project> => noted(await uploadFolder(given))
+
+/** Looks at a folder of the machine before it is linked. */
+export const lookAt = async (path: string, project_id?: string): Promise<FolderToLink> =>
+  (await api.linkProject({ path, project_id })).folder
+
+/** Links the folder that was looked at: as a new project, or as the new place of a linked one. */
+export async function link(
+  { path, confirm }: FolderToLink,
+  as: { name: string; description: string } | { project_id: string },
+): Promise<Project> {
+  const { project } = await api.linkProject({ path, confirm, ...as })
+  if (!project) throw new Error('the server linked nothing')
+  return noted(project)
+}
 
 export const change = async (id: string, values: { name: string; description: string }): Promise<Project> =>
   noted(await api.changeProject(id, values))

@@ -1,37 +1,44 @@
 import { useEffect, useRef, useState } from 'react'
 import type { Project } from '@/api/types'
-import { type ChosenFolder, type Progress, progressOf } from './folder'
+import type { ChosenFolder, Progress } from './folder'
 import { upload } from './manage'
+import { discard } from './resume'
 
-/** Uploads a folder as a project. Leaving the form cancels the upload. `onBusy` is called when it begins and ends. */
+/**
+ * Uploads a folder as a project. Leaving the form interrupts the upload, and what has arrived stays for a day. `onBusy` is
+ * called when it begins and ends.
+ */
 export function useUpload(onBusy: (busy: boolean) => void) {
   const [progress, setProgress] = useState<Progress | null>(null)
-  const running = useRef<AbortController | null>(null)
-  useEffect(() => () => running.current?.abort(), [])
+  const running = useRef<{ controller: AbortController; folder: string } | null>(null)
+  useEffect(() => () => running.current?.controller.abort(), [])
   const run = async (
     values: { name: string; description: string },
     folder: ChosenFolder,
   ): Promise<Project> => {
     const controller = new AbortController()
-    running.current = controller
-    const toProgress = progressOf(folder)
-    setProgress(toProgress(0))
+    running.current = { controller, folder: folder.name }
     onBusy(true)
     // The browser tells of progress more often than a screen can show it.
-    let shown = 0
-    const onProgress = (sent: number, total: number) => {
+    let shown = Number.NEGATIVE_INFINITY
+    const onProgress = (next: Progress) => {
       const now = performance.now()
-      if (sent < total && now - shown < 100) return
+      if (!next.sentAll && !next.waiting && now - shown < 100) return
       shown = now
-      setProgress(toProgress(total > 0 ? sent / total : 0))
+      setProgress(next)
     }
     try {
-      return await upload({ ...values, files: folder.files, onProgress, signal: controller.signal })
+      return await upload({ ...values, folder, onProgress, signal: controller.signal })
     } finally {
       running.current = null
       setProgress(null)
       onBusy(false)
     }
   }
-  return { progress, run, cancel: progress && !progress.sentAll ? () => running.current?.abort() : null }
+  const cancel = () => {
+    if (!running.current) return
+    running.current.controller.abort()
+    discard(running.current.folder)
+  }
+  return { progress, run, cancel: progress && !progress.sentAll ? cancel : null }
 }
