@@ -11,6 +11,7 @@ mod prices;
 pub mod providers;
 mod retrieval;
 pub mod settings;
+mod tls;
 mod tools;
 mod vision;
 
@@ -38,6 +39,7 @@ pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
 pub use retrieval::Retrieval;
+pub use tls::TlsPaths;
 pub use tools::ToolSwitches;
 pub use vision::VisionModels;
 
@@ -89,6 +91,8 @@ struct File {
     jwt_secret: Option<String>,
     insecure_http: bool,
     trusted_proxies: Vec<std::net::IpAddr>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -161,6 +165,8 @@ pub struct Config {
     pub token: Option<SecretString>,
     /// Who uses the server, and how they sign in.
     pub people: people::PeopleConfig,
+    /// Relative paths are beneath the home.
+    pub tls: TlsPaths,
     /// Settings that the command line or the environment decides, by their keys.
     pub overrides: BTreeMap<&'static str, (Value, SettingSource)>,
     /// Problems for a person to look at, none of which stops the server.
@@ -264,6 +270,7 @@ impl Config {
         let people = people::people(&file, environment)?;
         Ok(Self {
             people,
+            tls: TlsPaths { certificate: file.tls_cert, key: file.tls_key },
             host: file.host,
             port: file.port.or(file.backend_port),
             host_names: file.host_names,

@@ -1,7 +1,7 @@
 //! The composition root: assembles the layers into a server and runs it until it is stopped.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Access, App, PageSecret, SandboxInfo};
+use crate::api::{Access, App, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
-use crate::config::Config;
 use crate::config::settings::SettingSource;
+use crate::config::{Config, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
@@ -33,6 +33,8 @@ pub struct ServerOptions {
     pub port: Option<u16>,
     pub sign_in: SignIn,
     pub sandbox: Option<Level>,
+    /// The certificate and key named on the command line.
+    pub tls: TlsPaths,
 }
 
 /// Who needs a credential.
@@ -53,13 +55,15 @@ pub enum StartRefused {
     )]
     NoToken(IpAddr),
     #[error(
-        "{0} can be reached by other machines, and passwords would be sent to this server without encryption. Put a proxy \
-         with TLS in front of it and name its address in trusted_proxies in config.yml, or use --host 127.0.0.1. Where the \
-         network is trusted, insecure_http: true in config.yml allows it."
+        "{0} can be reached by other machines, and passwords would be sent to this server without encryption. Start it \
+         with --tls-cert and --tls-key, or put a proxy with TLS in front of it and name its address in trusted_proxies in \
+         config.yml, or use --host 127.0.0.1. Where the network is trusted, insecure_http: true in config.yml allows it."
     )]
     NoTls(IpAddr),
     #[error("--token is for a server of one person; with auth_mode: multi everybody signs in with an account")]
     TokenForSeveral,
+    #[error(transparent)]
+    Tls(#[from] TlsUnusable),
     #[error(transparent)]
     People(#[from] PeopleUnusable),
     #[error(
@@ -86,7 +90,8 @@ impl ServerOptions {
             return Err(StartRefused::TokenForSeveral.into());
         }
         if !ip.is_loopback() {
-            if people.is_multi() && !people.insecure_http && people.trusted_proxies.is_empty() {
+            let is_protected = people.insecure_http || !people.trusted_proxies.is_empty() || config.tls.is_set();
+            if people.is_multi() && !is_protected {
                 return Err(StartRefused::NoTls(ip).into());
             }
             if !people.is_multi() && config.token.is_none() {
@@ -102,6 +107,11 @@ impl ServerOptions {
     /// Returns the configuration of the home with what these options change.
     fn configure(&self, mut config: Config) -> Config {
         config.sandbox = self.sandbox.unwrap_or(config.sandbox);
+        let of_home = config.tls.beneath(&self.folder);
+        config.tls = TlsPaths {
+            certificate: self.tls.certificate.clone().or(of_home.certificate),
+            key: self.tls.key.clone().or(of_home.key),
+        };
         let said = [
             ("sandbox", self.sandbox.map(|level| level.name().into())),
             ("host", self.host.clone().map(Into::into)),
@@ -131,12 +141,13 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let home = Home::open(&options.folder)?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
+    let tls = tls(&config, &options.folder)?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
     let token = config.token.clone().filter(|_| !is_multi);
     let proxies = config.people.trusted_proxies.clone();
     let runtime = Runtime::start(config, home.path(), bound.port()).await?;
-    let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies);
+    let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {
@@ -160,11 +171,12 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         started_at,
         stopping: CancellationToken::new(),
     };
-    println!("listening on http://{bound}");
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    println!("listening on {scheme}://{bound}");
     if let Some(code) = code {
         let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
         // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
-        println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
+        println!("open {scheme}://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
     }
     if let Some(code) = setup_code {
         println!(
@@ -174,13 +186,26 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     // The files may have changed since they were read at the start.
     runtime.follow_config().await?;
     runtime.find_models();
-    serve_until(app, listener, stop).await;
+    serve_until(app, (listener, tls), stop).await;
     Ok(())
 }
 
-async fn serve_until(app: App, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) {
+/// Reads the certificate of the server, if it has one.
+fn tls(config: &Config, home: &Path) -> anyhow::Result<Option<Arc<Tls>>> {
+    if !config.tls.is_set() {
+        return Ok(None);
+    }
+    let home = std::path::absolute(home)?;
+    Ok(Some(Arc::new(Tls::open(&config.tls, &home).map_err(StartRefused::Tls)?)))
+}
+
+async fn serve_until(
+    app: App,
+    (listener, tls): (TcpListener, Option<Arc<Tls>>),
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
     let (stopping, tenants) = (app.stopping.clone(), app.tenants.clone());
-    let server = tokio::spawn(crate::api::serve(app, listener));
+    let server = tokio::spawn(crate::api::serve(app, listener, tls));
     stop.await;
     tracing::info!("stopping");
     let goodbye = async {
@@ -220,6 +245,7 @@ mod tests {
         }
     }
 
+            tls: TlsPaths::default(),
     /// Tries these options in a home without any configuration.
     fn tried(options: &ServerOptions) -> anyhow::Result<SocketAddr> {
         let environment = Environment::load(&options.folder, std::iter::empty())?;
@@ -254,7 +280,7 @@ mod tests {
         let refused = |settings, options| address(settings, options).unwrap_err().downcast::<StartRefused>().unwrap();
         let public = options("0.0.0.0");
         assert!(matches!(refused("", &public), StartRefused::NoTls(_)));
-        for settings in ["insecure_http: true", "trusted_proxies: [10.0.0.1]"] {
+        for settings in ["insecure_http: true", "trusted_proxies: [10.0.0.1]", "tls_cert: a.pem\ntls_key: b.pem"] {
             assert!(address(settings, &public).is_ok(), "{settings}");
         }
         assert!(address("", &options("127.0.0.1")).is_ok());

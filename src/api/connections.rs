@@ -3,19 +3,26 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+
+use super::security::client::OverTls;
+use super::tls::{Opened, Tls};
 
 /// Maximum time to receive a request's line and headers. A connection without a request is closed after it, too.
 const HEADERS: Duration = Duration::from_secs(30);
@@ -28,12 +35,12 @@ const UNREAD: Duration = Duration::from_secs(60);
 /// Pause after `accept` fails, for instance because too many files are open.
 const NO_MORE: Duration = Duration::from_secs(1);
 
-/// Serves until `stopping` is cancelled, then until the requests under way are answered.
-pub async fn serve(listener: TcpListener, router: Router, stopping: CancellationToken) {
-    let service = TowerToHyperService::new(router.into_service::<Incoming>());
+/// Serves until `stopping` is cancelled, then until the requests under way are answered. With `tls` it serves HTTPS only.
+pub async fn serve(listener: TcpListener, router: Router, tls: Option<Arc<Tls>>, stopping: CancellationToken) {
     let open = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let service = TowerToHyperService::new(router.into_service::<Incoming>());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -49,20 +56,91 @@ pub async fn serve(listener: TcpListener, router: Router, stopping: Cancellation
         if let Err(error) = prepare(&stream) {
             tracing::debug!(%error, "a connection could not be prepared");
         }
-        let service = service.clone();
-        let with_peer = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(ConnectInfo::<SocketAddr>(peer));
-            service.call(request)
-        });
-        let connection = open.watch(http.serve_connection(TokioIo::new(stream), with_peer));
+        let connection = Connection { http: http.clone(), service: service.clone(), watcher: open.watcher() };
+        let (tls, stopping) = (tls.clone(), stopping.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::trace!(%error, "a connection ended");
+            let Some(tls) = tls else { return connection.answer(stream, peer, None).await };
+            let opened = tokio::select! {
+                opened = tls.handshake(stream) => opened,
+                () = stopping.cancelled() => None,
+            };
+            match opened {
+                Some(Opened::Tls(stream)) => connection.answer(*stream, peer, Some(OverTls)).await,
+                Some(Opened::Plain(stream)) => connection.explain(stream).await,
+                None => {}
             }
         });
     }
     drop(listener);
     open.shutdown().await;
+}
+
+/// What serves one connection.
+struct Connection {
+    http: http1::Builder,
+    service: TowerToHyperService<RouterService>,
+    watcher: Watcher,
+}
+
+type RouterService = axum::routing::RouterIntoService<Incoming>;
+
+impl Connection {
+    /// Answers the requests of a connection.
+    async fn answer<S>(self, stream: S, peer: SocketAddr, over_tls: Option<OverTls>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = self.service;
+        let with_peer = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo::<SocketAddr>(peer));
+            if let Some(over_tls) = over_tls {
+                request.extensions_mut().insert(over_tls);
+            }
+            service.call(request)
+        });
+        let connection = self.watcher.watch(self.http.serve_connection(TokioIo::new(stream), with_peer));
+        if let Err(error) = connection.await {
+            tracing::trace!(%error, "a connection ended");
+        }
+    }
+
+    /// Answers one request of a client that speaks HTTP to a server with TLS.
+    async fn explain(mut self, stream: TcpStream) {
+        let explained = service_fn(|request: hyper::Request<Incoming>| {
+            let answer = https_only(request.method(), request.uri(), request.headers());
+            async { Ok::<_, std::convert::Infallible>(answer) }
+        });
+        self.http.keep_alive(false);
+        let connection = self.watcher.watch(self.http.serve_connection(TokioIo::new(stream), explained));
+        if let Err(error) = connection.await {
+            tracing::trace!(%error, "a connection ended");
+        }
+    }
+}
+
+/// Returns the answer to a request without TLS. The visit of a page leads to the same page with TLS. Anything with a body or a
+/// credential is refused, so that a program which sends its credential without encryption is corrected.
+fn https_only(method: &Method, uri: &Uri, headers: &HeaderMap) -> Response<Body> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_plain = |host: &&str| host.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c));
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let place = host.filter(is_plain).and_then(|host| HeaderValue::try_from(format!("https://{host}{path}")).ok());
+    let is_visit = matches!(*method, Method::GET | Method::HEAD)
+        && path.starts_with('/')
+        && !path.starts_with("/api")
+        && !headers.contains_key(header::AUTHORIZATION)
+        && !headers.contains_key(header::COOKIE);
+    let mut answer =
+        Response::new(Body::from("This port speaks HTTPS only: use an address that begins with https://\n"));
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    let fields = answer.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(place) = place.filter(|_| is_visit) {
+        fields.insert(header::LOCATION, place);
+        *answer.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    }
+    answer
 }
 
 async fn refused(error: io::Error) {
@@ -93,7 +171,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stopping) = (listener.local_addr().unwrap(), CancellationToken::new());
         let router = Router::new().route("/", post(|body: String| async move { body }));
-        tokio::spawn(serve(listener, router.layer(RequestBodyTimeoutLayer::new(BODY)), stopping.clone()));
+        tokio::spawn(serve(listener, router.layer(RequestBodyTimeoutLayer::new(BODY)), None, stopping.clone()));
         (address, stopping)
     }
 

@@ -20,6 +20,7 @@ mod server;
 mod sessions;
 mod stats;
 mod status;
+mod tls;
 mod tools;
 mod web;
 
@@ -27,3 +28,4 @@ pub use app::{App, SandboxInfo};
 pub use openapi::document;
 pub use security::access::{Access, PageSecret};
 pub use server::serve;
+pub use tls::{Tls, TlsUnusable};

@@ -1,5 +1,7 @@
 //! Assembles the server from routes, guard and limits, and runs it.
 
+use std::sync::Arc;
+
 use axum::extract::DefaultBodyLimit;
 use axum::{Router, middleware};
 use tokio::net::TcpListener;
@@ -10,13 +12,14 @@ use super::app::App;
 use super::error::ApiError;
 use super::routes::described;
 use super::security::guard;
+use super::tls::Tls;
 use super::{aliases, connections, openapi, web};
 
 /// Maximum bytes of a request body: a file for the editor, with room for its JSON encoding.
 const MAX_BODY: usize = 24 << 20;
 
-/// Serves until `app.stopping` is cancelled, which also ends open streams.
-pub async fn serve(app: App, listener: TcpListener) {
+/// Serves until `app.stopping` is cancelled, which also ends open streams. With `tls` it serves HTTPS only.
+pub async fn serve(app: App, listener: TcpListener, tls: Option<Arc<Tls>>) {
     let (routes, _) = described().split_for_parts();
     let stopping = app.stopping.clone();
     let router: Router = routes
@@ -28,5 +31,5 @@ pub async fn serve(app: App, listener: TcpListener) {
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::panicked()))
         .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
         .with_state(app);
-    connections::serve(listener, router, stopping).await;
+    connections::serve(listener, router, tls, stopping).await;
 }

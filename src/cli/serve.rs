@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::home_dir;
+use crate::config::TlsPaths;
 use crate::heap;
 use crate::sandbox::{Level, keep_memory_private, open_as_many_files_as_allowed};
 use crate::server::{self, ServerOptions, SignIn};
@@ -29,6 +30,12 @@ pub struct ServeArguments {
     /// What commands of the agent may do: strict, standard, or off (everything you may do). Overrides config.yml.
     #[arg(long, value_parser = level)]
     sandbox: Option<Level>,
+    /// Serve HTTPS with the certificate in this file, in PEM format with the whole chain. Read again when it is replaced.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM format.
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
 }
 
 pub fn level(text: &str) -> Result<Level, String> {
@@ -52,6 +59,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         port: arguments.port,
         sign_in: if arguments.token { SignIn::Required } else { SignIn::IfConfigured },
         sandbox: arguments.sandbox,
+        tls: TlsPaths { certificate: arguments.tls_cert.clone(), key: arguments.tls_key.clone() },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async { server::run(options, stop_signal()?).await });

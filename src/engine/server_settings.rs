@@ -50,8 +50,8 @@ pub enum SettingsRefused {
     )]
     NeedsToken,
     #[error(
-        "other machines could reach this server, and passwords would be sent to it without encryption; set trusted_proxies in \
-         config.yml and restart it before it listens on this address"
+        "other machines could reach this server, and passwords would be sent to it without encryption; set tls_cert and \
+         tls_key, or trusted_proxies, in config.yml and restart it before it listens on this address"
     )]
     NeedsTls,
 }
@@ -201,7 +201,7 @@ impl Tenant {
             .is_some_and(|host| Setting::of_key("host").is_ok_and(|setting| setting.loosens(&Value::Null, Some(host))));
         let people = &config.people;
         let is_protected = match people.is_multi() {
-            true => people.insecure_http || !people.trusted_proxies.is_empty(),
+            true => people.insecure_http || !people.trusted_proxies.is_empty() || config.tls.is_set(),
             false => config.token.is_some(),
         };
         match (opens, is_protected, people.is_multi()) {

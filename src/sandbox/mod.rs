@@ -51,6 +51,7 @@ pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;
 pub use overlay::Overlay;
+pub use paths::is_readable_by_commands;
 pub use person::PersonObstacle;
 pub use process::{LineOutcome, Process};
 pub use service::{Service, ServiceProcess};

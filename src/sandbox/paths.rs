@@ -105,6 +105,14 @@ pub fn is_system(path: &Path) -> bool {
     SYSTEM.iter().chain(&[super::namespace::SHARED_MEMORY, "/etc"]).any(|folder| path.starts_with(folder))
 }
 
+/// Returns whether the commands of every job can read the file at this path, which has no symbolic links, if its mode allows
+/// it.
+pub fn is_readable_by_commands(path: &Path) -> bool {
+    let of_etc = || public_etc().into_iter().filter_map(|(public, _)| fs::canonicalize(public).ok());
+    let of_system = || SYSTEM.iter().filter_map(|folder| fs::canonicalize(folder).ok());
+    of_system().chain(of_etc()).any(|public| path.starts_with(public))
+}
+
 fn abi(kernel: i32) -> ABI {
     match kernel {
         ..=3 => ABI::V3,

@@ -96,6 +96,7 @@ mod starts;
 mod syscall_faults;
 mod tabs;
 mod tainted;
+mod tls;
 mod tools;
 mod usage;
 mod vault;

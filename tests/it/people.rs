@@ -9,7 +9,7 @@ use crate::script::{always, says, script};
 use crate::world::{CONFIG, Server, World, eventually};
 
 pub const SECRET: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f90";
-const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse battery";
 
 /// A person who has signed in.
 pub struct Person {
@@ -25,7 +25,7 @@ pub async fn world(settings: &str) -> World {
 }
 
 /// Returns the code that the server printed at its last start.
-async fn setup_code(world: &World) -> String {
+pub async fn setup_code(world: &World) -> String {
     let mut code = String::new();
     eventually("the server prints its setup code", async || {
         let log = world.log();

@@ -152,7 +152,8 @@ impl World {
                 panic!("the server did not start, {:?}: {}", child.wait(), self.log());
             }
         };
-        let address = line.trim().strip_prefix("listening on http://").expect("the first line names the address");
+        let address = line.trim().strip_prefix("listening on ").expect("the first line names the address");
+        let address = address.trim_start_matches("http").trim_start_matches("s").trim_start_matches("://");
         let mut address: SocketAddr = address.parse().expect("an address");
         if address.ip().is_unspecified() {
             address.set_ip([127, 0, 0, 1].into());

@@ -32,6 +32,8 @@ pub struct Access {
     /// Host names without a port that it may have too; they change with the configuration.
     names: Arc<RwLock<Vec<String>>>,
     port: u16,
+    /// Whether the server speaks TLS itself.
+    is_tls: bool,
     /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
     pub(super) proxies: Vec<IpAddr>,
     token: Option<SecretString>,
@@ -67,15 +69,11 @@ impl Access {
         if !bound.ip().is_loopback() && !bound.ip().is_unspecified() {
             hosts.push(bound.to_string());
         }
-        if port == 80 {
-            let bare: Vec<String> =
-                hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
-            hosts.extend(bare);
-        }
         Self {
             hosts,
             names,
             port,
+            is_tls: false,
             proxies: Vec::new(),
             token,
             code: Mutex::default(),
@@ -90,17 +88,35 @@ impl Access {
             let rest =
                 host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(|_| &host[name.len()..]);
             rest.is_some_and(|rest| {
-                rest == format!(":{}", self.port) || rest.is_empty() && (self.port == 80 || !self.proxies.is_empty())
+                rest == format!(":{}", self.port)
+                    || rest.is_empty() && (self.has_usual_port() || !self.proxies.is_empty())
             })
         };
-        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) || names.iter().any(is_named)
+        let is_ours = |known: &String| {
+            let bare = known.strip_suffix(&format!(":{}", self.port)).filter(|_| self.has_usual_port());
+            known.eq_ignore_ascii_case(host) || bare.is_some_and(|bare| bare.eq_ignore_ascii_case(host))
+        };
+        self.hosts.iter().any(is_ours) || names.iter().any(is_named)
+    }
+
+    /// Whether addresses leave out the port.
+    fn has_usual_port(&self) -> bool {
+        self.port == if self.is_tls { 443 } else { 80 }
     }
 
     /// Accepts only origins with one of this server's names, and never `null`. Their scheme is `http`, or behind a proxy
-    /// also `https`.
+    /// also `https`. If the server speaks TLS itself, it is `https` only: whoever is between a browser and a page without TLS
+    /// can write its scripts.
     pub fn is_our_origin(&self, origin: &str) -> bool {
-        let behind_proxy = || origin.strip_prefix("https://").filter(|_| !self.proxies.is_empty());
-        origin.strip_prefix("http://").or_else(behind_proxy).is_some_and(|host| self.is_our_host(host))
+        let plain = origin.strip_prefix("http://").filter(|_| !self.is_tls);
+        let secure = origin.strip_prefix("https://").filter(|_| self.is_tls || !self.proxies.is_empty());
+        plain.or(secure).is_some_and(|host| self.is_our_host(host))
+    }
+
+    /// Sets whether the server speaks TLS itself.
+    pub fn over_tls(mut self, is_tls: bool) -> Self {
+        self.is_tls = is_tls;
+        self
     }
 
     /// Trusts these proxies.
@@ -278,6 +294,20 @@ mod tests {
         assert!(access.is_our_origin("http://localhost:8002"));
         for other in ["null", "https://localhost:8002", "http://localhost:5173", "http://evil.example", "file://"] {
             assert!(!access.is_our_origin(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn page_without_tls_is_no_origin_of_a_server_with_it() {
+        let at = |port: u16| {
+            let names = Arc::new(RwLock::new(vec!["desk.lan".to_owned()]));
+            Access::new(SocketAddr::from(([127, 0, 0, 1], port)), names, None).over_tls(true)
+        };
+        assert!(at(8002).is_our_origin("https://desk.lan:8002") && !at(8002).is_our_origin("http://desk.lan:8002"));
+        assert!(!at(8002).is_our_origin("https://desk.lan"));
+        for bare in ["desk.lan", "localhost", "127.0.0.1"] {
+            assert!(at(443).is_our_origin(&format!("https://{bare}")), "{bare}");
+            assert!(!at(80).is_our_host(bare) && !at(443).is_our_origin(&format!("http://{bare}")), "{bare}");
         }
     }
 

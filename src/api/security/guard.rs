@@ -1,9 +1,9 @@
 //! The middleware for every request: checks `Host`, `Origin`, `Sec-Fetch-Site`, content type and token, and adds the
 //! security headers to every response. Stops DNS rebinding and cross-site requests (W1–W3).
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::{Identity, Proof};
-use crate::api::security::client::Client;
+use crate::api::security::client::{Client, Peer};
 use crate::api::security::person::Person;
 use crate::engine::people::{Credential, NotAccepted, People};
 
@@ -25,6 +25,7 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let is_enveloped = is_enveloped(request.uri().path());
     let answer = match check(&app, &request) {
+    let is_strict = is_strictly_https(&request);
         Ok(identity) => {
             if let Some(identity) = identity {
                 request.extensions_mut().insert(identity);
@@ -36,7 +37,23 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
         }
         Err(error) => error.into_response(),
     };
-    harden(if is_enveloped { envelope_error(answer) } else { answer })
+    let mut answer = harden(if is_enveloped { envelope_error(answer) } else { answer });
+    if is_strict {
+        answer.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT);
+    }
+    answer
+}
+
+/// Browsers use this host name with HTTPS only, for a year.
+const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Whether browsers are told to use the host name of a request with HTTPS only: it came over our own TLS. The names of the own
+/// machine are left out, because that counts for every port, and other programs serve HTTP there.
+fn is_strictly_https(request: &Request) -> bool {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).to_ascii_lowercase();
+    let is_here = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.") || name == "[::1]";
+    Peer::of(request.extensions()).is_over_tls && !is_here
 }
 
 /// Checks a request and returns the caller's identity; `None` for a public path, if the server needs a token.
@@ -164,9 +181,7 @@ fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
 
 /// Returns the address of the client.
 fn source(app: &App, request: &Request) -> IpAddr {
-    let known = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let peer = known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip());
-    Client::of(&app.access.proxies, peer, request.headers()).address
+    Client::of(&app.access.proxies, Peer::of(request.extensions()), request.headers()).address
 }
 
 fn is_cross_site(headers: &HeaderMap) -> bool {
