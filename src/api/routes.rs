@@ -37,6 +37,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(auth::people::people))
         .routes(routes!(auth::people::change_person).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(auth::people::reset_password))
+        .routes(routes!(auth::audit::audit))
         .routes(
             routes!(auth::invitations::list_invitations, auth::invitations::invite)
                 .layer(DefaultBodyLimit::max(MAX_SETTINGS)),

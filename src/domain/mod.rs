@@ -6,6 +6,7 @@ pub mod account_fields;
 pub mod adopted;
 pub mod approval;
 pub mod attachment;
+pub mod audit;
 pub mod branch;
 pub mod chosen;
 pub mod commit;
@@ -61,6 +62,7 @@ pub use approval::{
     RehearsalState, Rehearsed, Scope, Shown, UnkeptFile, UnkeptReason,
 };
 pub use attachment::{Attachment, UserPrompt};
+pub use audit::{AuditEntry, AuditFilter, AuditOutcome, AuditPage};
 pub use branch::Branch;
 pub use chosen::{AutoCompact, BadChoice, ChoiceChange, Chosen};
 pub use commit::Commit;

@@ -51,6 +51,8 @@ struct Inner {
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
     /// Opened by the first use.
+    /// The audit log, opened by the first entry.
+    audit: Mutex<Option<File>>,
     usage: Mutex<Option<UsageLog>>,
     kept_bound: KeptBound,
     indexes: ProjectIndexes,
@@ -163,6 +165,7 @@ impl Home {
                 uploads: ResumableUploads::default(),
                 links_closed: AtomicBool::new(false),
                 _lock: lock,
+                audit: Mutex::default(),
             }),
         }
     }
@@ -259,6 +262,10 @@ impl Home {
 
     pub(super) fn usage_log(&self) -> &Mutex<Option<UsageLog>> {
         &self.inner.usage
+    }
+
+    pub(super) fn audit(&self) -> &Mutex<Option<File>> {
+        &self.inner.audit
     }
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {

@@ -20,6 +20,7 @@ mod approvals_bound;
 mod approvals_files;
 mod approvals_restart;
 mod attachments;
+mod audit;
 mod auto_compact;
 mod changes;
 mod chat;

@@ -11,6 +11,7 @@ use super::user::User;
 use crate::api::app::App;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
+use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::client::Client;
 use crate::api::security::login::{cookie_line, sign_out};
@@ -84,6 +85,7 @@ pub async fn mode(State(app): State<App>) -> Json<Enveloped<Mode>> {
 pub async fn register(
     State(app): State<App>,
     client: Client,
+    note: AuditNote,
     request: Result<Json<NewUser>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
@@ -95,7 +97,9 @@ pub async fn register(
         invitation: new.invitation.as_deref(),
         setup_code: new.setup_code.as_deref(),
     };
-    Ok(enveloped(people.register(joining, client.address).await?.into()))
+    let account = people.register(joining, client.address).await?;
+    note.account(account.id.clone());
+    Ok(enveloped(account.into()))
 }
 
 /// Signs in: returns a token, and sets it as a cookie for the page.
@@ -106,10 +110,14 @@ pub async fn register(
 pub async fn login(
     State(app): State<App>,
     client: Client,
+    note: AuditNote,
     request: Result<Json<UserLogin>, JsonRejection>,
 ) -> Result<WithCookie<UserToken>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
     let Json(UserLogin { username, password }) = request?;
+    if let Some(account) = people.account_named(&username) {
+        note.account(account);
+    }
     let signed_in = people.login((&username, password.expose_secret()), client.address).await?;
     Ok(answer(&app, signed_in, client))
 }

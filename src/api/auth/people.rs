@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::user::User;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
+use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
 use crate::domain::{AccountId, AccountRefused, AccountRole};
@@ -44,11 +45,14 @@ pub async fn people(caller: Caller) -> Result<Json<Enveloped<PersonList>>, ApiEr
     responses((status = 200, body = Enveloped<User>), (status = "default", description = "409 last_admin", body = EnvelopedError)))]
 pub async fn change_person(
     caller: Caller,
+    note: AuditNote,
     Path(id): Path<String>,
     request: Result<Json<PersonPatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
     let Json(PersonPatch { is_active, role }) = request?;
+    note.detail("is_active", is_active.map(Into::into));
+    note.detail("role", role.and_then(|role| serde_json::to_value(role).ok()));
     let account = people.change_account(&account_id(&id)?, AccountChange { is_active, role }).await?;
     Ok(enveloped(account.into()))
 }

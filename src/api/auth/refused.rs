@@ -11,6 +11,9 @@ impl From<PeopleError> for ApiError {
         match error {
             PeopleError::Refused(refused) => refused.into(),
             PeopleError::ChangedOnDisk => Self::new(StatusCode::CONFLICT, "accounts_changed", error.to_string()),
+            PeopleError::NoAudit(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "audit_unavailable", error.to_string())
+            }
             PeopleError::Engine(error) => error.into(),
         }
     }

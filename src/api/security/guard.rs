@@ -12,6 +12,7 @@ use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::{ApiError, normalize_error_response};
 use crate::api::security::access::{CookieDigest, Credentials};
+use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
 use crate::api::security::person::Person;
@@ -24,15 +25,15 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let is_enveloped = is_enveloped(request.uri().path());
-    let answer = match check(&app, &request) {
     let is_strict = is_strictly_https(&request);
+    let answer = match check(&app, &request) {
         Ok(identity) => {
             if let Some(identity) = identity {
                 request.extensions_mut().insert(identity);
             }
             let path = request.uri().path();
             let is_api = path.starts_with("/api") || path == crate::api::aliases::OPERATIONS;
-            let answer = next.run(request).await;
+            let answer = audit::recorded(&app, request, next).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }
         Err(error) => error.into_response(),

@@ -1,6 +1,7 @@
 //! Access control: the guard of every request, credentials, and the limit on failed logins.
 
 pub mod access;
+pub mod audit;
 pub mod caller;
 pub mod client;
 pub mod guard;

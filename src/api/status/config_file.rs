@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::config::settings::{Confirmed, SettingKind, SettingSource, TakesEffect};
 use crate::engine::Tenant;
@@ -81,6 +82,9 @@ pub struct SettingsPatch {
     confirm_loosening: bool,
 }
 
+/// Maximum number of settings that an entry of the audit log names.
+const MAX_NOTED: usize = 20;
+
 /// Returns the settings of config.yml.
 #[utoipa::path(get, path = "/api/settings", tag = "settings",
     responses((status = 200, body = Settings), (status = 403, body = ErrorBody)))]
@@ -100,11 +104,13 @@ pub async fn settings(caller: Caller) -> Result<Json<Settings>, ApiError> {
               (status = 409, description = "confirm_loosening, config_invalid, config_not_editable, environment_wins, needs_token", body = ErrorBody)))]
 pub async fn change_settings(
     caller: Caller,
+    note: AuditNote,
     request: Result<Json<SettingsPatch>, JsonRejection>,
 ) -> Result<Json<Settings>, ApiError> {
     caller.require_page()?;
     let server = caller.server().await?;
     let Json(SettingsPatch { set, confirm_loosening }) = request?;
+    note.detail("keys", Some(set.keys().take(MAX_NOTED).map(String::as_str).collect()));
     let confirmed = if confirm_loosening { Confirmed::Yes } else { Confirmed::No };
     let settings = server.change_settings(SettingsChange { set, confirmed }).await?;
     Ok(Json(shown(&server, settings)))

@@ -3,6 +3,7 @@
 mod accounts;
 mod admin;
 mod attempts;
+mod audit;
 pub mod credential;
 mod joining;
 mod login_limiter;
@@ -22,6 +23,7 @@ use crate::store::{AccountsUnusable, StoreError};
 pub use accounts::{NewToken, ProfileChange, SignedIn};
 pub use admin::{AccountChange, NewInvitation};
 pub use credential::{Credential, NotAccepted};
+pub use audit::Act;
 pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
 pub use sign_ins::SIGN_IN_LIFE;
@@ -46,6 +48,7 @@ pub struct People {
     /// From which accounts get the users that their commands run as; absent if commands cannot run like that here.
     uids: Option<UidRange>,
     /// With which the first account is made.
+    audit_quotas: audit::Quotas,
     setup_code: Option<String>,
 }
 
@@ -68,6 +71,8 @@ pub enum PeopleError {
     #[error("accounts.json was changed by another program; restart the server to use it")]
     ChangedOnDisk,
     #[error(transparent)]
+    #[error("the audit log cannot be written, so nothing was changed: {0}")]
+    NoAudit(String),
     Engine(#[from] EngineError),
 }
 
@@ -97,6 +102,7 @@ impl People {
             names: Attempts::default(),
             addresses: LoginLimiter::default(),
             server,
+            audit_quotas: audit::Quotas::default(),
             tenants,
         });
         people.set_command_users();
