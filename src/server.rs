@@ -16,7 +16,7 @@ use crate::config::{Config, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{Home, is_unused};
+use crate::store::{Home, complete_move, is_unused};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
@@ -133,15 +133,18 @@ impl ServerOptions {
 /// the server cannot listen on the address.
 pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
     let started_at = clock::now();
+    if complete_move(&options.folder)? {
+        tracing::warn!("completed the move of a home that something had stopped");
+    }
     if is_unused(&options.folder) {
         starter::fill(&options.folder)?;
     }
     let config = options.configure(Config::of_process(&options.folder)?);
     let address = options.address(&config)?;
+    let tls = tls(&config, &options.folder)?;
     let home = Home::open(&options.folder)?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
-    let tls = tls(&config, &options.folder)?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
     let token = config.token.clone().filter(|_| !is_multi);
@@ -242,10 +245,10 @@ mod tests {
             port: Some(0),
             sign_in: SignIn::IfConfigured,
             sandbox: None,
+            tls: TlsPaths::default(),
         }
     }
 
-            tls: TlsPaths::default(),
     /// Tries these options in a home without any configuration.
     fn tried(options: &ServerOptions) -> anyhow::Result<SocketAddr> {
         let environment = Environment::load(&options.folder, std::iter::empty())?;

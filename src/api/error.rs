@@ -169,7 +169,7 @@ impl From<StoreError> for ApiError {
             StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
             // A server has opened its home, with a key, before it answers anything.
             StoreError::ShutDown | StoreError::NoKey { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
-            StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
+            StoreError::Locked { .. } | StoreError::HalfMoved => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { source, .. } => match source.kind() {
                 // A file stands where a folder of the path would be.
                 ErrorKind::NotADirectory => (StatusCode::NOT_FOUND, "not_found", None),

@@ -1,10 +1,11 @@
-//! The command line: serve, init, doctor, verify, skills, eval, openapi, mock-llm.
+//! The command line: serve, init, doctor, verify, skills, people, eval, openapi, mock-llm.
 
 mod doctor;
 mod eval;
 mod init;
 mod kit;
 mod mock;
+mod people;
 mod serve;
 mod skills;
 mod verify;
@@ -49,6 +50,8 @@ enum Command {
     Verify(verify::VerifyArguments),
     /// List which versions of skills are trusted, and trust others.
     Skills(skills::SkillsArguments),
+    /// List and change the accounts of a server that is stopped, and make a home that of the first account.
+    People(people::PeopleArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
@@ -70,6 +73,7 @@ pub fn run() -> ExitCode {
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
         Command::Verify(verify) => verify::run(&verify),
         Command::Skills(wish) => skills::skills(&wish),
+        Command::People(arguments) => people::run(arguments),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),

@@ -36,6 +36,11 @@ pub enum StoreError {
     ShutDown,
     #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
     Locked { holder: String },
+    /// The home is being made that of an account, or was when a crash cut it off.
+    #[error(
+        "this home was being moved when something stopped it; start the server, or run the command again, to complete it"
+    )]
+    HalfMoved,
     /// The home has signed files, and the key to check them is gone.
     #[error(
         "session-key.json cannot be used ({reason}), so no signature can be checked. Put it back from a backup of this home. \

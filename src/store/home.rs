@@ -17,6 +17,7 @@ use super::fence::Fence;
 use super::heads::{self, HeadList};
 use super::index::ProjectIndexes;
 use super::kept_bound::KeptBound;
+use super::person_move::is_half_moved;
 use super::quarantine::Quarantined;
 use super::resumable::ResumableUploads;
 use super::roots::ProjectFolder;
@@ -50,9 +51,9 @@ struct Inner {
     fence: Fence,
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
-    /// Opened by the first use.
     /// The audit log, opened by the first entry.
     audit: Mutex<Option<File>>,
+    /// Opened by the first use.
     usage: Mutex<Option<UsageLog>>,
     kept_bound: KeptBound,
     indexes: ProjectIndexes,
@@ -84,6 +85,7 @@ impl Home {
         let path = path.canonicalize().map_err(StoreError::io(format!("home folder {shown}")))?;
         let root = Dir::open_ambient_dir(&path, ambient_authority())
             .map_err(StoreError::io(format!("home folder {shown}")))?;
+        require_settled(&root)?;
         for name in Root::HOME.iter().filter_map(Root::folder) {
             make_dir(&root, name, 0o755)?;
         }
@@ -100,6 +102,8 @@ impl Home {
         }
         let sessions = root.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;
         let lock = take_lock(&sessions)?;
+        // A move may have begun before the lock was taken.
+        require_settled(&root)?;
         atomic::remove_leftovers_here(&root);
         atomic::remove_leftovers(&sessions);
         for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
@@ -159,13 +163,13 @@ impl Home {
                 startup_warnings: Mutex::default(),
                 fence: Fence::default(),
                 heads: Mutex::default(),
+                audit: Mutex::default(),
                 usage: Mutex::default(),
                 kept_bound: KeptBound::default(),
                 indexes: ProjectIndexes::default(),
                 uploads: ResumableUploads::default(),
                 links_closed: AtomicBool::new(false),
                 _lock: lock,
-                audit: Mutex::default(),
             }),
         }
     }
@@ -260,12 +264,12 @@ impl Home {
         &self.inner.uploads
     }
 
-    pub(super) fn usage_log(&self) -> &Mutex<Option<UsageLog>> {
-        &self.inner.usage
-    }
-
     pub(super) fn audit(&self) -> &Mutex<Option<File>> {
         &self.inner.audit
+    }
+
+    pub(super) fn usage_log(&self) -> &Mutex<Option<UsageLog>> {
+        &self.inner.usage
     }
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {
@@ -303,6 +307,12 @@ pub(super) fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreErr
     let mut builder = DirBuilder::new();
     builder.mode(mode);
     root.create_dir_with(name, &builder).map_err(StoreError::io(format!("creating {name}/")))
+}
+
+/// # Errors
+/// Returns [`StoreError::HalfMoved`] if a move of this home is not complete.
+fn require_settled(root: &Dir) -> Result<(), StoreError> {
+    if is_half_moved(root) { Err(StoreError::HalfMoved) } else { Ok(()) }
 }
 
 /// Maximum wait for a lock whose server has ended.

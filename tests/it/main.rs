@@ -59,6 +59,7 @@ mod nth_failure;
 mod observed_changes;
 mod operations;
 mod people;
+mod people_adopt;
 mod people_commands;
 mod people_isolation;
 mod permission_mode;

@@ -26,6 +26,10 @@ pub struct NewInvitation {
     pub stored: Invitation,
 }
 
+pub(super) fn temporary_password() -> String {
+    clock::new_secret().chars().take(TEMPORARY_PASSWORD).collect()
+}
+
 impl People {
     /// Changes an account. The streams of a disabled person end at once, and their runs are stopped. An account that is enabled
     /// again has no sign-ins and no access tokens.
@@ -65,7 +69,7 @@ impl People {
     /// Returns [`AccountRefused::Unknown`] if there is no such account.
     pub async fn reset_password(self: &Arc<Self>, id: &AccountId) -> Result<String, PeopleError> {
         let account = self.account(id)?;
-        let password: String = clock::new_secret().chars().take(TEMPORARY_PASSWORD).collect();
+        let password = temporary_password();
         let hash = {
             let turn = self.passwords.turn().await?;
             self.passwords.hash(&turn, &password).await?

@@ -7,6 +7,7 @@ mod audit;
 pub mod credential;
 mod joining;
 mod login_limiter;
+pub mod offline;
 mod passwords;
 mod sign_ins;
 
@@ -22,8 +23,8 @@ use crate::store::{AccountsUnusable, StoreError};
 
 pub use accounts::{NewToken, ProfileChange, SignedIn};
 pub use admin::{AccountChange, NewInvitation};
-pub use credential::{Credential, NotAccepted};
 pub use audit::Act;
+pub use credential::{Credential, NotAccepted};
 pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
 pub use sign_ins::SIGN_IN_LIFE;
@@ -47,8 +48,8 @@ pub struct People {
     addresses: LoginLimiter,
     /// From which accounts get the users that their commands run as; absent if commands cannot run like that here.
     uids: Option<UidRange>,
-    /// With which the first account is made.
     audit_quotas: audit::Quotas,
+    /// With which the first account is made.
     setup_code: Option<String>,
 }
 
@@ -70,9 +71,9 @@ pub enum PeopleError {
     Refused(#[from] AccountRefused),
     #[error("accounts.json was changed by another program; restart the server to use it")]
     ChangedOnDisk,
-    #[error(transparent)]
     #[error("the audit log cannot be written, so nothing was changed: {0}")]
     NoAudit(String),
+    #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
@@ -101,8 +102,8 @@ impl People {
             keys: SignInKeys::new(secret),
             names: Attempts::default(),
             addresses: LoginLimiter::default(),
-            server,
             audit_quotas: audit::Quotas::default(),
+            server,
             tenants,
         });
         people.set_command_users();
