@@ -168,6 +168,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::attachments::attachment_tokens))
         .routes(routes!(chat::attachments::picture))
         .routes(routes!(tools::tools))
+        .routes(routes!(tools::choose))
         .routes(routes!(stats::tokens::tokens))
         .routes(routes!(stats::csv::tokens_csv))
         .routes(routes!(status::settings::rag_mode, status::settings::set_rag_mode))

@@ -35,8 +35,23 @@ impl<'de> Deserialize<'de> for ToolName {
 impl ToolSwitches {
     /// Returns whether the model can use a tool. One that is not built in has no switch here.
     pub fn is_on(&self, name: &str) -> bool {
+        self.is_on_for(name, None)
+    }
+
+    /// Returns whether the model can use a tool in the home of a person who has made this choice. A tool that is off here is
+    /// off for everybody.
+    pub fn is_on_for(&self, name: &str, choice: Option<bool>) -> bool {
         let Some(tool) = built_in(name) else { return true };
-        self.0.get(&ToolName(tool.name)).copied().flatten().unwrap_or(tool.on)
+        !self.is_forbidden(name) && choice.or(self.configured(name)).unwrap_or(tool.on)
+    }
+
+    /// Returns whether a tool is off for everybody, whatever they choose.
+    pub fn is_forbidden(&self, name: &str) -> bool {
+        self.configured(name) == Some(false)
+    }
+
+    fn configured(&self, name: &str) -> Option<bool> {
+        self.0.get(&ToolName(built_in(name)?.name)).copied().flatten()
     }
 }
 
@@ -110,6 +125,25 @@ mod tests {
         assert!(on("tools: {terminal: }\n", "terminal") && on("", "mcp__x__y"));
         let wrong = load(&[("config.yml", "tools: {terminall: false}\n")], &[]).err().unwrap().to_string();
         assert!(wrong.contains("there is no tool terminall"), "{wrong}");
+    }
+
+    #[test]
+    fn persons_choice_counts_unless_a_tool_is_off_for_everybody() {
+        let tools = load(&[("config.yml", "tools: {weather: false, web_search: true}\n")], &[]).unwrap().tools;
+        for (name, choice, is_on) in [
+            ("terminal", None, true),
+            ("terminal", Some(false), false),
+            ("calculator", None, false),
+            ("calculator", Some(true), true),
+            ("web_search", None, true),
+            ("web_search", Some(false), false),
+            ("weather", None, false),
+            ("weather", Some(true), false),
+            ("mcp__x__y", Some(false), true),
+        ] {
+            assert_eq!(tools.is_on_for(name, choice), is_on, "{name} {choice:?}");
+        }
+        assert!(tools.is_forbidden("weather") && !tools.is_forbidden("calculator"));
     }
 
     #[test]

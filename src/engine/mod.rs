@@ -47,6 +47,7 @@ pub mod server_settings;
 pub mod skills;
 pub mod starter;
 pub mod tenant;
+pub mod tool_choices;
 pub mod tool_sources;
 mod uploads;
 pub mod usage_report;

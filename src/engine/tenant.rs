@@ -129,9 +129,11 @@ impl Tenant {
             commands: commands.clone(),
             extractor: extractor.clone(),
         };
-        let switches = runtime.clone();
-        let tool_sources =
-            ToolSources::new(home_tools(parts)).switched_by(Arc::new(move |name| switches.config().tools.is_on(name)));
+        let (server, of_person) = (runtime.clone(), home.clone());
+        let tool_sources = ToolSources::new(home_tools(parts)).switched_by(Arc::new(move || {
+            let (config, choices) = (server.config(), of_person.tool_choices());
+            Box::new(move |name| config.tools.is_on_for(name, choices.get(name).copied()))
+        }));
         let deferred = deferred_tools(&runtime, &extractor);
         tool_sources.add(ToolSource::Deferred(Arc::new(move |_| {
             let deferred = deferred.clone();

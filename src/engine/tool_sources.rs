@@ -146,24 +146,26 @@ impl ProjectTools {
 /// Returns the tools of a source for the next exchange.
 pub type ChooseTools = Arc<dyn for<'a> Fn(ExchangeScope<'a>) -> BoxFuture<'a, ToolSet> + Send + Sync>;
 
+/// Returns the switches as they are now.
+pub type ReadSwitches = Arc<dyn Fn() -> IsOn + Send + Sync>;
 /// Returns whether the tool with this name is on.
-pub type ToolSwitch = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub type IsOn = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The sources of one tenant, in the order in which their tools are offered.
 pub struct ToolSources {
     sources: RwLock<Arc<[ToolSource]>>,
-    is_on: ToolSwitch,
+    switches: ReadSwitches,
 }
 
 impl ToolSources {
     /// Creates the sources with the tools of a home, all of which are on.
     pub fn new(tools: ProjectTools) -> Self {
-        Self { sources: RwLock::new([ToolSource::ByProject(tools)].into()), is_on: Arc::new(|_| true) }
+        Self { sources: RwLock::new([ToolSource::ByProject(tools)].into()), switches: Arc::new(|| Box::new(|_| true)) }
     }
 
-    /// Returns these sources with a switch for each tool. It is asked before each exchange.
-    pub fn switched_by(self, is_on: ToolSwitch) -> Self {
-        Self { is_on, ..self }
+    /// Returns these sources with a switch for each tool. The switches are read before each exchange.
+    pub fn switched_by(self, switches: ReadSwitches) -> Self {
+        Self { switches, ..self }
     }
 
     /// Adds a source, whose tools are offered from the next exchange on. A tool that has the name of a tool of an earlier
@@ -186,7 +188,8 @@ impl ToolSources {
                 ToolSource::Deferred(choose) => deferred = deferred.with(choose(scope).await),
             }
         }
-        all.only(&*self.is_on).defer(deferred.only(&*self.is_on))
+        let is_on = (self.switches)();
+        all.only(&*is_on).defer(deferred.only(&*is_on))
     }
 
     /// Returns every tool of a home, by name, with whether it is on: those of its projects, and those that are deferred.
@@ -199,8 +202,8 @@ impl ToolSources {
                 ToolSource::Deferred(choose) => deferred = deferred.with(choose(ExchangeScope::new_session()).await),
             }
         }
-        let specs = all.with(deferred).specs();
-        specs.iter().map(|spec| (spec.clone(), (self.is_on)(&spec.name))).collect()
+        let (specs, is_on) = (all.with(deferred).specs(), (self.switches)());
+        specs.iter().map(|spec| (spec.clone(), is_on(&spec.name))).collect()
     }
 
     /// Forgets the tools of a project, which was deleted.
@@ -330,7 +333,8 @@ mod tests {
     #[tokio::test]
     async fn tool_that_is_off_is_known_and_cannot_be_called() {
         let tools = ProjectTools::new(set(&["one", "two"]), |_| None);
-        let sources = ToolSources::new(tools).switched_by(Arc::new(|name| !["two", "three"].contains(&name)));
+        let sources =
+            ToolSources::new(tools).switched_by(Arc::new(|| Box::new(|name| !["two", "three"].contains(&name))));
         let deferred = set(&["three", "four"]);
         sources.add(ToolSource::Deferred(Arc::new(move |_| {
             let deferred = deferred.clone();

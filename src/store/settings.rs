@@ -1,6 +1,6 @@
 //! `config.json`: the settings of the page, and the calls that are always allowed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -16,6 +16,7 @@ use crate::domain::{AlwaysAllowedCall, GitAuthor, Place};
 const ALWAYS: &str = "always_allowed";
 const GIT_AUTHOR: &str = "git_author";
 const DISABLED_SKILLS: &str = "disabled_skills";
+const TOOLS: &str = "tools";
 
 /// A file at the top of the home that the program writes for a person. No tool and no part of the page can name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,23 @@ impl Home {
 
     pub(super) fn git_author_change(&self, author: &GitAuthor) -> Result<Option<TreeChange>, StoreError> {
         self.setting_change(GIT_AUTHOR, |_| Some(serde_json::to_value(author).expect("two texts are JSON")))
+    }
+
+    /// Reads from disk which tools a person has switched on or off, by their names.
+    pub fn tool_choices(&self) -> BTreeMap<String, bool> {
+        choices(self.settings_file().get(TOOLS))
+    }
+
+    /// Returns the change that switches a tool on or off, or, with `None`, takes the choice back; `None` if it is so already.
+    pub(super) fn tool_change(&self, name: &str, choice: Option<bool>) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(TOOLS, |now| {
+            let mut choices = choices(now);
+            let before = match choice {
+                Some(choice) => choices.insert(name.to_owned(), choice),
+                None => choices.remove(name),
+            };
+            (before != choice).then(|| serde_json::to_value(choices).expect("switches are JSON"))
+        })
     }
 
     /// Reads from disk which calls are always allowed. Entries that do not parse allow nothing.
@@ -208,6 +226,10 @@ impl Home {
         let bytes = self.root().read(SettingsFile::Config.name()).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
+}
+
+fn choices(value: Option<&Value>) -> BTreeMap<String, bool> {
+    value.and_then(|choices| BTreeMap::deserialize(choices).ok()).unwrap_or_default()
 }
 
 fn names(value: Option<&Value>) -> BTreeSet<String> {

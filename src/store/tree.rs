@@ -335,6 +335,14 @@ impl Tree {
         self.edit(claim, move |home| home.secret_removal(&id, &name)).await.map(drop)
     }
 
+    /// Switches a tool on or off for the person of this home; `None` takes the choice back.
+    ///
+    /// # Errors
+    /// Returns an error if config.json cannot be written.
+    pub async fn choose_tool(&self, claim: Claim, name: String, choice: Option<bool>) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.tool_change(&name, choice)).await.map(drop)
+    }
+
     /// Sets variables of the home's `.env`. Afterwards only its owner can read it.
     ///
     /// # Errors

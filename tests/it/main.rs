@@ -99,6 +99,7 @@ mod syscall_faults;
 mod tabs;
 mod tainted;
 mod tls;
+mod tool_choices;
 mod tools;
 mod usage;
 mod vault;

@@ -1,0 +1,32 @@
+//! Which tools a person lets the model use, within what the configuration of the server allows.
+
+use super::{EngineError, Tenant};
+use crate::tools::built_in;
+
+/// Why a tool was not switched.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceRefused {
+    #[error("there is no built-in tool with this name")]
+    Unknown,
+    #[error("this tool is switched off for everybody in config.yml")]
+    Forbidden,
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl Tenant {
+    /// Switches a built-in tool on or off for the person of this home, from the next request to a model on. `None` takes the
+    /// choice back, and what the configuration says counts again.
+    ///
+    /// # Errors
+    /// Returns [`ChoiceRefused::Forbidden`] if a tool is to be on that is off for everybody.
+    pub async fn choose_tool(&self, name: &str, choice: Option<bool>) -> Result<(), ChoiceRefused> {
+        let tool = built_in(name).ok_or(ChoiceRefused::Unknown)?;
+        if choice == Some(true) && self.runtime.config().tools.is_forbidden(tool.name) {
+            return Err(ChoiceRefused::Forbidden);
+        }
+        self.tree.choose_tool(self.claim, tool.name.to_owned(), choice).await.map_err(EngineError::from)?;
+        self.models.prefix_changed().await;
+        Ok(())
+    }
+}
