@@ -322,13 +322,14 @@ impl Engine {
     }
 
     fn runner(&self, id: &ProjectId) -> Result<GitRunner, EngineError> {
-        let folder = self.tenant.home.project_path(&Root::Project(id.clone()));
-        let folder = folder.ok_or_else(|| EngineError::NoProject(id.clone()))?;
-        let sandbox = self.tenant.runtime.sandbox.clone();
+        let (home, root) = (&self.tenant.home, Root::Project(id.clone()));
+        let folder = home.working_path(&root).ok_or_else(|| EngineError::NoProject(id.clone()))?;
+        home.check_root(&root)?;
+        let sandbox = self.tenant.commands.of_helpers(&self.tenant.runtime);
         if sandbox.is_readable_by_every_job(&folder) {
             return Err(EngineError::NoSandbox("the home lies below a folder of the system".to_owned()));
         }
-        Ok(GitRunner { sandbox, folder })
+        Ok(GitRunner { sandbox, folder, is_linked: home.is_linked(&root) })
     }
 }
 

@@ -148,6 +148,8 @@ pub(super) struct GitRunner {
     pub sandbox: Sandbox,
     /// The project's folder.
     pub folder: PathBuf,
+    /// A person has linked the folder, so its files keep their owner.
+    pub is_linked: bool,
 }
 
 impl GitCommand {
@@ -205,6 +207,9 @@ impl GitRunner {
 
     /// Lets the user of commands into the folder, as each command does. It is only read by some.
     async fn give_folder(&self) -> Result<(), EngineError> {
+        if self.is_linked {
+            return Ok(());
+        }
         let (sandbox, folder) = (self.sandbox.clone(), self.folder.clone());
         let prepared = blocking(move || Ok(sandbox.prepare(&folder))).await?;
         prepared.map_err(refused)
@@ -227,6 +232,8 @@ impl GitRunner {
             empty_folder().map_err(|_| EngineError::Internal("no folder for a command of git could be made"))?;
         let git = self.folder.join(".git");
         let cwd = match command.access {
+            // The user of commands is shown as the owner only of a working directory.
+            _ if self.is_linked => self.folder.clone(),
             Access::Nothing => empty.path().to_owned(),
             Access::Repository => git.clone(),
             Access::Files => self.folder.clone(),
@@ -260,6 +267,7 @@ impl GitRunner {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
+            keeps_owner: self.is_linked,
         };
         let done = self.sandbox.run(job, CancellationToken::new()).await.map_err(refused)?;
         output(done, command.keep)
