@@ -246,7 +246,7 @@ mod tests {
         }
         assert_eq!(mask.text("nothing here"), "nothing here");
         assert_eq!(Mask::default().text("x"), "x");
-        assert_eq!(format!("{mask:?}").contains("s3cr"), false);
+        assert!(!format!("{mask:?}").contains("s3cr"));
     }
 
     #[test]

@@ -59,10 +59,13 @@ pub struct BoundTools {
 struct SecretTools {
     /// Returns the names as of now.
     names: Box<dyn Fn() -> Vec<SecretName> + Send + Sync>,
-    make: Box<dyn Fn(&[SecretName]) -> ToolSet + Send + Sync>,
+    make: MakeSecretTools,
     /// The last ones that were made.
     made: Mutex<(Vec<SecretName>, ToolSet)>,
 }
+
+/// Returns the tools of a project with secrets of these names.
+type MakeSecretTools = Box<dyn Fn(&[SecretName]) -> ToolSet + Send + Sync>;
 
 impl BoundTools {
     pub fn new(plain: ToolSet) -> Self {

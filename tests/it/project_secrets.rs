@@ -152,7 +152,6 @@ async fn command_with_secrets_is_never_always_allowed() {
     server.decide(&asked, "deny").await;
     stream.rest().await;
     server.settled(&session).await;
-    assert_eq!(server.get("/api/approvals/rules").await.status() / 100, 2);
 }
 
 #[tokio::test]

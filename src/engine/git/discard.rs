@@ -41,7 +41,7 @@ impl Engine {
             if change != GitChange::Untracked {
                 let restore = GitCommand::writing(&["checkout", "-q"], Access::Files).about(vec![path.clone()]);
                 if let Err(error) = self.git_write(id, restore).await {
-                    self.from_trash(&discarded[discarded.len() - 1..]).await?;
+                    self.bring_back(&discarded[discarded.len() - 1..]).await?;
                     return Err(error);
                 }
             }
@@ -56,7 +56,7 @@ impl Engine {
     /// Returns an error if one is not in the trash any more.
     pub async fn git_undo_discard(&self, id: &ProjectId, discarded: &[Discarded]) -> Result<(), EngineError> {
         self.free_to_change(id).await?;
-        let restored = self.from_trash(discarded).await;
+        let restored = self.bring_back(discarded).await;
         self.files_changed(id);
         restored
     }
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    async fn from_trash(&self, discarded: &[Discarded]) -> Result<(), EngineError> {
+    async fn bring_back(&self, discarded: &[Discarded]) -> Result<(), EngineError> {
         for Discarded { path, trash } in discarded {
             let is_there = path.place().is_some_and(|place| self.tenant.home.has_entry(&place));
             if is_there {

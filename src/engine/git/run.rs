@@ -375,12 +375,16 @@ impl Driver {
 fn drivers(names: &[u8]) -> Option<BTreeSet<Driver>> {
     let mut drivers = BTreeSet::new();
     for name in names.split(|byte| *byte == 0) {
-        let kinds: [(&[u8], fn(String) -> Driver); 3] =
-            [(b"filter.", Driver::Filter), (b"hook.", Driver::Hook), (b"merge.", Driver::Merge)];
-        let found = kinds.into_iter().find_map(|(section, kind)| Some((name.strip_prefix(section)?, kind)));
-        let Some((rest, kind)) = found else { continue };
+        let sections = ["filter.", "hook.", "merge."];
+        let found = sections.into_iter().find_map(|section| Some((section, name.strip_prefix(section.as_bytes())?)));
+        let Some((section, rest)) = found else { continue };
         let Some(end) = rest.iter().rposition(|byte| *byte == b'.') else { continue };
-        drivers.insert(kind(std::str::from_utf8(&rest[..end]).ok()?.to_owned()));
+        let name = std::str::from_utf8(&rest[..end]).ok()?.to_owned();
+        drivers.insert(match section {
+            "filter." => Driver::Filter(name),
+            "hook." => Driver::Hook(name),
+            _ => Driver::Merge(name),
+        });
     }
     Some(drivers)
 }

@@ -2,9 +2,10 @@ import { type ReactNode, useMemo, useState } from 'react'
 import type { GitStatus } from '@/api/git'
 import * as api from '@/api/git'
 import { useChanges } from '@/api/queries'
+import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { useT } from '@/lib/i18n'
-import { act, discard } from './actions'
+import { act, discard, undoDiscard } from './actions'
 import { CommitForm } from './CommitForm'
 import { EntryList, type ListedEntry } from './EntryList'
 
@@ -26,6 +27,7 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
   const t = useT()
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
+  const [discarded, setDiscarded] = useState<readonly api.DiscardedFile[]>([])
   const { entries, filters, left_out: leftOut } = status
   const staged: ListedEntry[] = entries.flatMap(entry =>
     entry.staged ? [{ entry, change: entry.staged }] : [],
@@ -49,7 +51,7 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
       onSelect(null)
     },
     onDiscard: (paths: readonly string[]) => {
-      void run(() => discard(id, paths))
+      void run(() => discard(id, paths, setDiscarded))
       onSelect(null)
     },
   })
@@ -58,6 +60,26 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
       {byAgent => (
         <>
           {problem && <ErrorText>{problem}</ErrorText>}
+          {discarded[0] && (
+            <div
+              role="status"
+              className="flex shrink-0 items-center gap-2 rounded-md bg-hover px-2 py-1 text-small"
+            >
+              <span className="min-w-0 flex-1 truncate">
+                {t('gitDiscarded', { path: discarded[0].path })}
+              </span>
+              <Button
+                size="small"
+                disabled={busy}
+                onClick={() => {
+                  setDiscarded([])
+                  void run(() => undoDiscard(id, discarded))
+                }}
+              >
+                {t('undo')}
+              </Button>
+            </div>
+          )}
           <div
             className="scroll min-h-0 flex-1 space-y-2"
             role="region"

@@ -140,11 +140,13 @@ function SecretRow({ secret: { name, updated_at }, busy, onReplace, onRemove }: 
   return (
     <li className="flex items-center gap-2 px-3 py-1.5 text-[13px]">
       <KeyRound size={14} aria-hidden className="shrink-0 text-fg-3" />
-      <code className="min-w-0 flex-1 truncate" title={name}>
-        {name}
-      </code>
-      <span className="shrink-0 text-fg-3 text-small">
-        {t('secretSet', { at: moment(Date.parse(updated_at) / 1000, lang) })}
+      <span className="min-w-0 flex-1">
+        <code className="block truncate" title={name}>
+          {name}
+        </code>
+        <span className="block text-fg-3 text-small">
+          {t('secretSet', { at: moment(Date.parse(updated_at) / 1000, lang) })}
+        </span>
       </span>
       <IconButton
         size="smallIcon"

@@ -17,7 +17,6 @@ export const git = {
   gitUnstageAll: 'Unstage all',
   gitDiscard: 'Discard changes of {path}',
   gitDiscarded: 'Discarded the changes of {path}',
-  gitDiscardedMany: 'Discarded the changes of {n} {n|file|files}',
   gitClean: 'There are no changes.',
   gitMore: 'Show {n} more',
   gitLeftOut: '{n} more {n|file is|files are} not listed.',

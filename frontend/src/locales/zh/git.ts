@@ -17,7 +17,6 @@ export const git: Record<keyof typeof words, string> = {
   gitUnstageAll: '全部取消暂存',
   gitDiscard: '放弃对 {path} 的更改',
   gitDiscarded: '已放弃对 {path} 的更改',
-  gitDiscardedMany: '已放弃对 {n} 个文件的更改',
   gitClean: '没有更改。',
   gitMore: '再显示 {n} 个',
   gitLeftOut: '另有 {n} 个已更改的文件未列出。',
