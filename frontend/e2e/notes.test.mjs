@@ -165,7 +165,7 @@ test('a vault of five thousand notes opens and completes', async ({ app, open })
   await preview(page).getByRole('link', { name: 'Note 56' }).waitFor()
 })
 
-for (const { look, given } of LOOKS) {
+for (const { look, small, given } of LOOKS) {
   test(`notes look right (${look})`, async ({ app, open }) => {
     const id = await vault(app, `Look ${look}`)
     const page = await open({
@@ -181,6 +181,8 @@ for (const { look, given } of LOOKS) {
     })
     await inspector(page).getByText('80 °C').waitFor()
     await shot(page, `notes-${look}`)
-    assert.deepEqual(await faults(page), [])
+    // On a small screen, the heading above those of the note is in another pane.
+    const rules = { 'heading-order': { enabled: !small } }
+    assert.deepEqual(await faults(page, { rules }), [])
   })
 }

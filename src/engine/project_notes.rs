@@ -95,7 +95,7 @@ fn names(notes: &Notes, place: &Place) -> Vec<String> {
         names.extend(note.title.clone());
         names.extend(note.aliases.iter().cloned());
     }
-    let is_long = |name: &String| name.chars().count() >= SHORTEST_NAME || name.chars().any(|c| !c.is_ascii());
+    let is_long = |name: &String| name.chars().count() >= SHORTEST_NAME || !name.is_ascii();
     names.retain(is_long);
     names.truncate(MAX_NAMES);
     names

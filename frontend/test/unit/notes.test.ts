@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { calloutOf } from '@/features/notes/Callout'
+import { splitNote } from '@/features/notes/frontMatter'
 import { FileNames } from '@/features/notes/names'
-import { splitNote } from '@/features/notes/properties'
-import { linked, partOf, readAddress, readable, readLink, tagIn } from '@/features/notes/text'
+import { excerptOf, linked, partOf, readAddress, readable, readLink, tagIn } from '@/features/notes/text'
 
 /** The same table as the server's (`src/retrieval/note/names.rs`). */
 const names = new FileNames([
@@ -158,6 +158,15 @@ describe('a part of a note', () => {
     expect(partOf(text, '^y')).toEqual({ text: '- j ^y', line: 8 })
     expect(partOf(text, '^z')).toEqual({ text: '# C\nthree\nfour\n\n^z', line: 10 })
     expect(partOf(text, '^none')).toBeNull()
+  })
+})
+
+describe('an excerpt of a passage', () => {
+  it('begins where most of the words are, without the front matter', () => {
+    const text = `---\ntitle: tea leaves\n---\n# Tea\n\n${'Long before. '.repeat(9)}\nTea has [[x|leaves]].\nEnd`
+    expect(excerptOf(text, ['tea', 'Leaves'])).toBe('…\nTea has leaves.\nEnd')
+    expect(excerptOf(text, ['none'])).toMatch(/^# Tea\n/)
+    expect(excerptOf('---\na: b\n---\n', [])).toBe('---\na: b\n---')
   })
 })
 

@@ -231,7 +231,7 @@ pub async fn note_mentions(
     let place = place_in(&project_root(&caller, &id)?, &path, Place::parse)?;
     let home = caller.tenant().home.clone();
     let path = place.path().to_owned();
-    let found = blocking(move || Ok(mentions(&home, library.vault.notes()?.as_ref(), &place)?)).await?;
+    let found = blocking(move || mentions(&home, library.vault.notes()?.as_ref(), &place)).await?;
     let mention = |Mention { path, line, text }: Mention| NoteMention { path, line, text };
     let linked = found.linked.into_iter().map(mention).collect();
     let unlinked = found.unlinked.into_iter().map(mention).collect();

@@ -4,7 +4,7 @@ import type { FoundPassages as Found, ProjectPassage } from '@/api/types'
 import { MarkedText } from '@/components/MarkedText'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { readable } from '@/features/notes/text'
+import { excerptOf, readable } from '@/features/notes/text'
 import { type Translate, useT } from '@/lib/i18n'
 import '@/lib/later'
 import { markWords, wordsOf } from '@/lib/needle'
@@ -29,8 +29,10 @@ export default function FoundPassages({ root, text }: Props) {
   return (
     <section aria-label={t('findByMeaning')} className="scroll max-h-[34vh] min-h-0 flex-1 px-2 pb-2">
       <p role="status" className="px-1 py-1 text-fg-3 text-small">
-        {data.results.length === 0 ? t('nothingFound') : t('foundPassages', { n: data.results.length })}
-        {indexWords(data, t).map(sentence => ` ${sentence}`)}
+        {[
+          data.results.length === 0 ? t('nothingFound') : t('foundPassages', { n: data.results.length }),
+          ...indexWords(data, t),
+        ].join(' · ')}
       </p>
       <ul className="space-y-1">
         {data.results.map((passage, i) => (
@@ -74,7 +76,7 @@ function Passage({ root, passage, words }: PassageProps) {
       </span>
       {below && <span className="block truncate text-fg-3 text-meta">{readable(below)}</span>}
       <span className="line-clamp-4 whitespace-pre-line text-fg-2 text-small [overflow-wrap:anywhere]">
-        <MarkedText stretches={markWords(readable(passage.text).trim(), words)} />
+        <MarkedText stretches={markWords(excerptOf(passage.text, words), words)} />
       </span>
     </button>
   )

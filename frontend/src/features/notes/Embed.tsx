@@ -4,10 +4,10 @@ import { readFile } from '@/api/endpoints'
 import { bytesAddress } from '@/features/editor/bytes'
 import { useT } from '@/lib/i18n'
 import { FileRef, type ProjectRoot } from '@/lib/roots'
+import { splitNote } from './frontMatter'
 import { NoteLink } from './NoteLink'
 import { NoteView } from './NoteView'
 import { isNote } from './names'
-import { splitNote } from './properties'
 import { PICTURE, partOf } from './text'
 
 /** Notes in notes are shown this deep. */
@@ -72,7 +72,7 @@ function EmbeddedNote({ file, root, place, within, link }: NoteProps) {
   return (
     <div
       role="group"
-      aria-label={t('embedded', { name: file.path })}
+      aria-label={t('embeddedNote', { name: file.path })}
       className="border-accent/50 border-s-2 ps-3"
     >
       <p className="text-meta">{link}</p>

@@ -1,7 +1,7 @@
 import { CodeBlock } from '@/components/markdown/CodeBlock'
 import { useT } from '@/lib/i18n'
 import type { ProjectRoot } from '@/lib/roots'
-import type { Property } from './properties'
+import type { Property } from './frontMatter'
 import { searchTag } from './search'
 
 interface Props {

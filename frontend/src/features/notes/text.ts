@@ -208,6 +208,24 @@ export const readable = (text: string): string =>
     .replace(/%%[\s\S]*?(?:%%|$)/g, '')
     .replace(/[ \t]+$/gm, '')
 
+/** Characters of an excerpt before the words that it is about. */
+const BEFORE = 60
+const FIELDS = /^\s*---[ \t]*\n[\s\S]*?\n---[ \t]*(?:\n|$)/
+
+/** The part of a passage to show where there is room for a few lines: around the first line with the most of the words. */
+export function excerptOf(passage: string, words: readonly string[]): string {
+  const text = readable(passage.replace(FIELDS, '')).trim() || readable(passage).trim()
+  const wanted = words.map(word => word.toLowerCase())
+  let best = { at: 0, count: 0 }
+  let at = 0
+  for (const line of text.toLowerCase().split('\n')) {
+    const count = wanted.filter(word => line.includes(word)).length
+    if (count > best.count) best = { at, count }
+    at += line.length + 1
+  }
+  return best.at > BEFORE ? `…\n${text.slice(best.at)}` : text
+}
+
 /** A longer line is no heading that anyone links to, and would take long to read. */
 const LONGEST_HEADING = 400
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/
