@@ -168,7 +168,7 @@ mod tests {
     use crate::domain::egress::MAX_NAME;
 
     #[test]
-    fn connections_of_a_person_are_counted_together_and_apart_from_others() {
+    fn connections_are_counted_for_each_person() {
         let grants = EgressGrants::default();
         let [one, again, other] = [Some(1), Some(1), Some(2)].map(|person| {
             let grant = grants.issue(1, person);
