@@ -107,8 +107,8 @@ it('an upload goes on after the connection was lost, and sends nothing twice', a
 
 it('after a reload the same folder goes on where it was', async () => {
   const files = [given('tea/a', 1), given('tea/b', 1)]
-  api.sendFiles.mockRejectedValueOnce(new ApiError(413, { code: 413, reason: 'too_large' }))
-  await expect(run(folderOf(...files))).rejects.toMatchObject({ code: 'too_large' })
+  api.sendFiles.mockRejectedValueOnce(new ApiError(507, { code: 507, reason: 'disk_full' }))
+  await expect(run(folderOf(...files))).rejects.toMatchObject({ code: 'disk_full' })
   there = new Map(arrivedOf([given('tea/a', 1), given('tea/gone', 1)]).map(file => [file.path, file]))
   await run(folderOf(...files))
   expect(api.beginUpload).toHaveBeenCalledTimes(1)
@@ -130,6 +130,12 @@ it('an upload that has expired begins anew, and a file that never arrives ends i
   })
   expect((await run(folderOf(given('tea/a', 1)))).id).toBe('p')
   expect(api.beginUpload).toHaveBeenCalledTimes(2)
+})
+
+it('an upload that is refused for good is discarded', async () => {
+  api.sendFiles.mockRejectedValueOnce(new ApiError(400, { code: 400, reason: 'bad_path' }))
+  await expect(run(folderOf(given('tea/a', 1)))).rejects.toMatchObject({ code: 'bad_path' })
+  expect(api.cancelUpload).toHaveBeenCalledWith('u')
 })
 
 it('a canceled upload is discarded', async () => {

@@ -1,6 +1,7 @@
 import { Filter, FolderPlus, Undo2 } from 'lucide-react'
-import { useId, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { useDeletedProjects, useProjects } from '@/api/projectQueries'
+import { keys, refresh } from '@/api/queries'
 import type { Project } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { Banner } from '@/components/ui/Banner'
@@ -41,6 +42,8 @@ interface Deletion {
 export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props) {
   const t = useT()
   const { data, error } = useProjects()
+  // Nobody tells that a linked folder is gone, or back.
+  useEffect(() => refresh(keys.projects), [])
   const [query, setQuery] = useState('')
   const [news, setNews] = useState<News | null>(said === null ? null : { kind: 'said', words: said })
   const own = ownProjects(data ?? [])

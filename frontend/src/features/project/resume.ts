@@ -16,6 +16,8 @@ export const BATCH_FILES = 500
 const WAITS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 /** Attempts in a row that fail although the server answers otherwise: a file may have become unreadable. */
 const MOST_FAILURES = 5
+/** Refusals that sending again does not mend. */
+const HOPELESS: readonly string[] = ['bad_path', 'exists', 'not_allowed', 'too_large']
 /** Number of folders whose uploads the browser remembers. */
 const MOST_REMEMBERED = 8
 
@@ -167,6 +169,7 @@ export async function uploadFolder(upload: FolderUpload): Promise<Project> {
       remember(folder.name, null)
       return made
     } catch (error) {
+      if (error instanceof ApiError && HOPELESS.includes(error.code)) discard(folder.name)
       if (signal.aborted || !passes(error)) throw error
       // A server that cannot be reached says nothing about the files.
       failures = (await reachable()) ? failures + 1 : 0

@@ -55,8 +55,8 @@ export const projects: Record<keyof typeof en, string> = {
   linkMeans:
     '在此项目的对话中，智能体可以读取该文件夹中的所有内容，并在您的批准范围内更改、删除文件和运行命令。文件留在原处，所有者不变。文件夹之外的内容不会被更改。',
   linkThis: '链接此文件夹',
-  linkAgain: '重新链接…',
-  linkThisAgain: '重新选择 {name} 的文件夹',
+  linkAgain: '重新链接',
+  linkThisAgain: '重新链接 {name} 的文件夹',
   linkedAgain: '已重新链接 {name} 的文件夹。',
   linkMissing: '不可用：文件夹不在原处。请连接其磁盘、将其移回，或重新链接。',
   linkReplaced: '不可用：该路径现在是另一个文件夹或链接。请将原文件夹移回，或重新链接。',
