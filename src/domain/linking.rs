@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_is_recognised_after_its_file_system_got_another_number() {
+    fn folder_is_recognised_on_a_renumbered_file_system() {
         let linked = FolderIdentity { device: 1, inode: 7, born: Some((5, 9)) };
         assert!(linked.is_same(&FolderIdentity { device: 2, ..linked }));
         assert!(!linked.is_same(&FolderIdentity { inode: 8, ..linked }));

@@ -33,6 +33,8 @@ pub const UPLOAD_LIFE: f64 = 86_400.0;
 /// Maximum number of uploads of a home that are not committed. The oldest one gives way if it has been idle for an hour.
 pub const MAX_OPEN_UPLOADS: usize = 4;
 const IDLE: f64 = 3_600.0;
+/// How long the folders of an upload are made at most, in seconds.
+const MAKING: f64 = 60.0;
 
 /// What a person says about an upload, and when it was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,7 +190,12 @@ impl Home {
         for entry in folder.entries().into_iter().flatten().flatten() {
             let name = entry.file_name();
             let is_open = name.to_str().is_some_and(|id| self.resumable_upload(id).is_ok());
+            // One that is being made is not complete yet.
+            let changed = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+            let changed = changed.and_then(|at| at.into_std().duration_since(UNIX_EPOCH).ok());
+            let is_new = changed.is_some_and(|changed| changed.as_secs_f64() > clock::now() - MAKING);
             if !is_open
+                && !is_new
                 && let Err(error) = folder.remove_dir_all(&name)
                 && error.kind() != io::ErrorKind::NotFound
             {

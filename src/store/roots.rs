@@ -121,14 +121,15 @@ impl Home {
         let refused = |why| Err(StoreError::NotAllowed { path: root.to_string(), why });
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
-            (None, Root::Project(id)) => match self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id) {
-                Some(ProjectFolder { handle: FolderHandle::Held(dir), .. }) => dir.try_clone(),
-                Some(ProjectFolder { handle: FolderHandle::Linked(link), path }) => {
+            (None, Root::Project(id)) => match self.project_handle(id) {
+                Some(Ok(held)) => held,
+                // No lock is held: a network disk may not answer for long.
+                Some(Err((link, path))) => {
                     if self.links_are_closed() {
                         let path = path.display().to_string();
                         return Err(StoreError::Unavailable(LinkProblem::NotHere(path)));
                     }
-                    return linked::open(path, link).map_err(StoreError::Unavailable);
+                    return linked::open(&path, &link).map_err(StoreError::Unavailable);
                 }
                 None => return refused("this home has no such project"),
             },
@@ -136,6 +137,16 @@ impl Home {
             (None, _) => return refused("it is not a folder"),
         };
         opened.map_err(explain)
+    }
+
+    /// Returns the folder of a project, or what a linked one is opened by.
+    fn project_handle(&self, id: &ProjectId) -> Option<Result<io::Result<Dir>, (FolderIdentity, PathBuf)>> {
+        let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
+        let ProjectFolder { handle, path } = projects.get(id)?;
+        Some(match handle {
+            FolderHandle::Held(dir) => Ok(dir.try_clone()),
+            FolderHandle::Linked(link) => Err((*link, path.clone())),
+        })
     }
 }
 
