@@ -301,7 +301,9 @@ async fn unlisted_paths_need_the_token() {
         let public = ["/health", "/api/login", "/api/auth/mode", "/api/auth/login", "/api/auth/register"];
         for method in methods.as_object().unwrap().keys().filter(|_| !public.contains(&path.as_str())) {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));
-            let kind = if path == "/api/projects/upload" { "multipart/form-data" } else { "application/json" };
+            let is_files = method == "POST" && path.starts_with("/api/projects/") && path.ends_with("/files");
+            let takes_form = path == "/api/projects/upload" || is_files;
+            let kind = if takes_form { "multipart/form-data" } else { "application/json" };
             let headers = [("Content-Type", kind)];
             let answer = server.send(&method, &format!("{path}?token={TOKEN}"), &headers, b"{}").await;
             // Errors of the document's paths have its form.
