@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::process::Command;
 
 use crate::conversations::{data, refused};
 use crate::http::Answer;
@@ -83,6 +84,9 @@ async fn resumed(world: &World, server: Server<'_>, cut: impl AsyncFnOnce(Server
     let bytes: usize = (0..MANY).map(|at| content(at).len()).sum();
     let told = data(&add(&server, &id, &rest).await);
     assert_eq!((&told["files"], &told["bytes"]), (&json!(MANY), &json!(bytes)));
+    // The commit waits until all files are on the disk, which takes a slow one longer than a test waits for an answer.
+    let synced = Command::new("sync").arg("-f").arg(world.home()).status().await;
+    assert!(synced.is_ok_and(|synced| synced.success()));
     let made = data(&commit(&server, &id, json!({"files": MANY, "bytes": bytes})).await);
     assert_eq!((&made["name"], &made["path"]), (&json!("tea"), &json!("tea")));
     for at in [0, 1, 777, MANY / 2, MANY - 1] {
