@@ -34,7 +34,7 @@ export async function fakePeople(context, world = {}) {
 
 async function serve(route, world) {
   const request = route.request()
-  const { pathname } = new URL(request.url())
+  const { pathname, searchParams: query } = new URL(request.url())
   const method = request.method()
   const { cookie = '' } = await request.allHeaders()
   const session = /people=(\w+)/.exec(cookie)?.[1]
@@ -44,6 +44,7 @@ async function serve(route, world) {
     world,
     session,
     me,
+    query,
     id: pathname.split('/')[4],
     body: method === 'GET' ? null : (request.postDataJSON() ?? {}),
   }
@@ -79,6 +80,12 @@ const endSessions = (world, id, except) => {
 }
 
 const CALLS = {
+  'GET /api/admin/audit': ({ world, query }) => {
+    const fits = entry =>
+      ['event', 'outcome'].every(name => !query.get(name) || query.get(name) === entry[name])
+    return done({ items: (world.audit ?? []).filter(fits), next_cursor: null, has_more: false })
+  },
+
   'GET /api/auth/mode': ({ world }) =>
     done({
       auth_mode: 'multi',

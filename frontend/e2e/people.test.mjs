@@ -13,6 +13,20 @@ const BOB = account('bob', {
   email: 'bob.with.a.long.address@mail.example.com',
 })
 const CLEO = account('cleo', { is_active: false })
+const AUDIT = [
+  { event: 'account_changed', actor: ANN.id, account: BOB.id, detail: { is_active: false } },
+  { event: 'settings_changed', actor: ANN.id, detail: { keys: ['max_minutes', 'host_names'] } },
+  { event: 'sign_in', outcome: 'refused', reason: 'wrong_password', account: BOB.id, unrecorded: 12 },
+  { event: 'sign_in', actor: BOB.id, account: BOB.id, address: '2001:db8::1' },
+].map((entry, n) => ({
+  id: `e${n}`,
+  at: '2026-11-26T20:15:00Z',
+  outcome: 'done',
+  address: '192.0.2.7',
+  ...entry,
+  actor_name: entry.actor?.slice(2),
+  account_name: entry.account?.slice(2),
+}))
 const dialog = page => page.getByRole('dialog')
 const message = page => page.getByRole('textbox', { name: 'Message', exact: true })
 
@@ -64,7 +78,7 @@ for (const { look, small, given } of LOOKS)
     const invitations = [
       { id: 'i0', code: 'old', created_at: '2026-02-01T10:00:00Z', expires_at: null, used_by: 'bob' },
     ]
-    const { page } = await openAs(open, 'ann', { invitations }, given)
+    const { page } = await openAs(open, 'ann', { invitations, audit: AUDIT }, given)
     const check = async name => {
       assert.deepEqual(await faults(page), [], name)
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
@@ -107,6 +121,11 @@ for (const { look, small, given } of LOOKS)
     await dialog(page).getByText('#invitation=invite-i2').waitFor()
     await expect(dialog(page).getByRole('listitem')).toHaveCount(2)
     await check('invitations')
+    await tab(page, 2).click()
+    await expect(dialog(page).locator('tbody tr')).toHaveCount(4)
+    await check('audit')
+    await dialog(page).getByRole('combobox').nth(1).selectOption('refused')
+    await expect(dialog(page).locator('tbody tr')).toHaveCount(1)
     await page.keyboard.press('Escape')
   })
 

@@ -9,6 +9,8 @@ export const peopleKeys = {
   tokens: ['auth', 'tokens'],
   people: ['admin', 'people'],
   invitations: ['admin', 'invitations'],
+  audit: ['admin', 'audit'],
+  tools: ['tools'],
 } as const
 
 /** Whether the server has accounts. Until it was asked, because this browser has signed in to one. */

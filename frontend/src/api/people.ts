@@ -1,6 +1,6 @@
 /** Several people on one server: signing in, accounts, and what an administrator does with them. */
 import { ApiError, api, dataOf } from './client'
-import type { AuthMode, Credentials, NewPerson, Person, ProfilePatch, Role } from './types'
+import type { AuditEntry, AuthMode, Credentials, NewPerson, Person, ProfilePatch, Role } from './types'
 
 const of = (id: string) => ({ params: { path: { id } } })
 
@@ -49,3 +49,21 @@ export const resetPassword = (id: string) =>
 export const listInvitations = () => dataOf(api.GET('/api/admin/invitations')).then(r => r.data.items)
 export const addInvitation = () => dataOf(api.POST('/api/admin/invitations')).then(r => r.data)
 export const removeInvitation = (id: string) => dataOf(api.DELETE('/api/admin/invitations/{id}', of(id)))
+
+/** Which entries of the audit log are shown; what is absent means all. */
+export interface AuditFilter {
+  event?: string | undefined
+  outcome?: AuditEntry['outcome'] | undefined
+  account?: string | undefined
+}
+export const listAudit = (filter: AuditFilter, cursor: string | null) =>
+  dataOf(
+    api.GET('/api/admin/audit', { params: { query: { ...filter, ...(cursor !== null && { cursor }) } } }),
+  ).then(r => r.data)
+
+export const listTools = () => dataOf(api.GET('/api/tools')).then(r => r.data.tools)
+/** Switches a tool on or off for the person; answers all tools. */
+export const chooseTool = (name: string, enabled: boolean) =>
+  dataOf(api.PATCH('/api/tools/{name}', { params: { path: { name } }, body: { enabled } })).then(
+    r => r.data.tools,
+  )

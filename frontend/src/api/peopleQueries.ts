@@ -1,7 +1,16 @@
 /** Cached reads about accounts. They are loaded with what shows them. */
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { peopleKeys as keys } from './multi'
-import { getAuthMode, getProfile, listInvitations, listPeople, listTokens } from './people'
+import {
+  type AuditFilter,
+  getAuthMode,
+  getProfile,
+  listAudit,
+  listInvitations,
+  listPeople,
+  listTokens,
+  listTools,
+} from './people'
 
 /** Always asked again: the first account may have been made meanwhile. */
 export const useAuthMode = () =>
@@ -13,3 +22,13 @@ export const useTokens = () => useQuery({ queryKey: keys.tokens, queryFn: listTo
 export const usePeople = () => useQuery({ queryKey: keys.people, queryFn: listPeople, staleTime: 0 })
 export const useInvitations = () =>
   useQuery({ queryKey: keys.invitations, queryFn: listInvitations, staleTime: 0 })
+/** The audit log, page by page. */
+export const useAudit = (filter: AuditFilter) =>
+  useInfiniteQuery({
+    queryKey: [...keys.audit, filter],
+    queryFn: ({ pageParam }) => listAudit(filter, pageParam),
+    initialPageParam: null as string | null,
+    getNextPageParam: page => page.next_cursor ?? null,
+    staleTime: 0,
+  })
+export const useTools = () => useQuery({ queryKey: keys.tools, queryFn: listTools, staleTime: 0 })

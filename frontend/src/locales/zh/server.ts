@@ -166,6 +166,8 @@ export const server: Record<string, string> = {
   too_many_items: '每个账户最多 50 个令牌，服务器最多 200 个邀请。请先删除一个。',
   sign_in_busy: '当前登录人数过多，请稍后重试。',
   accounts_changed: 'accounts.json 已被其他程序更改，请重启服务器。',
+  tool_forbidden: '此工具已在 config.yml 中对所有人停用。',
+  audit_unavailable: '无法写入审计日志，因此未做任何更改。',
   single_mode: '此服务器供一人使用，没有账户。',
   multi_mode: '此服务器供多人使用，请使用账户登录。',
 
