@@ -1,21 +1,41 @@
+import { isAdmin, isMulti } from '@/api/multi'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { ConfigRows } from './ConfigRows'
+import { OwnTools } from './OwnTools'
 
-/** A switch for each tool, and the engine of web searches. */
+/** A switch for each tool: for everybody and the engine of web searches, and with several people for each of them. */
 export function ToolSwitches() {
   const t = useT()
-  const [open, setOpen] = useFold('tool-switches', false)
+  const multi = isMulti()
+  return (
+    <>
+      {multi && (
+        <Part id="own-tools" title={t('ownTools')}>
+          <OwnTools />
+        </Part>
+      )}
+      {(!multi || isAdmin()) && (
+        <Part id="tool-switches" title={t(multi ? 'settingsToolsForAll' : 'settingsToolSwitches')}>
+          <p className="mb-2 text-fg-2 text-small">{t('settingsToolSwitchesHint')}</p>
+          <ConfigRows part="tools" />
+        </Part>
+      )}
+    </>
+  )
+}
+
+function Part({ id, title, children }: { id: string; title: string; children: React.ReactNode }) {
+  const [open, setOpen] = useFold(id, false)
   return (
     <Disclosure
       open={open}
       onToggle={setOpen}
       summaryClass="rounded-md py-1 text-fg-2 text-small hover:text-fg"
-      summary={<span className="me-auto">{t('settingsToolSwitches')}</span>}
+      summary={<span className="me-auto">{title}</span>}
     >
-      <p className="mb-2 text-fg-2 text-small">{t('settingsToolSwitchesHint')}</p>
-      <ConfigRows part="tools" />
+      {children}
     </Disclosure>
   )
 }
