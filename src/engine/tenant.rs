@@ -116,7 +116,7 @@ impl Tenant {
         let scratch = Root::Project(ProjectId::scratch());
         let captures = Captures::new(documents.access(), scratch);
         let jobs = jobs(hub.clone());
-        let projects = project_libraries(&runtime, &home);
+        let projects = project_libraries((&runtime, &extractor), &home);
         let parts = ToolParts {
             runtime: runtime.clone(),
             home: home.clone(),
@@ -239,12 +239,12 @@ impl Tenant {
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Returns the registry of the indexes of projects. They use the configuration and models of the moment.
-fn project_libraries(runtime: &Arc<Runtime>, home: &Home) -> ProjectLibraries {
-    let (parts, of_library) = (runtime.clone(), home.clone());
+fn project_libraries((runtime, extractor): (&Arc<Runtime>, &Extractor), home: &Home) -> ProjectLibraries {
+    let (parts, extractor, of_library) = (runtime.clone(), extractor.clone(), home.clone());
     let make = move |root| {
         let config = parts.config();
         let libraries =
-            Libraries { config: &config, home: &of_library, embedders: &parts.embedders, extractor: &parts.extractor };
+            Libraries { config: &config, home: &of_library, embedders: &parts.embedders, extractor: &extractor };
         libraries.of_root(root)
     };
     ProjectLibraries::new(home.clone(), Arc::new(make))

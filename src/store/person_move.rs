@@ -26,7 +26,7 @@ const JOURNAL: &str = "people-move.json";
 const RECORD: &str = "people-adopted.json";
 const PEOPLE: &str = "people";
 /// What belongs to a person. `sessions` is the last one, because it holds the lock of the home.
-const ENTRIES: [&str; 13] = [
+const ENTRIES: [&str; 14] = [
     "workspace",
     "skills",
     "memory",
@@ -38,6 +38,7 @@ const ENTRIES: [&str; 13] = [
     "trusted.json",
     "session-key.json",
     "projects.json",
+    "project-secrets.json",
     "SKILLS_SNAPSHOT.md",
     "sessions",
 ];

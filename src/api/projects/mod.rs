@@ -4,11 +4,11 @@
 pub mod add;
 pub mod content;
 pub mod files;
+mod form;
 pub mod git;
 pub mod git_history;
-pub mod notes;
-mod form;
 pub mod link;
+pub mod notes;
 pub mod project;
 pub mod search;
 pub mod secrets;
