@@ -71,7 +71,6 @@ mod project_files_added;
 mod project_git;
 mod project_git_hostile;
 mod project_guides;
-mod project_guides;
 mod project_links;
 mod project_resumed;
 mod project_secrets;

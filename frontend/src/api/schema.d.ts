@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the audit log, newest first: sign-ins, and changes of accounts and of the server, without contents. Only for admins. */
+        get: operations["admin_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/invitations": {
         parameters: {
             query?: never;
@@ -857,6 +874,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows a folder of this machine that is to become a project; with `confirm`, links it.
+         * @description Its files stay where they are and keep their owner. Refused are the whole file system, home directories, folders of the system,
+         *     folders with keys, and whatever contains this server's home or lies in it.
+         */
+        post: operations["projects_link_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/upload": {
         parameters: {
             query?: never;
@@ -878,6 +916,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the uploads that are not finished, the oldest first. */
+        get: operations["projects_list_uploads"];
+        put?: never;
+        /**
+         * Begins an upload that goes on after an interruption.
+         * @description What has arrived whole is kept for a day after the last file. At most four uploads are open; the oldest gives way if nothing
+         *     has arrived for an hour.
+         */
+        post: operations["projects_begin_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/uploads/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the files of an upload that have arrived whole, sorted by path. */
+        get: operations["projects_read_upload"];
+        put?: never;
+        post?: never;
+        /** Discards an upload with everything that has arrived. */
+        delete: operations["projects_cancel_upload"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/uploads/{id}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates a project of what has arrived, whole or not at all. If that is refused, the upload stays as it is.
+         * @description If all files lie in one folder, its content becomes the project.
+         */
+        post: operations["projects_commit_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/uploads/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Adds files to an upload.
+         * @description If the connection breaks, the files that have arrived whole stay. A file with the path of one that has arrived replaces it.
+         */
+        post: operations["projects_add_to_upload"];
+        /** Removes a file from an upload, because it was deleted or renamed since. */
+        delete: operations["projects_remove_from_upload"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{id}": {
         parameters: {
             query?: never;
@@ -889,7 +1008,7 @@ export interface paths {
         /** Changes the name or the description of a project. Its folder keeps its name. */
         put: operations["projects_change_project"];
         post?: never;
-        /** Deletes a project: its folder goes to the trash, and its conversations stay. */
+        /** Deletes a project: its folder goes to the trash, and its conversations stay. A linked folder is only unlinked. */
         delete: operations["projects_delete_project"];
         options?: never;
         head?: never;
@@ -923,7 +1042,13 @@ export interface paths {
         /** Lists one folder of a project, with hidden and ignored entries. */
         get: operations["projects_list_project_folder"];
         put?: never;
-        post?: never;
+        /**
+         * Uploads files of any kind into a folder of a project, at most 1 GiB each.
+         * @description Each file is written whole or not at all. What it replaces goes to the trash. With `If-None-Match: *`, no file is replaced (412);
+         *     with `If-Match` and the hash that was read, only that version is, of one file. If the request ends with an error, the files
+         *     before stay.
+         */
+        post: operations["projects_add_project_files"];
         delete?: never;
         options?: never;
         head?: never;
@@ -958,6 +1083,248 @@ export interface paths {
         patch: operations["projects_rename_project_file"];
         trace?: never;
     };
+    "/api/projects/{id}/git": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the state of a project's repository. */
+        get: operations["projects_git_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the branches. */
+        get: operations["projects_git_branches"];
+        put?: never;
+        /** Creates a branch at the last commit. */
+        post: operations["projects_git_create_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Commits what is staged. */
+        post: operations["projects_git_commit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the diff of a file or of all, or of a commit. */
+        get: operations["projects_git_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes files what is staged of them; new files go. What they were goes to the trash. */
+        post: operations["projects_git_discard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/init": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a project a git repository. */
+        post: operations["projects_git_init"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists commits, newest first. */
+        get: operations["projects_git_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/stage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stages changes for the next commit. */
+        post: operations["projects_git_stage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Switches to a branch. Files change to what they are in it. */
+        post: operations["projects_git_switch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/undo-discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undoes a discard: restores what the files were. What they became since goes to the trash. */
+        post: operations["projects_git_undo_discard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/git/unstage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes changes out of what is staged. The files stay as they are. */
+        post: operations["projects_git_unstage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/mentions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns who mentions a note, or links to another file of the project. */
+        get: operations["projects_project_note_mentions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the notes of a project (its Markdown files) with their names, and their tags. */
+        get: operations["projects_list_project_notes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finds the passages of a project that best answer a question, by words and by meaning.
+         * @description The first search indexes the project; until that is done, searches answer from what is indexed so far.
+         */
+        get: operations["projects_search_project_passages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{id}/restore": {
         parameters: {
             query?: never;
@@ -990,6 +1357,45 @@ export interface paths {
          */
         post: operations["projects_search_project"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the names of a project's secrets. */
+        get: operations["projects_list_project_secrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Sets a secret of a project, or replaces its value.
+         * @description A command gets it as a variable only if a person approved that command with the secret named. Its value is hidden in the
+         *     output of commands.
+         */
+        put: operations["projects_set_project_secret"];
+        post?: never;
+        /** Removes a secret of a project. */
+        delete: operations["projects_remove_project_secret"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2273,6 +2679,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Switches a built-in tool on or off for the caller, from the next request to a model on, and lists all tools. */
+        patch: operations["tools_choose"];
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -2318,6 +2741,19 @@ export interface components {
          * @enum {string}
          */
         AccountRole: "user" | "admin";
+        AddedFile: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description Hash of the content, for `If-Match`. */
+            etag: string;
+            /** @description The name under which `POST /api/files/restore` restores what the file replaced; absent if there was nothing. */
+            trash?: string | null;
+        };
+        /** @description The form of files for a project. It is only described here: the server reads it as a stream. */
+        AddedFiles: {
+            /** @description The files. The name of each is its path below the folder, with `/`. */
+            files: string[];
+        };
         AlwaysRule: {
             id: string;
             tool: string;
@@ -2383,7 +2819,7 @@ export interface components {
         };
         /** @description Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English. */
         ApprovalReason: {
-            /** @description `persona`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others. */
+            /** @description `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others. */
             code: string;
             /**
              * @description Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
@@ -2393,7 +2829,7 @@ export interface components {
             /** @description Address, path or name of that source. Invisible characters are escaped. */
             file?: string | null;
             /**
-             * @description With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `background`, `off` (the sandbox is off), `strict`
+             * @description With `unrehearsed`: why the effect cannot be shown before, as `tool`, `network`, `secrets`, `background`, `off` (the sandbox is off), `strict`
              *     (its level) or `system`. A later version may add others.
              */
             obstacle?: string | null;
@@ -2445,6 +2881,45 @@ export interface components {
             /** @description The text of a document, which is what the message will contain; absent for other files. */
             text?: string | null;
         };
+        /** @description An act. If the log has several entries with an id, the last one counts. */
+        AuditEntry: {
+            /** @description Sorts by time. */
+            id: string;
+            /** @description RFC 3339, UTC. */
+            at: string;
+            /**
+             * @description `sign_in`, `sign_out`, `sign_out_everywhere`, `password_changed`, `profile_changed`, `token_made`, `token_deleted`,
+             *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `settings_changed`,
+             *     `provider_changed`, `model_changed`, or `admin_request` for any other request of an admin.
+             */
+            event: string;
+            outcome: components["schemas"]["AuditOutcome"];
+            /** @description Why it was refused, as a code such as `wrong_password`. */
+            reason?: string | null;
+            /** @description Account of the person who acted. Absent if nobody was signed in. */
+            actor?: string | null;
+            /** @description User name of the actor at that time. */
+            actor_name?: string | null;
+            /** @description Account that the act was about. Absent for a sign-in with a name that nobody has: people type passwords there. */
+            account?: string | null;
+            /** @description User name of the account at that time. */
+            account_name?: string | null;
+            /** @description Address of the client; absent for the command line. */
+            address?: string | null;
+            /** @description What was changed, such as the new role or the names of settings; never a secret. */
+            detail?: Record<string, never>;
+            /**
+             * Format: int64
+             * @description Number of acts of the same account, or of nobody, that were not recorded since the entry before, because they were too
+             *     many or the log could not be written.
+             */
+            unrecorded?: number;
+        };
+        /**
+         * @description What is known of an act.
+         * @enum {string}
+         */
+        AuditOutcome: "begun" | "done" | "refused";
         /**
          * @description Who uses a server.
          * @enum {string}
@@ -2637,6 +3112,19 @@ export interface components {
              * @description Maximum tokens of one response of the model; absent for the provider's.
              */
             max_tokens?: number | null;
+        };
+        /** @description As whom a person's commands run, or why they are left out. */
+        CommandsInfo: {
+            available: boolean;
+            /** @description One English sentence. */
+            note: string;
+            /**
+             * @description Code of the sentence: `own_user`, `off`, `no_landlock`, `no_bubblewrap`, `not_root`, `no_capabilities`, `no_namespace`,
+             *     `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`.
+             */
+            code: string;
+            /** @description Values that the sentence contains, by name. */
+            about: components["schemas"]["BTreeMap"];
         };
         /** @description A commit that a command made in a git repository of the project. An undo does not take it back. */
         Commit: {
@@ -2846,6 +3334,18 @@ export interface components {
             parted?: components["schemas"]["FirstDifference"] | null;
             changes: components["schemas"]["RequestChange"][];
         };
+        DiscardedFile: {
+            path: string;
+            /** @description The name under which the trash has what it was; `null` if it had been deleted. */
+            trash?: string | null;
+        };
+        DiscardedFiles: {
+            files: components["schemas"]["DiscardedFile"][];
+        };
+        DiscardedPaths: {
+            /** @description At most 100. */
+            paths: string[];
+        };
         /** @description A message that is not sent yet. */
         DraftMessage: {
             /** @description The session; absent for the first message of a new one. */
@@ -2957,6 +3457,17 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_DiscardedFiles: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                files: components["schemas"]["DiscardedFile"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_FoundInProject: {
             /**
              * Format: int32
@@ -2974,6 +3485,83 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_FoundProjectPassages: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                query: string;
+                /** @description Best first. */
+                results: components["schemas"]["ProjectPassage"][];
+                weights: components["schemas"]["Weights"];
+                index: components["schemas"]["ProjectIndex"];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_GitBranches: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Those with the newest commits first; at most 1,000. */
+                items: components["schemas"]["GitBranch"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_GitDiff: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Unified diff; each file begins with `--- ` and `+++ `. What is not UTF-8 is replaced. */
+                text: string;
+                /** @description Numbers of lines in `text`. */
+                added: number;
+                removed: number;
+                /** @description A file in it is not text, so its lines are not shown. */
+                is_binary: boolean;
+                /** @description It is longer than the 1 MiB that is shown. */
+                is_cut: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_GitStatus: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description `false` if the project is no repository yet. */
+                is_repository: boolean;
+                /** @description The branch; `null` if a commit is checked out instead. */
+                branch?: string | null;
+                /** @description The last commit; `null` before the first. */
+                head?: string | null;
+                upstream?: string | null;
+                /**
+                 * Format: int64
+                 * @description Commits that only the branch has, and only its upstream.
+                 */
+                ahead: number;
+                /** Format: int64 */
+                behind: number;
+                /** @description Files that differ from the last commit, by path; at most 10,000. */
+                entries: components["schemas"]["GitEntry"][];
+                /** @description Number of further files. */
+                left_out: number;
+                /** @description Filters that the repository configures, such as `lfs`. They do not run here. */
+                filters: string[];
+                author?: components["schemas"]["GitAuthor"] | null;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Invitations: {
             /**
              * Format: int32
@@ -2982,6 +3570,18 @@ export interface components {
             code: number;
             data: {
                 items: components["schemas"]["InvitationInfo"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_LinkAnswer: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                folder: components["schemas"]["FolderToLink"];
+                project?: components["schemas"]["Project"] | null;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -2994,6 +3594,17 @@ export interface components {
             data: components["schemas"]["AccessTokenInfo"] & {
                 /** @description Shown only in this response. */
                 token: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_MadeCommit: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                id: string;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -3023,6 +3634,59 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_NoteMentions: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                path: string;
+                /** @description The first 200 links to the file, by path and line. */
+                linked: components["schemas"]["NoteMention"][];
+                more_linked: boolean;
+                /** @description The first 200 lines that have the name, the title or an alias of the note, but no link to it. */
+                unlinked: components["schemas"]["NoteMention"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_OpenUpload: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description An upload that is not finished. */
+            data: {
+                id: string;
+                name: string;
+                description: string;
+                /**
+                 * Format: int64
+                 * @description Number of files that have arrived whole, and their bytes.
+                 */
+                files: number;
+                /** Format: int64 */
+                bytes: number;
+                /** @description RFC 3339, UTC. */
+                created_at: string;
+                /** @description When it is discarded unless something arrives before. RFC 3339, UTC. */
+                expires_at: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_OpenUploadFiles: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description An upload that is not finished, with a page of what has arrived. */
+            data: components["schemas"]["OpenUpload"] & {
+                arrived: components["schemas"]["Page_UploadedFile"];
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Option_String: {
             /**
              * Format: int32
@@ -3039,6 +3703,53 @@ export interface components {
              */
             code: number;
             data: null | boolean;
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_AuditEntry: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    /** @description Sorts by time. */
+                    id: string;
+                    /** @description RFC 3339, UTC. */
+                    at: string;
+                    /**
+                     * @description `sign_in`, `sign_out`, `sign_out_everywhere`, `password_changed`, `profile_changed`, `token_made`, `token_deleted`,
+                     *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `settings_changed`,
+                     *     `provider_changed`, `model_changed`, or `admin_request` for any other request of an admin.
+                     */
+                    event: string;
+                    outcome: components["schemas"]["AuditOutcome"];
+                    /** @description Why it was refused, as a code such as `wrong_password`. */
+                    reason?: string | null;
+                    /** @description Account of the person who acted. Absent if nobody was signed in. */
+                    actor?: string | null;
+                    /** @description User name of the actor at that time. */
+                    actor_name?: string | null;
+                    /** @description Account that the act was about. Absent for a sign-in with a name that nobody has: people type passwords there. */
+                    account?: string | null;
+                    /** @description User name of the account at that time. */
+                    account_name?: string | null;
+                    /** @description Address of the client; absent for the command line. */
+                    address?: string | null;
+                    /** @description What was changed, such as the new role or the names of settings; never a secret. */
+                    detail?: Record<string, never>;
+                    /**
+                     * Format: int64
+                     * @description Number of acts of the same account, or of nobody, that were not recorded since the entry before, because they were too
+                     *     many or the log could not be written.
+                     */
+                    unrecorded?: number;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
         };
         /** @description A response to a request that succeeded. */
         Enveloped_Page_Conversation: {
@@ -3111,6 +3822,32 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_Page_GitCommit: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    parents: string[];
+                    author: string;
+                    email: string;
+                    /** @description RFC 3339, UTC. */
+                    committed_at: string;
+                    /** @description Branches and tags that name it, as git writes them. */
+                    refs: string[];
+                    /** @description The first line of its message. Invisible characters are escaped. */
+                    subject: string;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Page_Project: {
             /**
              * Format: int32
@@ -3124,8 +3861,14 @@ export interface components {
                     /** Format: int64 */
                     user_id: number;
                     name: string;
-                    /** @description The name of its folder in `workspaces/`. */
+                    /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
                     path: string;
+                    /** @description Whether it is a folder of the machine that a person has linked. */
+                    linked: boolean;
+                    /** @description Whether its files can be used now. A linked folder may be gone. */
+                    available: boolean;
+                    /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
+                    problem?: string | null;
                     description: string;
                     /** @description RFC 3339, UTC. */
                     created_at: string;
@@ -3161,8 +3904,14 @@ export interface components {
                 /** Format: int64 */
                 user_id: number;
                 name: string;
-                /** @description The name of its folder in `workspaces/`. */
+                /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
                 path: string;
+                /** @description Whether it is a folder of the machine that a person has linked. */
+                linked: boolean;
+                /** @description Whether its files can be used now. A linked folder may be gone. */
+                available: boolean;
+                /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
+                problem?: string | null;
                 description: string;
                 /** @description RFC 3339, UTC. */
                 created_at: string;
@@ -3200,6 +3949,36 @@ export interface components {
                 items: components["schemas"]["ProjectEntry"][];
                 /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
                 left_out: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectNotes: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Sorted by path. */
+                notes: components["schemas"]["ProjectNote"][];
+                /**
+                 * @description The other files, which links may lead to; sorted. At most 50,000 files in all, without hidden ones and those that git
+                 *     ignores.
+                 */
+                files: string[];
+                tags: components["schemas"]["ProjectTag"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectSecrets: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description By name. */
+                items: components["schemas"]["ProjectSecret"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -3298,6 +4077,46 @@ export interface components {
                 token: string;
                 user: components["schemas"]["User"];
             };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Vec_AddedFile: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Relative to the project's root. */
+                path: string;
+                /** @description Hash of the content, for `If-Match`. */
+                etag: string;
+                /** @description The name under which `POST /api/files/restore` restores what the file replaced; absent if there was nothing. */
+                trash?: string | null;
+            }[];
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Vec_OpenUpload: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                id: string;
+                name: string;
+                description: string;
+                /**
+                 * Format: int64
+                 * @description Number of files that have arrived whole, and their bytes.
+                 */
+                files: number;
+                /** Format: int64 */
+                bytes: number;
+                /** @description RFC 3339, UTC. */
+                created_at: string;
+                /** @description When it is discarded unless something arrives before. RFC 3339, UTC. */
+                expires_at: string;
+            }[];
         };
         /** @description The body of every error response. */
         ErrorBody: {
@@ -3464,6 +4283,19 @@ export interface components {
             /** @description Number of further lines of this file that match. */
             left_out: number;
         };
+        /** @description What is to be made of an upload. */
+        FinishedUpload: {
+            /** @description The name of the project; if absent, that of the upload, or of the folder that all files lie in. */
+            name?: string | null;
+            description?: string | null;
+            /**
+             * Format: int64
+             * @description How many files and bytes must have arrived. Nothing is made if it is not exactly that.
+             */
+            files?: number | null;
+            /** Format: int64 */
+            bytes?: number | null;
+        };
         /** @description The first position at which two requests differ. */
         FirstDifference: {
             /**
@@ -3516,6 +4348,22 @@ export interface components {
             left_out: number;
             /** Format: int64 */
             bytes_on_disk: number;
+        };
+        /** @description A folder that can be linked. */
+        FolderToLink: {
+            /** @description The whole path, without links. */
+            path: string;
+            /** @description Whether the path of the request leads there through a link. */
+            resolved: boolean;
+            /** @description Number of its entries, without those of its folders; at most 10,000. */
+            entries: number;
+            more_entries: boolean;
+            /** @description The name of the user that it belongs to, or their number. */
+            owner: string;
+            /** @description Whether this server may change it. */
+            writable: boolean;
+            /** @description Send it back to link exactly this folder. */
+            confirm: string;
         };
         Forgotten: {
             forgotten: boolean;
@@ -3572,6 +4420,13 @@ export interface components {
             line: number;
             /** @description The first 300 characters of the line. */
             text: string;
+        };
+        FoundProjectPassages: {
+            query: string;
+            /** @description Best first. */
+            results: components["schemas"]["ProjectPassage"][];
+            weights: components["schemas"]["Weights"];
+            index: components["schemas"]["ProjectIndex"];
         };
         FoundSession: {
             id: string;
@@ -3792,6 +4647,87 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        GitAuthor: {
+            name: string;
+            email: string;
+        };
+        GitBranch: {
+            name: string;
+            /** @description Its last commit. */
+            head: string;
+            /** @description RFC 3339, UTC. */
+            committed_at: string;
+            subject: string;
+        };
+        GitBranches: {
+            /** @description Those with the newest commits first; at most 1,000. */
+            items: components["schemas"]["GitBranch"][];
+        };
+        /** @enum {string} */
+        GitChange: "added" | "modified" | "deleted" | "renamed" | "copied" | "type_changed" | "untracked" | "conflict";
+        GitCommit: {
+            id: string;
+            parents: string[];
+            author: string;
+            email: string;
+            /** @description RFC 3339, UTC. */
+            committed_at: string;
+            /** @description Branches and tags that name it, as git writes them. */
+            refs: string[];
+            /** @description The first line of its message. Invisible characters are escaped. */
+            subject: string;
+        };
+        GitDiff: {
+            /** @description Unified diff; each file begins with `--- ` and `+++ `. What is not UTF-8 is replaced. */
+            text: string;
+            /** @description Numbers of lines in `text`. */
+            added: number;
+            removed: number;
+            /** @description A file in it is not text, so its lines are not shown. */
+            is_binary: boolean;
+            /** @description It is longer than the 1 MiB that is shown. */
+            is_cut: boolean;
+        };
+        /**
+         * @description Paths are relative to the project's root. In a name, a backslash is `\\`, and each byte of a control character, or of what
+         *     is not UTF-8, is `\x` with two hexadecimal digits.
+         */
+        GitEntry: {
+            path: string;
+            /** @description Where it was before it was renamed. */
+            from?: string | null;
+            staged?: components["schemas"]["GitChange"] | null;
+            unstaged?: components["schemas"]["GitChange"] | null;
+            /** @description It is a folder that is a repository of its own. */
+            is_folder: boolean;
+        };
+        GitPaths: {
+            /** @description At most 2,000. All changes if absent. */
+            paths?: string[] | null;
+        };
+        GitStatus: {
+            /** @description `false` if the project is no repository yet. */
+            is_repository: boolean;
+            /** @description The branch; `null` if a commit is checked out instead. */
+            branch?: string | null;
+            /** @description The last commit; `null` before the first. */
+            head?: string | null;
+            upstream?: string | null;
+            /**
+             * Format: int64
+             * @description Commits that only the branch has, and only its upstream.
+             */
+            ahead: number;
+            /** Format: int64 */
+            behind: number;
+            /** @description Files that differ from the last commit, by path; at most 10,000. */
+            entries: components["schemas"]["GitEntry"][];
+            /** @description Number of further files. */
+            left_out: number;
+            /** @description Filters that the repository configures, such as `lfs`. They do not run here. */
+            filters: string[];
+            author?: components["schemas"]["GitAuthor"] | null;
+        };
         Health: {
             status: components["schemas"]["HealthWord"];
             version: string;
@@ -3863,6 +4799,19 @@ export interface components {
                 number
             ];
             how?: components["schemas"]["ScoreExplanation"] | null;
+        };
+        /** @description What of a project is indexed, and why the other files are not. Hidden files and those that git ignores are in no count. */
+        IndexCounts: {
+            /** @description Number of files that can be found. */
+            files: number;
+            /** @description Not text, and no document that can be read. */
+            binary: number;
+            /** @description Larger than 1 MiB, or a document larger than 10 MiB. */
+            too_large: number;
+            /** @description Damaged or protected documents, and files that could not be opened. */
+            unreadable: number;
+            /** @description Beyond the first 50,000 files; counted up to 100,000. */
+            too_many: number;
         };
         /**
          * @description What a library is doing.
@@ -3984,6 +4933,21 @@ export interface components {
             share: number;
             terms: components["schemas"]["TermScore"][];
         };
+        LinkAnswer: {
+            folder: components["schemas"]["FolderToLink"];
+            project?: components["schemas"]["Project"] | null;
+        };
+        LinkRequest: {
+            /** @description The absolute path of a folder of this machine. */
+            path: string;
+            /** @description `confirm` of the response that showed the folder. Without it nothing is linked. */
+            confirm?: string | null;
+            /** @description The name of the project; if absent, that of the folder. */
+            name?: string | null;
+            description?: string | null;
+            /** @description A linked project whose folder was moved or replaced; it gets this folder, and no project is created. */
+            project_id?: string | null;
+        };
         ListedTool: {
             name: string;
             /** @description What the model reads about it. */
@@ -3991,8 +4955,12 @@ export interface components {
             category?: components["schemas"]["ToolCategory"] | null;
             /** @description JSON Schema of its arguments. */
             schema: Record<string, never>;
-            /** @description Whether the model can use it: `tools` in config.yml, which `PATCH /api/settings` changes. */
+            /** @description Whether the model can use it: the choice of the person, or else `tools` in config.yml. */
             enabled: boolean;
+            /** @description Whether the person has chosen; `null` takes the choice back. */
+            chosen: boolean;
+            /** @description Whether `tools` in config.yml switches it off for everybody. */
+            forbidden: boolean;
         };
         Login: {
             /** @description The server's token. Give either this or `code`. */
@@ -4231,6 +5199,16 @@ export interface components {
          * @enum {string}
          */
         NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
+        NewBranch: {
+            name: string;
+            /** @description Whether it becomes the current branch; the files stay as they are. */
+            switch?: boolean;
+        };
+        NewCommit: {
+            /** @description At most 32 KiB. */
+            message: string;
+            author?: components["schemas"]["GitAuthor"] | null;
+        };
         NewFolder: {
             /** @description Relative to the project's root. The folders above it are made too. */
             path: string;
@@ -4250,6 +5228,12 @@ export interface components {
             /** @description The project that its tools work in, `scratch` for the folder of commands; without one they work in the home. */
             project_id?: string | null;
         };
+        NewUpload: {
+            /** @description For people who go on with the upload; it becomes the name of the project unless another one is said at its end. */
+            name?: string | null;
+            /** @description At most 4,000 characters. */
+            description?: string | null;
+        };
         NewUser: {
             username: string;
             password: string;
@@ -4258,6 +5242,26 @@ export interface components {
             invitation?: string | null;
             /** @description For the first account: the code that the server printed at its start. It is accepted as `invitation` too. */
             setup_code?: string | null;
+        };
+        /** @description A line of a note that mentions another one. */
+        NoteMention: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            line: number;
+            /** @description The first 300 characters of the line. */
+            text: string;
+        };
+        NoteMentions: {
+            path: string;
+            /** @description The first 200 links to the file, by path and line. */
+            linked: components["schemas"]["NoteMention"][];
+            more_linked: boolean;
+            /** @description The first 200 lines that have the name, the title or an alias of the note, but no link to it. */
+            unlinked: components["schemas"]["NoteMention"][];
         };
         /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
@@ -4315,6 +5319,27 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        /** @description An upload that is not finished. */
+        OpenUpload: {
+            id: string;
+            name: string;
+            description: string;
+            /**
+             * Format: int64
+             * @description Number of files that have arrived whole, and their bytes.
+             */
+            files: number;
+            /** Format: int64 */
+            bytes: number;
+            /** @description RFC 3339, UTC. */
+            created_at: string;
+            /** @description When it is discarded unless something arrives before. RFC 3339, UTC. */
+            expires_at: string;
+        };
+        /** @description An upload that is not finished, with a page of what has arrived. */
+        OpenUploadFiles: components["schemas"]["OpenUpload"] & {
+            arrived: components["schemas"]["Page_UploadedFile"];
+        };
         /** @description One string of a tool's `operationCode`; a call without any has one operation with its input. */
         Operation: {
             operation_id: string;
@@ -4346,6 +5371,25 @@ export interface components {
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        /** @description One page of a list. */
+        Page_UploadedFile: {
+            items: {
+                path: string;
+                /**
+                 * Format: int64
+                 * @description In bytes.
+                 */
+                size: number;
+                /**
+                 * Format: int64
+                 * @description What the request said in `modified`; otherwise when it arrived. Unix milliseconds.
+                 */
+                modified: number;
+            }[];
+            /** @description The `cursor` of the next page; `null` if this is the last one. */
+            next_cursor?: string | null;
+            has_more: boolean;
+        };
         /** @description The session and message that a session was branched off from. Either may have been deleted since. */
         Parent: {
             session_id: string;
@@ -4474,8 +5518,14 @@ export interface components {
             /** Format: int64 */
             user_id: number;
             name: string;
-            /** @description The name of its folder in `workspaces/`. */
+            /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
             path: string;
+            /** @description Whether it is a folder of the machine that a person has linked. */
+            linked: boolean;
+            /** @description Whether its files can be used now. A linked folder may be gone. */
+            available: boolean;
+            /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
+            problem?: string | null;
             description: string;
             /** @description RFC 3339, UTC. */
             created_at: string;
@@ -4517,6 +5567,87 @@ export interface components {
             items: components["schemas"]["ProjectEntry"][];
             /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
             left_out: number;
+        };
+        /** @description The state of the index of a project. */
+        ProjectIndex: {
+            state: components["schemas"]["IndexState"];
+            /**
+             * Format: int32
+             * @description Progress: files while the index is built, passages while vectors are computed.
+             */
+            done: number;
+            /** Format: int32 */
+            total: number;
+            /**
+             * Format: int32
+             * @description Number of passages, and of those that can be found by meaning.
+             */
+            passages: number;
+            /** Format: int32 */
+            embedded: number;
+            counts: components["schemas"]["IndexCounts"];
+        };
+        /** @description A Markdown file of the project. */
+        ProjectNote: {
+            /** @description Relative to the project's root. */
+            path: string;
+            title?: string | null;
+            aliases?: string[];
+        };
+        ProjectNotes: {
+            /** @description Sorted by path. */
+            notes: components["schemas"]["ProjectNote"][];
+            /**
+             * @description The other files, which links may lead to; sorted. At most 50,000 files in all, without hidden ones and those that git
+             *     ignores.
+             */
+            files: string[];
+            tags: components["schemas"]["ProjectTag"][];
+        };
+        /** @description A passage of a file of the project. */
+        ProjectPassage: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description The title of a note, if its front matter has one. */
+            title?: string | null;
+            /** @description The headings above it, joined by ` › `. */
+            heading?: string | null;
+            /** @description First and last line, from 1; absent if the file is not text (PDF, HTML). */
+            lines?: [
+                number,
+                number
+            ] | null;
+            text: string;
+            /**
+             * Format: double
+             * @description 0 to 1; comparable only within one answer. 0 for a note that was found by its tags only.
+             */
+            score: number;
+            how?: components["schemas"]["ScoreExplanation"] | null;
+            /** @description Of a note. */
+            tags: string[];
+            /** @description The first 8 notes that link to it. */
+            linked_from: string[];
+            linked_from_count: number;
+            /** @description The first 8 files that it links to. */
+            links_to: string[];
+            links_to_count: number;
+        };
+        ProjectSecret: {
+            /** @description Also the name of the variable. */
+            name: string;
+            /** @description When it was set. RFC 3339, UTC. */
+            updated_at: string;
+        };
+        ProjectSecrets: {
+            /** @description By name. */
+            items: components["schemas"]["ProjectSecret"][];
+        };
+        ProjectTag: {
+            /** @description Without the `#`. */
+            tag: string;
+            /** @description Number of notes that have it. */
+            notes: number;
         };
         ProjectText: {
             /** @description Relative to the project's root. */
@@ -4984,6 +6115,10 @@ export interface components {
              */
             idf: number;
         };
+        SecretValue: {
+            /** @description 8 bytes to 8 KiB. No response has it. */
+            value: string;
+        };
         /** @description A request in pieces: tools, system prompt, messages. This is the order in which a provider's prompt cache sees them. */
         SentDetail: components["schemas"]["SentSummary"] & {
             /** @description The exact body; null when a piece is missing or damaged on disk. */
@@ -5168,6 +6303,8 @@ export interface components {
             network: boolean;
             /** @description Folders of the home that the process could read and that commands cannot see otherwise: `knowledge`. */
             reads?: string[];
+            /** @description Names of the project's secrets that the process would get as variables. */
+            secrets?: string[];
             /** @description Host of the page that would be fetched, with its port unless that is the default. */
             host?: string | null;
             /** @description Sandbox level of the process; empty if no process is started. */
@@ -5234,6 +6371,7 @@ export interface components {
             model: components["schemas"]["ModelStatus"];
             tools: components["schemas"]["ToolInfo"][];
             sandbox: components["schemas"]["SandboxInfo"];
+            commands?: components["schemas"]["CommandsInfo"] | null;
             skills: number;
             /** @description Warnings about the configuration and the home, as English sentences. */
             problems: string[];
@@ -5563,6 +6701,10 @@ export interface components {
             tools: components["schemas"]["ListedTool"][];
             total: number;
         };
+        ToolPatch: {
+            /** @description Null takes the choice back. */
+            enabled?: boolean | null;
+        };
         TrashedFile: {
             path: string;
             /** @description The name under which the file can be restored. */
@@ -5664,6 +6806,16 @@ export interface components {
             call_id: string;
             problem: components["schemas"]["RecordState"];
         };
+        /** @description The form of a batch. It is only described here: the server reads it as a stream. */
+        UploadBatch: {
+            /**
+             * Format: int64
+             * @description When the file that follows was changed last, in Unix milliseconds.
+             */
+            modified?: number | null;
+            /** @description The files. The name of each is its path with `/`, as a browser gives it for the files of a folder. */
+            files: string[];
+        };
         /** @description The form of an upload. It is only described here: the server reads it as a stream. */
         UploadedFolder: {
             /** @description The name of the project; if absent, that of the folder that all files lie in, or of the archive. */
@@ -5746,6 +6898,9 @@ export interface components {
              * @description 0 to 1.
              */
             share: number;
+        };
+        WantedBranch: {
+            name: string;
         };
         /** @enum {string} */
         WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
@@ -5851,6 +7006,45 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    admin_audit: {
+        parameters: {
+            query?: {
+                /** @description Only entries with this event. */
+                event?: string;
+                /** @description Only entries with this outcome. */
+                outcome?: components["schemas"]["AuditOutcome"];
+                /** @description Only entries in which this account acted or was acted on, by its id. */
+                account?: string;
+                /** @description Number of entries: 1 to 100, 50 by default. */
+                limit?: number;
+                /** @description The id of the last entry of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_AuditEntry"];
+                };
+            };
+            /** @description 400 bad_cursor, bad_limit */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     admin_list_invitations: {
         parameters: {
             query?: never;
@@ -7864,6 +9058,67 @@ export interface operations {
             };
         };
     };
+    projects_link_project: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_LinkAnswer"];
+                };
+            };
+            /** @description link_bad_path, link_not_folder, bad_project_name */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_secret: only the page; link_system, link_too_much, link_home_directory, link_secrets, link_own_home, link_not_readable, link_several_people */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description link_missing; not_found: no linked project has the id */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description link_exists, link_changed, name_taken, busy */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     projects_upload_project: {
         parameters: {
             query?: never;
@@ -7914,6 +9169,295 @@ export interface operations {
             };
             /** @description disk_full */
             507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_uploads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Vec_OpenUpload"];
+                };
+            };
+        };
+    };
+    projects_begin_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUpload"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_OpenUpload"];
+                };
+            };
+            /** @description bad_project_name, description_too_long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_many_uploads */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_read_upload: {
+        parameters: {
+            query?: {
+                /** @description Number of files, at most 10,000. */
+                limit?: number;
+                /** @description The path of the last file of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_OpenUploadFiles"];
+                };
+            };
+            /** @description bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_upload: finished, cancelled or expired */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_cancel_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description no_upload */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_commit_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishedUpload"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Project"];
+                };
+            };
+            /** @description bad_project_name, description_too_long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_upload: finished, cancelled or expired */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description name_taken; incomplete: not what `files` and `bytes` say, or nothing at all */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_add_to_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["UploadBatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_OpenUpload"];
+                };
+            };
+            /** @description bad_form, bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_upload: finished, cancelled or expired */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description exists: a folder has the path of the file, or the reverse */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_large: more than 100,000 files or 1 GiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description disk_full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_remove_from_upload: {
+        parameters: {
+            query: {
+                /** @description The path of a file that has arrived. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_OpenUpload"];
+                };
+            };
+            /** @description no_upload; not_found: no such file has arrived */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8115,6 +9659,90 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_add_project_files: {
+        parameters: {
+            query?: {
+                /** @description The folder of the project, relative to its root, that the files go into; the root itself if absent. */
+                path?: string;
+            };
+            header?: {
+                "If-Match"?: string | null;
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["AddedFiles"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Vec_AddedFile"];
+                };
+            };
+            /** @description bad_form, bad_path */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description not_allowed: a folder or a link has the path of a file */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description disk_full */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8336,6 +9964,664 @@ export interface operations {
             };
         };
     };
+    projects_git_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_GitStatus"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description git_elsewhere, git_locked, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description git_missing, git_timed_out, no_sandbox */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_branches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_GitBranches"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_repository, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_create_branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewBranch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description bad_branch */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description branch_exists, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_commit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCommit"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_MadeCommit"];
+                };
+            };
+            /** @description bad_message, bad_author */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description author_needed, nothing_staged, git_conflicts, git_locked */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_diff: {
+        parameters: {
+            query?: {
+                /** @description A file; all files if absent. */
+                path?: string;
+                /** @description `true`: what is staged, compared with the last commit. Otherwise the file compared with what is staged. */
+                staged?: boolean;
+                /** @description The id of a commit, which is compared with its first parent instead. */
+                commit?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_GitDiff"];
+                };
+            };
+            /** @description bad_commit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_repository, git_elsewhere, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_discard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscardedPaths"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_DiscardedFiles"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description busy: a conversation is at work in it; git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_init: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description repository_exists, git_elsewhere */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_log: {
+        parameters: {
+            query?: {
+                /** @description 1 to 100 commits; 50 if absent. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description A file, of whose changes the commits are listed. */
+                path?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_GitCommit"];
+                };
+            };
+            /** @description bad_cursor, bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_repository, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_stage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GitPaths"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description git_locked, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_switch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WantedBranch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description bad_branch */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description not_found, no_branch */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description git_dirty, busy, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_undo_discard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscardedFiles"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description not_found: it is not in the trash any more */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description busy */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_git_unstage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GitPaths"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description git_locked, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_project_note_mentions: {
+        parameters: {
+            query: {
+                /** @description A file of the project, relative to its root. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_NoteMentions"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_project_notes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectNotes"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_search_project_passages: {
+        parameters: {
+            query: {
+                /** @description A question. `#tag` and `tag:tag` in it leave only notes that have all of these tags. */
+                query: string;
+                /** @description Number of passages, 1 to 50; 10 if absent. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_FoundProjectPassages"];
+                };
+            };
+            /** @description empty_query; bad_request: too long; bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     projects_restore_project: {
         parameters: {
             query?: never;
@@ -8407,6 +10693,118 @@ export interface operations {
                     "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_project_secrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectSecrets"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_set_project_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretValue"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description bad_secret_name, secret_name_reserved, secret_too_short, secret_too_long, bad_secret_value */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_many_secrets */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_remove_project_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description not_found, no_secret_of_name */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11300,6 +13698,40 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_ToolList"];
                 };
             };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    tools_choose: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ToolList"];
+                };
+            };
+            /** @description 404 not_found; 409 tool_forbidden */
             default: {
                 headers: {
                     [name: string]: unknown;
