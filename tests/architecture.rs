@@ -402,7 +402,7 @@ fn argument(rest: &str) -> &str {
 /// to a home needs its claim, except those of records.
 fn use_cases(source: &Source) -> Vec<String> {
     let signs: [(&str, &[&str]); 3] = [
-        ("writes to a home", &["claim", "Claim", "tree", "Tree", "OwnedHome", "keep_"]),
+        ("writes to a home", &["claim", "Claim", "tree", "Tree", "OwnedHome", "keep_found", "keep_request"]),
         ("assembles a prompt", &["assemble", "RequestLimits"]),
         ("sends a notice", &["notice(Notice"]),
     ];

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::app::App;
 use super::conversations::envelope::{Enveloped, enveloped};
 use super::error::ApiError;
-use crate::engine::TenantId;
+use super::security::caller::server_for_names;
 
 #[derive(Serialize)]
 pub struct ModelNames {
@@ -32,14 +32,12 @@ struct ToolName {
 }
 
 pub async fn models(app: &App) -> Result<Json<ModelNames>, ApiError> {
-    let server = app.tenants.open(&TenantId::owner()).await?;
-    let candidates = server.tenant().models.candidates().into_iter();
+    let candidates = server_for_names(app).await?.models.candidates().into_iter();
     Ok(Json(ModelNames { available: candidates.map(|model| ModelName { id: model.id, label: model.label }).collect() }))
 }
 
 pub async fn tools(app: &App) -> Result<Json<Enveloped<ToolNames>>, ApiError> {
-    let server = app.tenants.open(&TenantId::owner()).await?;
-    let known = server.tenant().tool_sources.known().await.into_iter();
+    let known = server_for_names(app).await?.tool_sources.known().await.into_iter();
     let tools: Vec<ToolName> = known.map(|(spec, _)| ToolName { name: spec.name }).collect();
     Ok(enveloped(ToolNames { total: tools.len(), tools }))
 }

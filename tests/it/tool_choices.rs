@@ -57,5 +57,6 @@ async fn person_switches_tools_for_the_next_request() {
     assert_eq!(state(&server, &bob, "fetch_url").await, [false, true, false], "it outlives a restart");
     assert_eq!(choose(&server, &bob, "fetch_url", Value::Null).await, 200);
     assert_eq!(state(&server, &bob, "fetch_url").await, [true, false, false]);
-    assert_eq!(server.get("/api/tools").await.status(), 401);
+    let names = server.get("/api/tools").await.ok()["data"]["tools"].clone();
+    assert_eq!(names[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["name"], "choices need a sign-in");
 }

@@ -99,7 +99,8 @@ it('ordinary documents are lexed at once and in full', () => {
   const folders = ['..', '../docs', '../starter/knowledge', '../starter/workspace']
   const files = folders.flatMap(folder =>
     readdirSync(folder)
-      .filter(name => name.endsWith('.md'))
+      // The list of all changes is longer than what people write.
+      .filter(name => name.endsWith('.md') && name !== 'CHANGELOG.md')
       .map(name => `${folder}/${name}`),
   )
   expect(files.length).toBeGreaterThan(8)

@@ -226,6 +226,7 @@ const EXCUSED: Record<string, string> = {
   unqueued: 'only an answer that is not streamed has it, and the page streams',
   work_failed: 'only an answer that is not streamed has it, and the page streams',
   bad_by: 'the page has no such parameter',
+  bad_query: 'the page has no such parameter',
   bad_day: 'the page has no such parameter',
   bad_period: 'the page names periods from its table',
   bad_folder: 'the page names folders from its table',
@@ -339,7 +340,7 @@ describe('why a call needs an approval', () => {
     const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(
-      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'configured']),
+      new Set(['persona', 'secrets', 'network', 'reads', 'outside', 'unfenced', 'configured']),
     )
     for (const code of ['rehearsed', 'unrehearsed']) {
       expect(policy).toContain(`code: "${code}"`)
@@ -348,7 +349,7 @@ describe('why a call needs an approval', () => {
     for (const code of codes) if (code !== 'outside') expect(server).toHaveProperty([`because.${code}`])
     const tools = ['mod.rs', 'project/bash.rs'].map(file => rustSource(`tools/${file}`)).join('')
     const obstacles = [...tools.matchAll(/Unrehearsable::new\(\s*"(\w+)"/g)].map(([, code]) => code)
-    expect(new Set(obstacles)).toEqual(new Set(['tool', 'network', 'background']))
+    expect(new Set(obstacles)).toEqual(new Set(['tool', 'network', 'background', 'secrets']))
     for (const code of [...obstacles, 'off', 'strict', 'system']) {
       expect(tools).toContain(`"${code}"`)
       expect(server).toHaveProperty([`obstacle.${code}`])

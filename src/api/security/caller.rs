@@ -139,6 +139,14 @@ impl Caller {
     }
 }
 
+/// Opens the home of the server for a request without a credential, which learns only names from it.
+///
+/// # Errors
+/// Returns an error if the home cannot be opened.
+pub async fn server_for_names(app: &App) -> Result<Arc<Tenant>, ApiError> {
+    Ok(app.tenants.open(&TenantId::owner()).await?.tenant().clone())
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 

@@ -422,7 +422,7 @@ mod tests {
         let lock = "fatal: Unable to create '/home/a/.git/index.lock': File exists.\n\nAnother git process";
         assert_eq!(explained(lock), GitRefused::Locked("index.lock".to_owned()));
         let said = explained("hint: no\nfatal: bad config line 1 in file .git/config\u{1b}[31m\n");
-        assert_eq!(said.to_string(), "git: fatal: bad config line 1 in file .git/config\\u1b[31m");
+        assert_eq!(said.to_string(), "git: fatal: bad config line 1 in file .git/config\\u001b[31m");
     }
 
     #[test]

@@ -34,10 +34,10 @@ const ICONS: Readonly<Record<Look, LucideIcon>> = {
   ...{ info: Info, good: Lightbulb, warn: TriangleAlert, bad: TriangleAlert, quiet: Quote },
 }
 const COLORS: Readonly<Record<Look, string>> = {
+  bad: 'border-bad-line bg-bad-soft',
   info: 'border-accent/40 bg-accent-soft',
   good: 'border-rag-line bg-rag-soft',
   warn: 'border-warn-line bg-warn-soft',
-  bad: 'border-bad-line bg-bad-soft',
   quiet: 'border-line bg-hover',
 }
 

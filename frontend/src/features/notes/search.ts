@@ -13,17 +13,17 @@ export interface ProjectSearch {
 
 const NONE: ProjectSearch = { text: '', inText: false, byMeaning: false }
 
-const useSearch = create<{ root: ProjectRoot | null; search: ProjectSearch }>(() => ({
+const useSearchOfProject = create<{ root: ProjectRoot | null; search: ProjectSearch }>(() => ({
   root: null,
   search: NONE,
 }))
 
 /** The search in a project; another project begins with none. */
 export const useProjectSearch = (root: ProjectRoot): ProjectSearch =>
-  useSearch(s => (s.root === root ? s.search : NONE))
+  useSearchOfProject(s => (s.root === root ? s.search : NONE))
 
 export const setProjectSearch = (root: ProjectRoot, patch: Partial<ProjectSearch>): void =>
-  useSearch.setState(s => ({ root, search: { ...(s.root === root ? s.search : NONE), ...patch } }))
+  useSearchOfProject.setState(s => ({ root, search: { ...(s.root === root ? s.search : NONE), ...patch } }))
 
 /** Searches the notes with a tag. */
 export function searchTag(root: ProjectRoot, tag: string): void {
