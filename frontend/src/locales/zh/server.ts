@@ -15,6 +15,7 @@ export const server: Record<string, string> = {
   'obstacle.tool': '此工具的更改无法事先显示',
   'obstacle.network': '访问网络的命令不能在批准前运行',
   'obstacle.background': '后台命令不能在批准前运行',
+  'obstacle.secrets': '会获得机密的命令不能在批准前运行',
   'obstacle.off': '沙箱已关闭',
   'obstacle.strict': '沙箱级别为 strict，请改用 standard',
   'obstacle.system': '此系统不支持隔离更改',
