@@ -69,6 +69,24 @@ impl Connection {
         self.answer().await
     }
 
+    /// Uploads a form of one file with this many bytes, which are made as they are sent.
+    pub async fn upload(&mut self, path: &str, name: &str, bytes: usize) -> io::Result<Answer> {
+        static PIECE: [u8; 64 << 10] = [b'x'; 64 << 10];
+        let file = format!("--part\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+        let end = "\r\n--part--\r\n";
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: multipart/form-data; boundary=part\r\ncontent-length: {}\r\n\r\n{file}",
+            self.address,
+            file.len() + bytes + end.len()
+        );
+        self.stream.write_all(head.as_bytes()).await?;
+        for at in (0..bytes).step_by(PIECE.len()) {
+            self.stream.write_all(&PIECE[..PIECE.len().min(bytes - at)]).await?;
+        }
+        self.stream.write_all(end.as_bytes()).await?;
+        self.answer().await
+    }
+
     /// Posts a request and passes every SSE event and the time it was read to `seen`, until the stream ends.
     pub async fn stream(&mut self, path: &str, body: &str, mut seen: impl FnMut(&[u8], Instant)) -> io::Result<()> {
         self.send("POST", path, body).await?;

@@ -17,6 +17,8 @@ use crate::kit::server::{Server, starter_home};
 const FILES: usize = 50_000;
 const FOLDERS: usize = 500;
 const FILE_SIZE: usize = 2_000;
+/// Bytes of the uploaded file.
+const UPLOAD: usize = 200_000_000;
 /// Number of works of the long session, and of operations in each.
 const WORKS: usize = 500;
 const OPERATIONS: usize = 20;
@@ -24,6 +26,7 @@ const OPERATIONS: usize = 20;
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.section("Projects");
     request_for_hi(bench, report).await?;
+    uploads(bench, report).await?;
     searches(bench, report).await?;
     operations(bench, report).await?;
     report.show();
@@ -49,6 +52,26 @@ async fn request_for_hi(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let note = format!("{tools} tools {}", body["tools"].to_string().len());
     let all = body.to_string().len() as f64 / 1024.0;
     report.figure("request body for “hi”, bound to a project", all, "KiB").at_most(8.5).note(note);
+    Ok(())
+}
+
+/// Measures the upload of a folder with one large file, which becomes a project, and what it does to the memory.
+async fn uploads(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    let model = fast_model(1).await?;
+    let home = bench.folder("uploads");
+    starter_home(&home, &model.base_url)?;
+    let server = Server::start(&home)?;
+    let mut connection = server.connect().await?;
+    let before = server.memory()?.0;
+    let mut speeds = Samples::default();
+    for at in 0..bench.times(10) {
+        let began = Instant::now();
+        connection.upload("/api/projects/upload", &format!("folder{at}/large.bin"), UPLOAD).await?.json()?;
+        speeds.push(UPLOAD as f64 / 1e6 / began.elapsed().as_secs_f64());
+    }
+    let grown = server.memory()?.0 - before;
+    let note = format!("n = {}, ± {:.0}; {grown:.1} MB more resident after them", speeds.len(), speeds.spread());
+    report.figure("upload of a file of 200 MB, synced, p50", speeds.p50(), "MB/s").at_least(80.0).note(note);
     Ok(())
 }
 

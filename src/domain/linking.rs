@@ -121,7 +121,9 @@ pub fn check(path: &Path, user_homes: &[PathBuf]) -> Result<(), LinkRefused> {
     if is_below(SYSTEM) && !is_below(MOUNTS) {
         return Err(LinkRefused::System(shown()));
     }
-    if user_homes.iter().any(|home| home.starts_with(path)) {
+    // Not all users are in /etc/passwd.
+    let is_home = path.parent() == Some(Path::new("/home")) || user_homes.iter().any(|home| home.starts_with(path));
+    if is_home {
         return Err(LinkRefused::HomeDirectory(shown()));
     }
     let is_secret = |name: &std::ffi::OsStr| SECRETS.iter().any(|secret| name == *secret);
@@ -149,7 +151,7 @@ pub fn user_homes(passwd: &str) -> Vec<PathBuf> {
     let home = |line: &str| -> Option<PathBuf> {
         let fields: Vec<&str> = line.split(':').collect();
         let (id, home) = (fields.get(2)?.parse::<u32>().ok()?, *fields.get(5)?);
-        let is_person = id == 0 || (1000..65_534).contains(&id);
+        let is_person = id == 0 || (id >= 1000 && id != 65_534);
         (is_person && home.len() > 1 && home.starts_with('/')).then(|| PathBuf::from(home))
     };
     passwd.lines().filter_map(home).collect()

@@ -1,7 +1,7 @@
 //! Hides the values of secrets in the output of commands, however the output is cut into pieces.
 //!
 //! A value is hidden as it is and as programs write it: in lower case (hosts), in base64, in hexadecimal, percent-encoded, as
-//! a string of JSON, and line by line. What a command does to a value beyond that is not recognised: a person sees the command
+//! a string of JSON, and line by line, also where a program breaks a long line. What a command does to a value beyond that is not recognised: a person sees the command
 //! before they give it a secret.
 
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ impl Mask {
         forms.sort_by(|a, b| b.bytes.len().cmp(&a.bytes.len()).then_with(|| a.bytes.cmp(&b.bytes)));
         let mut pairs = vec![0; 1 << 10];
         for form in &forms {
-            let pair = pair_of(&form.bytes);
+            let pair = pair_of([form.bytes[0], form.bytes[1]]);
             pairs[pair >> 6] |= 1 << (pair & 63);
         }
         Self(Arc::new(Forms { forms, pairs }))
@@ -82,31 +82,67 @@ impl Mask {
         Cow::Owned(String::from_utf8_lossy(&hidden).into_owned())
     }
 
-    /// Returns the longest form that these bytes begin with.
-    fn form_at(&self, bytes: &[u8]) -> Option<&Form> {
-        let is_possible = bytes.len() >= MIN_VALUE && !self.is_empty() && self.has_pair(bytes);
-        self.0.forms.iter().filter(|_| is_possible).find(|form| bytes.starts_with(&form.bytes))
+    /// Returns the longest form that these bytes begin with, and how many of them are it.
+    fn form_at(&self, bytes: &[u8]) -> Option<(&Form, usize)> {
+        let is_possible = bytes.len() >= MIN_VALUE && self.may_begin(bytes);
+        self.0.forms.iter().filter(|_| is_possible).find_map(|form| match form.start_of(bytes) {
+            Start::Whole(length) => Some((form, length)),
+            Start::Part | Start::Other => None,
+        })
     }
 
     /// Returns whether these bytes are the beginning of a longer form.
     fn begins_form(&self, bytes: &[u8]) -> bool {
-        let longer = || self.0.forms.iter().take_while(|form| form.bytes.len() > bytes.len());
-        (bytes.len() < 2 || self.has_pair(bytes)) && longer().any(|form| form.bytes.starts_with(bytes))
+        self.may_begin(bytes) && self.0.forms.iter().any(|form| matches!(form.start_of(bytes), Start::Part))
     }
 
-    fn has_pair(&self, bytes: &[u8]) -> bool {
-        let pair = pair_of(bytes);
+    /// Returns whether a form can begin here, by its first two bytes.
+    fn may_begin(&self, bytes: &[u8]) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let [first, second, ..] = bytes else { return true };
+        if matches!(second, b'\r' | b'\n') {
+            return true;
+        }
+        let pair = pair_of([*first, *second]);
         self.0.pairs[pair >> 6] & 1 << (pair & 63) != 0
-    }
-
-    fn longest(&self) -> usize {
-        self.0.forms.first().map_or(0, |form| form.bytes.len())
     }
 }
 
-/// Returns the first two bytes as a number.
-fn pair_of(bytes: &[u8]) -> usize {
-    usize::from(bytes[0]) << 8 | usize::from(bytes[1])
+/// How bytes begin, compared with a form.
+enum Start {
+    Other,
+    /// They are a part of the form, and end before it does.
+    Part,
+    /// With the whole form, which is so many of them.
+    Whole(usize),
+}
+
+impl Form {
+    /// Compares the form with the beginning of these bytes. A line break between two of its bytes counts for nothing, because
+    /// programs break long lines.
+    fn start_of(&self, bytes: &[u8]) -> Start {
+        let mut at = 0;
+        for (number, wanted) in self.bytes.iter().enumerate() {
+            for line_break in [b'\r', b'\n'] {
+                if number > 0 && *wanted != line_break && bytes.get(at) == Some(&line_break) {
+                    at += 1;
+                }
+            }
+            match bytes.get(at) {
+                None => return Start::Part,
+                Some(byte) if byte == wanted => at += 1,
+                Some(_) => return Start::Other,
+            }
+        }
+        Start::Whole(at)
+    }
+}
+
+/// Returns two bytes as a number.
+fn pair_of([first, second]: [u8; 2]) -> usize {
+    usize::from(first) << 8 | usize::from(second)
 }
 
 impl MaskedStream {
@@ -126,17 +162,17 @@ impl MaskedStream {
 
     fn take(&mut self, is_end: bool) -> Vec<u8> {
         let waiting = std::mem::take(&mut self.waiting);
-        let (longest, mut at) = (self.mask.longest(), 0);
+        let mut at = 0;
         let mut shown = Vec::with_capacity(waiting.len());
         while at < waiting.len() {
             let rest = &waiting[at..];
-            if !is_end && rest.len() < longest && self.mask.begins_form(rest) {
+            if !is_end && self.mask.begins_form(rest) {
                 break;
             }
             match self.mask.form_at(rest) {
-                Some(form) => {
+                Some((form, length)) => {
                     shown.extend_from_slice(form.shown.as_bytes());
-                    at += form.bytes.len();
+                    at += length;
                 }
                 None => {
                     shown.push(rest[0]);
@@ -247,6 +283,19 @@ mod tests {
         assert_eq!(mask.text("nothing here"), "nothing here");
         assert_eq!(Mask::default().text("x"), "x");
         assert!(!format!("{mask:?}").contains("s3cr"));
+    }
+
+    #[test]
+    fn form_that_a_program_breaks_into_lines_is_hidden() {
+        let value: String = (0..93).map(|at| char::from(b'a' + at % 26)).collect();
+        let mask = Mask::new([(&name("TOKEN"), value.as_str())]);
+        let encoded = STANDARD.encode(format!("u:{value}"));
+        for (width, line_break) in [(76, "\n"), (64, "\n"), (60, "\r\n")] {
+            let lines: Vec<&str> =
+                encoded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            let hidden = mask.text(&lines.join(line_break)).into_owned();
+            assert!(hidden.contains("[secret TOKEN]") && hidden.len() < 30, "{width}: {hidden}");
+        }
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub mod visible;
 pub mod withdrawn;
 pub mod work;
 pub mod written;
+pub mod yaml;
 
 pub use account::{Account, AccountBook, AccountId, AccountRefused, AccountRole};
 pub use adopted::{adopted_messages, without_claims};

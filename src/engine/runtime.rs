@@ -95,6 +95,7 @@ impl Runtime {
         let old = self.config();
         config.sandbox = old.sandbox;
         config.token.clone_from(&old.token);
+        config.tls.clone_from(&old.tls);
         // Who may make an account changes at once; who uses the server, and how they sign in, after a restart.
         config.people = PeopleConfig { registration: config.people.registration, ..old.people.clone() };
         let said = old.overrides.iter().filter(|(_, (_, source))| *source == SettingSource::CommandLine);

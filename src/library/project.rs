@@ -55,6 +55,9 @@ pub struct FoundPassage {
     pub links_to: (Vec<String>, usize),
 }
 
+/// Maximum characters of a passage: one word, or one line of blanks, can be as long as its file.
+const MAX_PASSAGE: usize = 8_000;
+
 impl ProjectLibrary {
     /// Searches the project, after bringing its index up to date. Blocks.
     ///
@@ -116,8 +119,10 @@ fn passage(hit: &Hit, notes: &Notes) -> FoundPassage {
     from.dedup();
     let to = notes.links_from(&path);
     let first = |paths: &[&str]| (paths.iter().take(MAX_LINKED).map(|path| (*path).to_owned()).collect(), paths.len());
+    let mut hit = hit.clone();
+    hit.text = hit.text.chars().take(MAX_PASSAGE).collect();
     FoundPassage {
-        hit: hit.clone(),
+        hit,
         title: note.and_then(|note| note.title.clone()),
         tags: note.map(|note| note.tags.clone()).unwrap_or_default(),
         linked_from: first(&from),

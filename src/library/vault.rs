@@ -1,7 +1,7 @@
 //! The notes of a project: their titles, aliases and tags, and which notes link to which. Kept in memory only and brought up to
 //! date before each use; the files are the truth.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,8 +12,8 @@ use crate::store::{FolderScan, Home, StoreError};
 /// Maximum bytes of a note that is read.
 const MAX_NOTE: usize = 1 << 20;
 
-/// Maximum number of links and tags of all notes together: those of further notes do not count.
-const MAX_FACTS: usize = 500_000;
+/// Maximum bytes that are kept of all notes together: further notes have no title, aliases, tags or links.
+const MAX_KEPT: usize = 64 << 20;
 /// Maximum number of tags that are listed.
 const MAX_TAGS: usize = 10_000;
 
@@ -92,15 +92,14 @@ impl Vault {
         }
         let places: Vec<Place> = changed.iter().map(|(place, _)| place.clone()).collect();
         let read = Mutex::new(Vec::with_capacity(places.len()));
-        let facts = |note: &Note| note.links.len() + note.tags.len();
-        let total = AtomicUsize::new(known.values().map(|(_, note)| facts(note)).sum());
+        let total = AtomicUsize::new(known.values().map(|(_, note)| kept(note)).sum());
         self.home.read_each(&places, &|at, bytes| {
             if bytes.len() <= MAX_NOTE
                 && let Ok(text) = std::str::from_utf8(bytes)
             {
                 let mut note = note::parse(text);
-                if total.fetch_add(facts(&note), Ordering::Relaxed) > MAX_FACTS {
-                    note = Note { title: note.title, aliases: note.aliases, ..Note::default() };
+                if total.fetch_add(kept(&note), Ordering::Relaxed) > MAX_KEPT {
+                    note = Note::default();
                 }
                 let note = Arc::new(note);
                 read.lock().unwrap_or_else(PoisonError::into_inner).push((at, note));
@@ -116,6 +115,13 @@ impl Vault {
         let notes = known.iter().map(|(path, (_, note))| (path.clone(), note.clone())).collect();
         Notes { names: FileNames::new(paths), notes, linked: OnceLock::new() }
     }
+}
+
+/// Returns about how many bytes of memory a note takes.
+fn kept(note: &Note) -> usize {
+    let links: usize = note.links.iter().map(|link| 64 + link.target.len()).sum();
+    let words = note.tags.iter().chain(&note.aliases).chain(&note.title);
+    links + words.map(|word| 24 + word.len()).sum::<usize>()
 }
 
 impl Notes {
@@ -150,11 +156,11 @@ impl Notes {
 
     /// Returns the files that a note links to, in the order of its links.
     pub fn links_from(&self, path: &str) -> Vec<&str> {
-        let mut files = Vec::new();
+        let (mut files, mut known) = (Vec::new(), HashSet::new());
         for link in self.get(path).into_iter().flat_map(|note| &note.links) {
             if let Some(file) = self.target(&link.target, path)
                 && file != path
-                && !files.contains(&file)
+                && known.insert(file)
             {
                 files.push(file);
             }

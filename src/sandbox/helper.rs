@@ -2,7 +2,7 @@
 //!
 //! A helper is confined like a command, may read nothing of the home, and writes nowhere: the empty folder that it starts in
 //! is removed once it runs. If no confinement is available, a helper still has its resource limits, because something must
-//! read the bytes, and the server itself would be the worse place.
+//! read the bytes, and the server itself would be the worse place. With several people, it does not start then.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,10 +32,13 @@ impl Sandbox {
     /// # Errors
     /// Returns an error if the system cannot start the process.
     pub async fn helper(&self, argument: &str, memory: u64) -> Result<Helper, SandboxError> {
-        let levels: &[Level] = match self.level() {
-            Level::Strict => &[Level::Strict, Level::Standard, Level::Off],
-            Level::Standard => &[Level::Standard, Level::Off],
-            Level::Off => &[Level::Off],
+        let levels: &[Level] = match (self.level(), self.person) {
+            (Level::Strict, None) => &[Level::Strict, Level::Standard, Level::Off],
+            (Level::Standard, None) => &[Level::Standard, Level::Off],
+            // Without a sandbox, what a person sends would be read as root.
+            (Level::Strict, Some(_)) => &[Level::Strict, Level::Standard],
+            (Level::Standard, Some(_)) => &[Level::Standard],
+            (Level::Off, _) => &[Level::Off],
         };
         let mut refused = None;
         for &level in levels {
@@ -69,9 +72,13 @@ impl Sandbox {
             return self.clone();
         }
         let config = SandboxConfig { supervisor_exe: self.config.supervisor_exe.clone(), level };
-        // Without a sandbox nothing changes the user: a helper is a program of ours, not a person's command.
-        let person = self.person.filter(|_| level != Level::Off);
-        Self { config, bubblewrap: None, egress_proxy: None, person, standby: StandbySupervisor::default() }
+        Self {
+            config,
+            bubblewrap: None,
+            egress_proxy: None,
+            person: self.person,
+            standby: StandbySupervisor::default(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs;
 
-use super::user::{self, CHOWN, DAC_OVERRIDE, FOWNER, JobUser, KILL, SETGID, SETUID, SYS_ADMIN};
+use super::user::{self, CHOWN, DAC_OVERRIDE, FOWNER, JobUser, KILL, NET_ADMIN, SETGID, SETUID, SYS_ADMIN};
 use super::{Level, Sandbox, SandboxStatus, namespace};
 use crate::domain::{ErrorParams, UidRange};
 
@@ -39,7 +39,7 @@ pub enum PersonObstacle {
         ids: UidRange,
         file: &'static str,
     },
-    /// The account has no user id, because the range is used up.
+    /// The account has no user id: the range is used up, or was not free when the server started.
     NoUid,
     /// The home is in a folder that every command may read.
     ExposedHome,
@@ -99,7 +99,10 @@ impl fmt::Display for PersonObstacle {
             Self::Taken { ids, file } => {
                 write!(out, "{file} gives some of the user ids {ids} to somebody of this machine; {range}")
             }
-            Self::NoUid => write!(out, "all user ids for people are in use; {range}"),
+            Self::NoUid => write!(
+                out,
+                "this account has no user id yet; restart the server, and if that does not help, all of them are in use: {range}"
+            ),
             Self::ExposedHome => out.write_str(
                 "the home lies below a folder of the system that every command may read; move it, for example to /srv",
             ),
@@ -122,8 +125,15 @@ impl Sandbox {
         if user::job_user() == JobUser::Own {
             return Some(PersonObstacle::NotRoot);
         }
-        let missing: Vec<&str> =
-            CAPABILITIES.iter().filter(|(number, _)| !user::has_capability(*number)).map(|(_, name)| *name).collect();
+        // Bubblewrap starts the loopback interface of a command without network.
+        let of_level: &[(u32, &str)] =
+            if self.level() == Level::Strict { &[(NET_ADMIN, "CAP_NET_ADMIN")] } else { &[] };
+        let missing: Vec<&str> = CAPABILITIES
+            .iter()
+            .chain(of_level)
+            .filter(|(number, _)| !user::has_capability(*number))
+            .map(|(_, name)| *name)
+            .collect();
         if !missing.is_empty() {
             return Some(PersonObstacle::Capabilities(missing.join(", ")));
         }

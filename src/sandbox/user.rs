@@ -18,6 +18,7 @@ pub const FOWNER: u32 = 3;
 pub const KILL: u32 = 5;
 pub const SETGID: u32 = 6;
 pub const SETUID: u32 = 7;
+pub const NET_ADMIN: u32 = 12;
 pub const SYS_ADMIN: u32 = 21;
 
 /// The user that jobs run as.

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 use serde_yaml::Value as Yaml;
 
+use crate::domain::yaml::repeats;
+
 /// Maximum size of a front matter in bytes: more than any legitimate one needs, and little for the YAML parser.
 const LIMIT: usize = 64 * 1024;
 
@@ -28,6 +30,9 @@ pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, BadFrontMatter> {
     let yaml = block(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if yaml.len() > LIMIT {
         return Err(BadFrontMatter::TooLong);
+    }
+    if repeats(yaml) {
+        return Err(BadFrontMatter::NotYaml { reason: "anchors and aliases are not supported".to_owned() });
     }
     let value: Yaml = serde_yaml::from_str(yaml).map_err(|error| {
         // The parser counts lines from the one after the first ---. The first line of its message is enough.

@@ -30,18 +30,29 @@ pub fn move_entry((source, name): (BorrowedFd<'_>, &str), (target, to): (Borrowe
 }
 
 fn copy_over((source, name): (BorrowedFd<'_>, &str), (target, to): (BorrowedFd<'_>, &str)) -> io::Result<()> {
-    // Under a name that nobody else uses, so that nobody changes it meanwhile by its path.
-    let (apart, copy) = (atomic::temporary_name(), atomic::temporary_name());
-    rustix::fs::renameat_with(source, name, source, &apart, RenameFlags::NOREPLACE)?;
-    let placed = copy_entry((source, Path::new(&apart)), (target, Path::new(&copy)), 0)
+    // The entry stays where it is until its copy is whole and on the disk.
+    let copy = atomic::temporary_name();
+    let placed = copy_entry((source, Path::new(name)), (target, Path::new(&copy)), 0)
         .and_then(|()| Ok(rustix::fs::renameat_with(target, &copy, target, to, RenameFlags::NOREPLACE)?));
     if let Err(error) = placed {
         // Best effort: the copy is hidden, and the entry is still there.
         let _ = remove(target, Path::new(&copy), 0);
-        rustix::fs::renameat_with(source, &apart, source, name, RenameFlags::NOREPLACE)?;
         return Err(error);
     }
-    remove(source, Path::new(&apart), 0)
+    if let Err(error) = synced(target) {
+        let _ = remove(target, Path::new(to), 0);
+        return Err(error);
+    }
+    if let Err(error) = remove(source, Path::new(name), 0) {
+        // With an error, callers would discard what is now the only whole copy.
+        tracing::warn!(%error, "what was copied to another file system could not be removed where it was");
+    }
+    Ok(())
+}
+
+/// Writes the entries of a folder to the disk. The handle of the folder may be one that allows nothing else but opening.
+fn synced(folder: BorrowedFd<'_>) -> io::Result<()> {
+    File::from(rustix::fs::openat(folder, ".", FOLDER, Mode::empty())?).sync_all()
 }
 
 /// Copies a file, link or folder with owner, mode and times. The copy is on the disk afterwards.
@@ -105,8 +116,15 @@ fn remove(folder: BorrowedFd<'_>, name: &Path, depth: usize) -> io::Result<()> {
 /// Gives a copy the owner and the mode of what was copied.
 fn keep(copy: BorrowedFd<'_>, stat: &Stat) -> io::Result<()> {
     let (user, group) = owner(stat);
-    allowed(rustix::fs::fchown(copy, Some(user), Some(group)))?;
-    Ok(rustix::fs::fchmod(copy, Mode::from_raw_mode(stat.st_mode & 0o7777))?)
+    let kept = match rustix::fs::fchown(copy, Some(user), Some(group)) {
+        // Only root can give files away, and setuid would stand for another user now.
+        Err(Errno::PERM) => 0o1777,
+        given => {
+            given?;
+            0o7777
+        }
+    };
+    Ok(rustix::fs::fchmod(copy, Mode::from_raw_mode(stat.st_mode & kept))?)
 }
 
 fn owner(stat: &Stat) -> (Uid, Gid) {

@@ -36,13 +36,8 @@ impl Home {
     pub fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(entry).expect("an entry is JSON");
         line.push(b'\n');
-        let mut open = lock(self.audit());
-        let written = append(self.root(), &mut open, &line);
-        if written.is_err() {
-            // The next one looks at what the file has.
-            *open = None;
-        }
-        written.map_err(StoreError::io(format!("writing {FILE}")))
+        let _one_writer = lock(self.audit());
+        append(self.root(), &line).map_err(StoreError::io(format!("writing {FILE}")))
     }
 
     /// Returns at most `most` entries that fit, newest first, after the one with the id `after`. `None` if there is none with
@@ -87,11 +82,9 @@ impl Home {
     }
 }
 
-fn append(root: &Dir, open: &mut Option<File>, line: &[u8]) -> io::Result<()> {
-    let mut file = match open.take() {
-        Some(file) => file,
-        None => opened(root)?,
-    };
+fn append(root: &Dir, line: &[u8]) -> io::Result<()> {
+    // Opened each time: somebody may have moved the file away.
+    let mut file = opened(root)?;
     let length = file.metadata()?.len();
     if length + line.len() as u64 > MAX_FILE {
         drop(file);
@@ -110,7 +103,6 @@ fn append(root: &Dir, open: &mut Option<File>, line: &[u8]) -> io::Result<()> {
         let _ = file.set_len(before);
         return Err(error);
     }
-    *open = Some(file);
     Ok(())
 }
 
@@ -121,6 +113,7 @@ fn opened(root: &Dir) -> io::Result<File> {
     options.read(true).append(true).create(true).mode(0o600);
     let mut file = root.open_with(FILE, &options)?.into_std();
     if is_new {
+        super::project_folder::hand_over(root, &file)?;
         atomic::sync_dir(root)?;
     }
     let mut last = [b'\n'];

@@ -111,6 +111,8 @@ impl Home {
 
     fn keep_and_promote(&self, call: &CapturedCall) -> Result<AppliedChanges, StoreError> {
         let CapturedCall { session, call_id, root, capture, changes } = call;
+        // A linked folder may have gone, or been replaced, since the command ran.
+        self.check_root(root)?;
         let mut applied = AppliedChanges::default();
         check_total(changes)?;
         let blobs = self.blobs(session)?;

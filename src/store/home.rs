@@ -51,8 +51,8 @@ struct Inner {
     fence: Fence,
     /// Opened by the first line that is written.
     heads: Mutex<Option<HeadList>>,
-    /// The audit log, opened by the first entry.
-    audit: Mutex<Option<File>>,
+    /// Held while the audit log is read or written.
+    audit: Mutex<()>,
     /// Opened by the first use.
     usage: Mutex<Option<UsageLog>>,
     kept_bound: KeptBound,
@@ -133,6 +133,7 @@ impl Home {
         let doing = || format!("home folder {shown}");
         let path = path.canonicalize().map_err(StoreError::io(doing()))?;
         let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(StoreError::io(doing()))?;
+        require_settled(&root)?;
         let sessions = root.open_dir("sessions").map_err(StoreError::io(format!("sessions/ of the home {shown}")))?;
         let (seal, key) = Seal::open(&root, &sessions)?;
         match key {
@@ -264,7 +265,7 @@ impl Home {
         &self.inner.uploads
     }
 
-    pub(super) fn audit(&self) -> &Mutex<Option<File>> {
+    pub(super) fn audit(&self) -> &Mutex<()> {
         &self.inner.audit
     }
 

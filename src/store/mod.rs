@@ -98,7 +98,7 @@ pub use journal::Durability;
 pub use kept_bound::DEFAULT_KEPT_LIMIT;
 pub use linked::{LinkTarget, LinkableFolder, NewLink};
 pub use listing::{FileEntry, FolderScan, Unlisted, UnlistedReason, is_too_deep};
-pub use person_move::{MoveToAccount, ServerText, complete_move};
+pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedEntry, ListedKind, ProjectListing};

@@ -101,6 +101,16 @@ impl Step {
     }
 }
 
+/// The account whose home is moved back.
+#[derive(Debug)]
+pub struct MoveFromAccount<'a> {
+    pub account: &'a AccountId,
+    /// The name of the folder for what only a server of several people has.
+    pub aside: &'a str,
+    /// config.yml as it is now, for a single person; `None` if there is none.
+    pub config: Option<String>,
+}
+
 impl Home {
     /// Moves what this home has to the home of a new account. The caller keeps this home, and thus its lock.
     ///
@@ -120,6 +130,11 @@ impl Home {
                 "there are accounts already; this is for the home of a single person",
             ));
         }
+        let device = root.dir_metadata().map_err(StoreError::io("looking at the home"))?.dev();
+        if root.symlink_metadata(PEOPLE).is_ok_and(|found| !found.is_dir() || found.dev() != device) {
+            let why = "it is a link, or on another file system than the home, so nothing can be renamed into it";
+            return Err(not_allowed(PEOPLE, why));
+        }
         let home = format!("{PEOPLE}/{}", plan.account);
         let entries = movable(root, "")?;
         let record = serde_json::to_string_pretty(&plan.texts).expect("texts are JSON");
@@ -136,26 +151,31 @@ impl Home {
         begin(root, steps, before_step)
     }
 
-    /// Moves what the only account has back to this home. What the server has there itself goes to a new folder, whose name is
-    /// returned. The caller keeps both homes, and thus their locks.
+    /// Moves what the only account has back to this home. What the server has there itself goes to a new folder. The caller keeps
+    /// both homes, and thus their locks.
     ///
     /// # Errors
     /// As [`Home::move_to_account`].
-    pub fn move_from_account(&self, account: &AccountId, aside: &str) -> Result<(), StoreError> {
-        self.move_from_with((account, aside), &mut |_| Ok(()))
+    pub fn move_from_account(&self, plan: &MoveFromAccount<'_>) -> Result<(), StoreError> {
+        self.move_from_with(plan, &mut |_| Ok(()))
     }
 
-    fn move_from_with(&self, (account, aside): (&AccountId, &str), before_step: Hook<'_>) -> Result<(), StoreError> {
+    fn move_from_with(&self, plan: &MoveFromAccount<'_>, before_step: Hook<'_>) -> Result<(), StoreError> {
+        let MoveFromAccount { account, aside, config } = plan;
         let root = self.root();
         let home = format!("{PEOPLE}/{account}");
         let away = |name: &str| Step::into_new(name.to_owned(), format!("{aside}/{name}"));
-        let mut steps = vec![Step::Folder { path: aside.to_owned() }];
+        let mut steps = vec![Step::Folder { path: (*aside).to_owned() }];
         steps.extend(movable(root, "")?.into_iter().map(away));
         let back = |name: &str| Step::Move { from: format!("{home}/{name}"), to: name.to_owned(), into_new: false };
         steps.extend(movable(root, &home)?.into_iter().map(back));
         steps.extend([away(SettingsFile::Accounts.name()), away(PEOPLE)]);
         steps.extend(audit::files(root).iter().map(|name| away(name)));
-        steps.extend(self.texts_to_restore()?.iter().map(Step::of_text));
+        let mut texts = self.texts_to_restore()?;
+        if config.is_some() && !texts.iter().any(|text| text.name == "config.yml") {
+            texts.push(ServerText { name: "config.yml".to_owned(), before: None, after: config.clone() });
+        }
+        steps.extend(texts.iter().map(Step::of_text));
         if root.symlink_metadata(RECORD).is_ok() {
             steps.push(away(RECORD));
         }
@@ -243,10 +263,14 @@ fn make(root: &Dir, step: &Step) -> Result<(), StoreError> {
     match step {
         Step::Folder { path } => {
             make_dir(root, path, 0o700)?;
+            let made = root.open_dir(path).and_then(|made| super::project_folder::hand_over(root, &made));
+            made.map_err(StoreError::io(format!("creating {path}/")))?;
             sync_folder_of(root, path).map_err(StoreError::io(format!("creating {path}/")))
         }
         Step::Write { name, text } => {
-            atomic::replace(root, name, text.as_bytes(), 0o600).map_err(StoreError::io(format!("writing {name}")))
+            // The file with the keys is for nobody else, whatever it was.
+            let write = if name == ".env" { atomic::replace_with_mode } else { atomic::replace };
+            write(root, name, text.as_bytes(), 0o600).map_err(StoreError::io(format!("writing {name}")))
         }
         Step::Remove { name } => match root.remove_file(name).and_then(|()| atomic::sync_dir(root)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -391,7 +415,7 @@ mod tests {
             let home = Home::open(folder.path()).unwrap();
             std::fs::write(folder.path().join("workspace/SOUL.md"), "the server's").unwrap();
             let persons = Home::open(&folder.path().join("people/a1")).unwrap();
-            let released = home.move_from_with((&account(), "aside"), &mut stop_at(stop));
+            let released = home.move_from_with(&back(&account(), None), &mut stop_at(stop));
             drop((home, persons));
             let is_cut_off_too = released.is_err();
             assert_eq!(complete_move(folder.path()).unwrap(), is_cut_off_too, "{stop}");
@@ -408,15 +432,21 @@ mod tests {
         assert!(stop > 20, "{stop}");
     }
 
+    fn back(account: &AccountId, config: Option<String>) -> MoveFromAccount<'_> {
+        MoveFromAccount { account, aside: "aside", config }
+    }
+
     #[test]
-    fn changed_configuration_is_not_put_back() {
+    fn changed_configuration_only_loses_several_people() {
         let book = AccountBook::default();
         let folder = used();
         Home::open(folder.path()).unwrap().move_to_account(&adoption(&book)).unwrap();
         let config = folder.path().join("config.yml");
         std::fs::write(&config, "port: 2\nauth_mode: multi\n").unwrap();
-        Home::open(folder.path()).unwrap().move_from_account(&account(), "aside").unwrap();
-        assert_eq!(std::fs::read_to_string(config).unwrap(), "port: 2\nauth_mode: multi\n");
+        let account = account();
+        let plan = back(&account, Some("port: 2\n".to_owned()));
+        Home::open(folder.path()).unwrap().move_from_account(&plan).unwrap();
+        assert_eq!(std::fs::read_to_string(config).unwrap(), "port: 2\n");
         assert!(!folder.path().join(".env").exists());
     }
 

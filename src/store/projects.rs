@@ -123,9 +123,10 @@ impl Home {
         let UploadCommit { id, name, description, expected } = commit;
         let upload = self.resumable_upload(id)?;
         upload.close(*expected)?;
+        let top = upload.top();
         let make = |workspaces: &Dir, folder: &str| upload.move_to(workspaces, folder);
-        let made =
-            self.add_project_with((name, description), make, |workspaces, folder| upload.move_back(workspaces, folder));
+        let unmake = |workspaces: &Dir, folder: &str| upload.move_back(workspaces, (folder, top.as_deref()));
+        let made = self.add_project_with((name, description), make, unmake);
         let made = made.inspect_err(|_| upload.open_again())?;
         self.forget_resumable(&upload);
         Ok(made)

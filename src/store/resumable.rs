@@ -107,6 +107,8 @@ pub struct ArrivingFile {
     part: String,
     file: File,
     bytes: u64,
+    /// Bytes of the file that it will replace.
+    replaces: u64,
 }
 
 impl Home {
@@ -120,7 +122,7 @@ impl Home {
         let mut open = self.resumable_uploads();
         open.sort_by(|a, b| a.used_at().total_cmp(&b.used_at()));
         if open.len() >= MAX_OPEN_UPLOADS {
-            let oldest = open.first().filter(|oldest| oldest.used_at() < clock::now() - IDLE);
+            let oldest = open.first().filter(|oldest| oldest.is_idle());
             self.cancel_resumable(&oldest.ok_or(StoreError::TooManyUploads)?.info().id)?;
         }
         let now = clock::now();
@@ -139,9 +141,11 @@ impl Home {
         dir.create_dir_with(TREE, DirBuilder::new().mode(0o755)).map_err(doing())?;
         dir.create_dir(PARTS).map_err(doing())?;
         let about = serde_json::to_vec(&info).expect("texts are JSON");
+        // Held until it is known: who lists the uploads meanwhile must not open it a second time.
+        let mut known = lock(&self.uploads().0);
         atomic::replace(&dir, ABOUT, &about, 0o600).map_err(doing())?;
         let upload = ResumableUpload::of(info, dir, State { used_at: now, ..State::default() }).map_err(doing())?;
-        lock(&self.uploads().0).insert(upload.info().id.clone(), upload.clone());
+        known.insert(upload.info().id.clone(), upload.clone());
         Ok(upload)
     }
 
@@ -176,11 +180,22 @@ impl Home {
     /// Discards an upload with everything that has arrived.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be removed.
+    /// Returns [`StoreError::NoUpload`] if there is none, also while it is being committed, and an error if a file cannot be
+    /// removed.
     pub(super) fn cancel_resumable(&self, id: &str) -> Result<(), StoreError> {
-        let Some(upload) = self.take(id) else { return Err(StoreError::NoUpload { id: id.to_owned() }) };
-        upload.state().is_closed = true;
+        let known = lock(&self.uploads().0).get(id).cloned();
+        let upload = match known {
+            Some(upload) => upload,
+            None => self.reopen(id).map_err(|_| StoreError::NoUpload { id: id.to_owned() })?,
+        };
+        {
+            let mut state = upload.state();
+            upload.check_open(&state)?;
+            state.is_closed = true;
+        }
         let removed = self.root().remove_dir_all(format!("{FOLDER}/{}", upload.info().id));
+        // Afterwards, so that nobody opens again what is being removed.
+        lock(&self.uploads().0).remove(id);
         removed.map_err(StoreError::io("discarding an upload"))
     }
 
@@ -230,22 +245,12 @@ impl Home {
         Ok(upload)
     }
 
-    /// Forgets an upload, so that no later request finds it.
-    fn take(&self, id: &str) -> Option<ResumableUpload> {
-        let known = lock(&self.uploads().0).remove(id);
-        known.or_else(|| {
-            let upload = self.reopen(id).ok();
-            lock(&self.uploads().0).remove(id);
-            upload
-        })
-    }
-
     /// Removes what is left of an upload that was moved to its place.
     pub(super) fn forget_resumable(&self, upload: &ResumableUpload) {
-        lock(&self.uploads().0).remove(&upload.info().id);
         if let Err(error) = self.root().remove_dir_all(format!("{FOLDER}/{}", upload.info().id)) {
             tracing::warn!(%error, "the rest of an upload could not be removed");
         }
+        lock(&self.uploads().0).remove(&upload.info().id);
     }
 }
 
@@ -295,7 +300,8 @@ impl ResumableUpload {
         let part = clock::new_id();
         let created = self.shared.parts.open_with(&part, OpenOptions::new().write(true).create_new(true));
         let file = created.map_err(|error| self.gone_or(error, &path))?.into_std();
-        Ok(ArrivingFile { upload: self.clone(), path, modified, part, file, bytes: 0 })
+        let replaces = self.shared.tree.symlink_metadata(path.as_str()).map_or(0, |meta| meta.len());
+        Ok(ArrivingFile { upload: self.clone(), path, modified, part, file, bytes: 0, replaces })
     }
 
     /// Removes a file that has arrived; the person has deleted it meanwhile.
@@ -362,12 +368,18 @@ impl ResumableUpload {
         }
     }
 
-    /// Takes back [`Self::move_to`].
-    pub(super) fn move_back(&self, from: &Dir, name: &str) -> io::Result<()> {
-        match self.shared.dir.is_dir(TREE) {
-            true => from.rename(name, &self.shared.tree, name),
-            false => from.rename(name, &self.shared.dir, TREE),
+    /// Takes back [`Self::move_to`]; `top` is what [`Self::top`] was before.
+    pub(super) fn move_back(&self, from: &Dir, (name, top): (&str, Option<&str>)) -> io::Result<()> {
+        match top {
+            Some(top) => from.rename(name, &self.shared.tree, top),
+            None => from.rename(name, &self.shared.dir, TREE),
         }
+    }
+
+    /// Returns whether it can give way to another upload.
+    fn is_idle(&self) -> bool {
+        let state = self.state();
+        !state.is_closed && state.arriving == 0 && state.used_at < clock::now() - IDLE
     }
 
     fn used_at(&self) -> f64 {
@@ -411,7 +423,8 @@ impl ArrivingFile {
             self.upload.check_open(&state)?;
             state.arriving += more.len() as u64;
             self.bytes += more.len() as u64;
-            let (all, limit) = (state.arrived.bytes + state.arriving, self.upload.shared.limits.bytes);
+            let all = (state.arrived.bytes + state.arriving).saturating_sub(self.replaces);
+            let limit = self.upload.shared.limits.bytes;
             if all > limit {
                 return Err(StoreError::TooLarge { path: "this folder".to_owned(), size: all, limit });
             }
@@ -452,8 +465,12 @@ impl ArrivingFile {
             let path = "the number of files of this folder".to_owned();
             return Err(StoreError::TooLarge { path, size: entries, limit: limits.files });
         }
+        let bytes = state.arrived.bytes - replaced.unwrap_or(0) + self.bytes;
+        if bytes > limits.bytes {
+            return Err(StoreError::TooLarge { path: "this folder".to_owned(), size: bytes, limit: limits.bytes });
+        }
         parts.rename(&self.part, tree, self.path.as_str()).map_err(doing())?;
-        state.arrived.bytes = state.arrived.bytes - replaced.unwrap_or(0) + self.bytes;
+        state.arrived.bytes = bytes;
         state.arrived.files += u64::from(replaced.is_none());
         let now = clock::now();
         // The time of this file tells a later server when something arrived last.

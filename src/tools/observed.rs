@@ -31,7 +31,12 @@ impl ObservedRun {
     /// Returns an error if this fails, because the disk is full for example: then the call must not run.
     pub async fn begin(captures: &Captures, call: &CallKey) -> Result<Self, StoreError> {
         let (home, root) = (captures.home().clone(), captures.root().clone());
-        let observed = tokio::task::spawn_blocking(move || home.observe(&root)).await;
+        let observed = tokio::task::spawn_blocking(move || {
+            // A linked folder may have gone, or been replaced.
+            home.check_root(&root)?;
+            home.observe(&root)
+        });
+        let observed = observed.await;
         let observation = observed.unwrap_or(Err(StoreError::ShutDown))?;
         Ok(Self { captures: captures.clone(), call: call.clone(), observation })
     }

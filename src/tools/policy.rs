@@ -210,6 +210,9 @@ impl Policy {
         }
         // Whatever the rules and a person's earlier answers say: a person gives a secret to one command that they see.
         if !case.shown.secrets.is_empty() {
+            if case.shown.network && self.in_mode(self.effects.network, Effect::Network) == Rule::Deny {
+                return refused("network to commands");
+            }
             let sentence = format!("This command would get secrets of the project: {}.", case.shown.secrets.join(", "));
             return match tainted {
                 None => asks("secrets", &sentence, None),

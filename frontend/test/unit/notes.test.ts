@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { calloutOf } from '@/features/notes/Callout'
 import { splitNote } from '@/features/notes/frontMatter'
 import { FileNames } from '@/features/notes/names'
-import { excerptOf, linked, partOf, readAddress, readable, readLink, tagIn } from '@/features/notes/text'
+import {
+  EMBED,
+  excerptOf,
+  linked,
+  partOf,
+  readAddress,
+  readable,
+  readLink,
+  tagIn,
+} from '@/features/notes/text'
 
 /** The same table as the server's (`src/retrieval/note/names.rs`). */
 const names = new FileNames([
@@ -56,7 +65,7 @@ describe('the Markdown of a note', () => {
         link('Tea › Steep', 'Tea', 'Steep'),
       ].join(' '),
     )
-    expect(linked('![[leaf.png|200]]')).toMatch(/^!\[200\]\(note-embed:/)
+    expect(linked('![[leaf.png|200]]')).toMatch(new RegExp(`^!\\[200\\]\\(${EMBED}`))
     expect(linked('a #tea/green b#no #1 # no')).toBe('a [\\#tea\\/green](note-tag:tea%2Fgreen) b#no #1 # no')
     expect(linked('| [[a\\|b]] |')).toBe(`| ${link('b', 'a', '', 'b')} |`)
   })
@@ -81,7 +90,7 @@ describe('the Markdown of a note', () => {
 
   it('embeds only so many notes, and every picture', () => {
     expect(linked('![[a]] ![[b.png]] ![[c]] ![[d]]', 2).match(/note[\w-]*:/g)).toEqual([
-      ...['note-embed:', 'note-embed:', 'note-embed:', 'note:'],
+      ...[EMBED, EMBED, EMBED, 'note:'],
     ])
   })
 

@@ -138,7 +138,7 @@ pub async fn status(caller: Caller, Path(id): Path<String>) -> Result<Json<Envel
     let id = existing(&caller, &id)?;
     let GitOverview { status, filters, author } = caller.engine.git_overview(&id).await?;
     let is_repository = status.is_some();
-    let git::GitStatus { branch, head, upstream, ahead, behind, entries, left_out } = status.unwrap_or_default();
+    let git::GitStatus { branch, head, upstream, ahead, behind, entries, left_out, .. } = status.unwrap_or_default();
     let entries = entries.iter().map(entry).collect();
     let author = author.map(|domain::GitAuthor { name, email }| GitAuthor { name, email });
     let status = GitStatus { is_repository, branch, head, upstream, ahead, behind, entries, left_out, filters, author };

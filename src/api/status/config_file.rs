@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
-use crate::config::settings::{Confirmed, SettingKind, SettingSource, TakesEffect};
+use crate::config::settings::{Confirmed, Setting, SettingKind, SettingSource, TakesEffect};
 use crate::engine::Tenant;
 use crate::engine::server_settings::{ServerSettings, SettingValue, SettingsChange};
 
@@ -110,7 +110,10 @@ pub async fn change_settings(
     caller.require_page()?;
     let server = caller.server().await?;
     let Json(SettingsPatch { set, confirm_loosening }) = request?;
-    note.detail("keys", Some(set.keys().take(MAX_NOTED).map(String::as_str).collect()));
+    note.detail(
+        "keys",
+        Some(set.keys().filter(|key| Setting::of_key(key).is_ok()).take(MAX_NOTED).map(String::as_str).collect()),
+    );
     let confirmed = if confirm_loosening { Confirmed::Yes } else { Confirmed::No };
     let settings = server.change_settings(SettingsChange { set, confirmed }).await?;
     Ok(Json(shown(&server, settings)))

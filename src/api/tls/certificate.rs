@@ -83,7 +83,8 @@ fn seconds(time: Element<'_>) -> Option<i64> {
         _ => return None,
     };
     let time = DateTime::strptime("%Y%m%d%H%M%S", text).ok()?;
-    time.to_zoned(TimeZone::UTC).ok().map(|time| time.timestamp().as_second())
+    // "No expiry" (99991231235959Z, RFC 5280) is beyond what a timestamp can hold.
+    Some(time.to_zoned(TimeZone::UTC).map_or(jiff::Timestamp::MAX, |time| time.timestamp()).as_second())
 }
 
 #[cfg(test)]
@@ -125,6 +126,8 @@ mod tests {
         }
         let old = certificate(true, &[der(UTC_TIME, b"500101000000Z"), der(UTC_TIME, b"991231235959Z")].concat());
         assert_eq!(fields(&old).unwrap().valid_until, 946_684_799);
+        let endless = [der(UTC_TIME, b"500101000000Z"), der(GENERALIZED_TIME, b"99991231235959Z")].concat();
+        assert!(fields(&certificate(true, &endless)).unwrap().valid_until > 253_000_000_000);
     }
 
     #[test]

@@ -72,6 +72,13 @@ impl Engine {
 
     async fn bring_back(&self, discarded: &[Discarded]) -> Result<(), EngineError> {
         for Discarded { path, trash } in discarded {
+            if let Some(trash) = trash {
+                // Looked up before anything changes: if it was restored already, what is there now stays.
+                let trashed = self.tenant.tree.trashed_version(trash).await?;
+                if path.place().as_ref() != Some(&trashed.path) {
+                    return Err(StoreError::NotFound { what: format!("{path} in the trash") }.into());
+                }
+            }
             let is_there = path.place().is_some_and(|place| self.tenant.home.has_entry(&place));
             if is_there {
                 self.to_trash(path, false).await?;

@@ -15,6 +15,7 @@ use self::run::{Access, GitCommand, GitRunner};
 pub use self::status::{GitChange, GitEntry, GitStatus};
 use super::{Engine, EngineError, Notice, blocking};
 use crate::domain::{BranchName, EntryPath, GitAuthor, GitRefused, ProjectId, ProjectRefused, Root};
+use crate::sandbox::Level;
 use crate::store::{GitFolder, StoreError, TextFile};
 
 /// Maximum bytes of a diff that is shown.
@@ -111,6 +112,10 @@ impl Engine {
         match path.as_ref().and_then(EntryPath::place) {
             // Git has nothing to compare a file with that it does not track.
             Some(place) if output.bytes.is_empty() && of == DiffOf::Unstaged => {
+                let tracked = GitCommand::reading(&["ls-files", "-z"]).about(path.iter().cloned().collect());
+                if !self.git_read(id, tracked).await?.is_empty() {
+                    return Ok(diff);
+                }
                 let (home, shown) = (self.tenant.home.clone(), place.path().to_owned());
                 let read = blocking(move || home.read_text(&place)).await;
                 Ok(match read {
@@ -202,7 +207,7 @@ impl Engine {
             return Err(GitRefused::BranchExists.into());
         }
         let reference = format!("refs/heads/{}", name.as_str());
-        let has_commit = self.git_read(id, GitCommand::reading(&["rev-parse", "--verify", "-q", "HEAD"])).await.is_ok();
+        let has_commit = self.git_overview(id).await?.status.is_some_and(|status| status.head.is_some());
         if has_commit {
             let create = ["branch", "--no-track", name.as_str()];
             self.git_write(id, GitCommand::writing(&create, Access::Repository)).await?;
@@ -324,8 +329,10 @@ impl Engine {
     fn runner(&self, id: &ProjectId) -> Result<GitRunner, EngineError> {
         let (home, root) = (&self.tenant.home, Root::Project(id.clone()));
         let folder = home.working_path(&root).ok_or_else(|| EngineError::NoProject(id.clone()))?;
-        home.check_root(&root)?;
         let sandbox = self.tenant.commands.of_helpers(&self.tenant.runtime);
+        if self.tenant.commands.person.is_some() && sandbox.level() == Level::Off {
+            return Err(EngineError::NoSandbox("the sandbox is off, and several people use this server".to_owned()));
+        }
         if sandbox.is_readable_by_every_job(&folder) {
             return Err(EngineError::NoSandbox("the home lies below a folder of the system".to_owned()));
         }

@@ -3,7 +3,7 @@
 //! Nothing that the repository configures runs: no hooks, filters, external diffs, file system monitors, signing programs,
 //! editors, pagers or transports. Most of it is switched off by name; filters and configured hooks have names of their own,
 //! so their names are read first. The sandbox keeps git to the project's folder in any case, without network, and a
-//! command that only reads cannot write.
+//! command that only reads cannot write, except in a linked folder, which is its working directory.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

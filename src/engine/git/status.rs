@@ -52,12 +52,14 @@ pub struct GitStatus {
     pub entries: Vec<GitEntry>,
     /// Number of files beyond the 10,000 that are listed, as far as git told them.
     pub left_out: usize,
+    /// Whether a file that git tracks is among them.
+    pub leaves_out_changes: bool,
 }
 
 impl GitStatus {
     /// Returns whether a file that git tracks has a change.
     pub fn is_dirty(&self) -> bool {
-        self.left_out > 0 || self.entries.iter().any(|entry| entry.unstaged != Some(GitChange::Untracked))
+        self.leaves_out_changes || self.entries.iter().any(|entry| entry.unstaged != Some(GitChange::Untracked))
     }
 }
 
@@ -88,7 +90,10 @@ pub(super) fn parse(root: &Root, bytes: &[u8]) -> GitStatus {
         };
         match entry {
             Some(entry) if status.entries.len() < MAX_ENTRIES => status.entries.push(entry),
-            Some(_) => status.left_out += 1,
+            Some(entry) => {
+                status.left_out += 1;
+                status.leaves_out_changes |= entry.unstaged != Some(GitChange::Untracked);
+            }
             None => {}
         }
     }

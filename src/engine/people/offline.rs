@@ -13,8 +13,8 @@ use crate::domain::account::NewAccount;
 use crate::domain::account_fields::{Username, checked_email, checked_password};
 use crate::domain::{Account, AccountBook, AccountId, AccountRefused, AccountRole, AuditEntry, AuditOutcome};
 use crate::store::{
-    AccountsUnusable, Home, MoveToAccount, OwnedHome, ServerText, SettingsFile, StoreError, complete_move, config_text,
-    is_link,
+    AccountsUnusable, Home, MoveFromAccount, MoveToAccount, OwnedHome, ServerText, SettingsFile, StoreError,
+    complete_move, config_text, is_link,
 };
 
 /// Why a command about accounts failed.
@@ -32,6 +32,11 @@ pub enum OfflineError {
     ConfigIsLink,
     #[error("the home belongs to several people already (auth_mode: multi), or has accounts")]
     IsMulti,
+    #[error(
+        "a move of this home that something had stopped is complete now, and nothing else was done; `miniclaw people list` \
+         shows the accounts"
+    )]
+    Completed,
     #[error("accounts.json is damaged ({0})")]
     Damaged(String),
     #[error(transparent)]
@@ -77,7 +82,7 @@ pub struct Adopted {
 /// Returns an error if a server runs, there are accounts, or a value is not allowed; nothing is changed then. If a step of the
 /// move fails, the next start or command completes it.
 pub async fn adopt(folder: &Path, first: FirstAccount<'_>) -> Result<Adopted, OfflineError> {
-    complete_move(folder)?;
+    not_half_moved(folder)?;
     let name = Username::parse(first.username)?;
     let email = first.email.map(checked_email).transpose()?;
     let password = checked_password(first.password, &name)?;
@@ -141,7 +146,13 @@ fn server_texts(folder: &Path) -> Result<(Vec<ServerText>, bool), OfflineError> 
 /// # Errors
 /// Returns [`OfflineError::NotOne`] if there is not exactly one account; otherwise as [`adopt`].
 pub async fn release(folder: &Path) -> Result<String, OfflineError> {
-    complete_move(folder)?;
+    not_half_moved(folder)?;
+    if is_link(folder, "config.yml") {
+        return Err(OfflineError::ConfigIsLink);
+    }
+    let config = config_text(folder, "config.yml");
+    let config = config.map_err(|source| StoreError::Io { doing: "reading config.yml".to_owned(), source })?;
+    let config = config.map(|text| edited(&text, &[Edit::of_key("auth_mode", None)])).transpose()?;
     let home = settled(folder).await?;
     let accounts = home.accounts()?.book.accounts;
     let [account] = &accounts[..] else { return Err(OfflineError::NotOne(accounts.len())) };
@@ -149,8 +160,13 @@ pub async fn release(folder: &Path) -> Result<String, OfflineError> {
     // Its lock is held, and so nothing else uses it.
     let _persons = if persons.is_dir() { Some(settled(&persons).await?) } else { None };
     let aside = format!("people-{}", clock::stamp());
-    home.move_from_account(&account.id, &aside)?;
+    home.move_from_account(&MoveFromAccount { account: &account.id, aside: &aside, config })?;
     Ok(aside)
+}
+
+/// Completes a move that something had stopped. What the person asked for now may not fit any more.
+fn not_half_moved(folder: &Path) -> Result<(), OfflineError> {
+    if complete_move(folder)? { Err(OfflineError::Completed) } else { Ok(()) }
 }
 
 /// Opens a home and completes what a crash left open in it, so that nothing depends on where it is.
@@ -174,8 +190,7 @@ pub fn accounts(folder: &Path) -> Result<Vec<Account>, OfflineError> {
     Ok(book.accounts)
 }
 
-/// Gives an account a temporary password, which is returned, and enables it if it is disabled. Ends all of its sign-ins and
-/// deletes its access tokens.
+/// Gives an account a temporary password, which is returned. Ends all of its sign-ins and deletes its access tokens.
 ///
 /// # Errors
 /// Returns an error if a server runs or there is no such account.

@@ -2,6 +2,8 @@
 
 use serde_yaml::Value;
 
+use crate::domain::yaml::repeats;
+
 /// Maximum bytes of a front matter that is read: more than any legitimate one needs, and little for the YAML parser.
 const MAX_SIZE: usize = 64 << 10;
 /// Maximum number of aliases, and characters of an alias or a title.
@@ -20,7 +22,7 @@ pub struct Properties {
 /// Returns the fields of a note, and where its text begins. Front matter that is no YAML has no fields.
 pub fn split(text: &str) -> (Properties, usize) {
     let Some((yaml, body)) = parts(text) else { return (Properties::default(), 0) };
-    let fields = if yaml.len() > MAX_SIZE { None } else { serde_yaml::from_str::<Value>(yaml).ok() };
+    let fields = if yaml.len() > MAX_SIZE || repeats(yaml) { None } else { serde_yaml::from_str::<Value>(yaml).ok() };
     (fields.map(|fields| properties(&fields)).unwrap_or_default(), body)
 }
 

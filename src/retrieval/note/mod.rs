@@ -8,6 +8,7 @@ mod front_matter;
 pub mod names;
 mod scan;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::extract::{self, Document, Unreadable};
@@ -55,20 +56,21 @@ pub fn is_note(path: &str) -> bool {
 pub fn parse(text: &str) -> Note {
     let (properties, body) = front_matter::split(text);
     let mut note = Note { title: properties.title, aliases: properties.aliases, ..Note::default() };
+    let mut known = HashSet::new();
     for tag in &properties.tags {
-        add_tag(&mut note.tags, tag);
+        add_tag(&mut note.tags, &mut known, tag);
     }
     let scanned = scan::scan(text, body);
     for tag in scanned.tags {
-        add_tag(&mut note.tags, &text[tag]);
+        add_tag(&mut note.tags, &mut known, &text[tag]);
     }
     note.links = scanned.links;
     note
 }
 
-fn add_tag(tags: &mut Vec<String>, tag: &str) {
-    let known = |other: &String| other == tag || other.to_lowercase() == tag.to_lowercase();
-    if tags.len() < MAX_TAGS && !tags.iter().any(known) {
+/// Adds a tag, unless it is among the `known` ones, which are in lower case.
+fn add_tag(tags: &mut Vec<String>, known: &mut HashSet<String>, tag: &str) {
+    if tags.len() < MAX_TAGS && known.insert(tag.to_lowercase()) {
         tags.push(tag.to_owned());
     }
 }

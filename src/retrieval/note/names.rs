@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+/// Maximum number of files of the same name that are compared: those nearest to the folder of the link.
+const MAX_COMPARED: usize = 200;
+
 /// The files of a project by their names. Paths are relative to its root.
 #[derive(Debug, Default)]
 pub struct FileNames {
@@ -65,11 +68,22 @@ impl FileNames {
         let by_end = || {
             let end = format!("/{}", folded(name));
             let found = self.by_name.get(file_name(&end))?;
+            let found = self.near(found, folder);
             let fits = |number: &&u32| folded(&self.paths[**number as usize]).ends_with(&end);
             let found: Vec<u32> = found.iter().filter(fits).copied().collect();
             self.nearest(&found, name, folder)
         };
         from_root.or_else(below).or_else(by_end)
+    }
+
+    /// Returns the files nearest to a folder: paths are sorted, so those that share the most with it are next to it.
+    fn near<'f>(&self, found: &'f [u32], folder: &str) -> &'f [u32] {
+        if found.len() <= MAX_COMPARED {
+            return found;
+        }
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let at = found.partition_point(|number| self.paths[*number as usize] < prefix);
+        &found[at.saturating_sub(MAX_COMPARED / 2)..found.len().min(at + MAX_COMPARED / 2)]
     }
 
     /// Returns the file whose folder shares the most with `folder`; then one with the same case, then one nearer to the root.
@@ -79,6 +93,7 @@ impl FileNames {
             let shared = own.split('/').zip(folder.split('/')).take_while(|(a, b)| a == b && !a.is_empty()).count();
             (std::cmp::Reverse(shared), !path.ends_with(name), path.matches('/').count())
         };
+        let found = self.near(found, folder);
         found.iter().map(|number| self.paths[*number as usize].as_str()).min_by_key(|path| rank(path))
     }
 }

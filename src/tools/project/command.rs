@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::ProjectFiles;
 use super::answer::Failure;
 use super::jobs::LiveText;
-use crate::domain::{EgressAttempts, Language, Mask, Root, SecretName};
+use crate::domain::{EgressAttempts, Language, Mask, Root, SecretName, SecretRefused};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, SandboxError};
 use crate::store::StoreError;
 use crate::tools::terminal::{KEPT, output, refused, signal_name};
@@ -204,16 +204,18 @@ impl Shell {
         let opened = tokio::task::spawn_blocking(move || home.open_secrets(&id)).await;
         let all = match opened.unwrap_or(Err(StoreError::ShutDown)) {
             Ok(all) => all,
-            // Nothing that this call can print.
+            // The values cannot be known, so they cannot be hidden.
             Err(_) if names.is_empty() => return Ok(GivenSecrets::default()),
             Err(error) => return Err(error.to_string()),
         };
-        let mask = Mask::new(all.iter().map(|(name, value)| (name, value.expose_secret())));
+        let known = all.iter().filter_map(|(name, value)| Some((name, value.as_ref()?.expose_secret())));
+        let mask = Mask::new(known);
         if let Some(missing) = names.iter().find(|name| !all.iter().any(|(known, _)| known == *name)) {
-            return Err(format!("this project has no secret {missing}"));
+            return Err(SecretRefused::Unknown(missing.to_string()).to_string());
         }
-        let secrets = all.into_iter().filter(|(name, _)| names.contains(name)).collect();
-        Ok(GivenSecrets { secrets, mask })
+        let wanted = all.into_iter().filter(|(name, _)| names.contains(name));
+        let secrets = wanted.map(|(name, value)| Some((name, value?))).collect::<Option<_>>();
+        Ok(GivenSecrets { secrets: secrets.ok_or_else(|| SecretRefused::Sealed.to_string())?, mask })
     }
 
     /// Returns the project that commands work in.

@@ -15,6 +15,7 @@ use super::ProjectFiles;
 use super::answer::Failure;
 use super::list::matcher;
 use super::search::Arguments;
+use crate::domain::defang::defang;
 use crate::domain::{Effect, Place, Root, Shown, ToolAnswer};
 use crate::library::project::{FoundPassage, FoundPassages, ProjectQuery};
 use crate::library::projects::ProjectLibraries;
@@ -95,7 +96,12 @@ impl MeaningSearch {
             text.push_str(passage.hit.text.trim());
             text.push_str("\n\n");
         }
-        if passages.is_empty() {
+        let is_narrow = self.glob.is_some() || !matches!(self.arguments.path.trim_matches('/'), "" | ".");
+        if passages.is_empty() && is_narrow {
+            text.push_str(
+                "[none of the project's 100 best passages is there; use a pattern, or leave out path and glob]",
+            );
+        } else if passages.is_empty() {
             text.push_str(&format!("[nothing fits in {} files{}]", counts.files, left_out(counts)));
         }
         let hits: Vec<Value> = passages.iter().map(row).collect();
@@ -105,7 +111,10 @@ impl MeaningSearch {
             1 => "1 passage found".to_owned(),
             count => format!("{count} passages found"),
         };
-        ToolAnswer::done(message, text.trim_end()).with_data(data).with_code(&self.arguments.pattern)
+        // Nobody edits a file by the text of a passage, so it need not be exact.
+        ToolAnswer::done(message, defang(text.trim_end()).into_owned())
+            .with_data(data)
+            .with_code(&self.arguments.pattern)
     }
 }
 

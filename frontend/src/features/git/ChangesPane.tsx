@@ -71,10 +71,13 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
               <Button
                 size="small"
                 disabled={busy}
-                onClick={() => {
-                  setDiscarded([])
-                  void run(() => undoDiscard(id, discarded))
-                }}
+                onClick={() =>
+                  void run(async () => {
+                    const failed = await undoDiscard(id, discarded)
+                    if (failed === null) setDiscarded([])
+                    return failed
+                  })
+                }
               >
                 {t('undo')}
               </Button>

@@ -9,6 +9,7 @@ import { ErrorText } from '@/components/ui/ErrorText'
 import { QueryError } from '@/components/ui/QueryError'
 import { Segmented } from '@/components/ui/Segmented'
 import { Skeleton } from '@/components/ui/Skeleton'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { useWidth } from '@/lib/useMedia'
@@ -45,7 +46,7 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
   ] as const
   const onBack = narrow ? () => setShown(null) : null
   const list = () => {
-    if (status.error) return <QueryError error={status.error} />
+    if (status.error && !status.data) return <QueryError error={status.error} />
     if (!status.data) return <Skeleton label={t('loading')} rows={6} />
     if (!status.data.is_repository) return <NoRepository id={projectId} />
     return (
@@ -70,7 +71,8 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
             <RefreshCw size={14} aria-hidden />
           </IconButton>
         </div>
-        {view === 'changes' ? (
+        {/* It stays while something else is shown: it has a message that is not sent yet. */}
+        <div className={view === 'changes' ? 'contents' : 'hidden'}>
           <ChangesPane
             id={projectId}
             status={status.data}
@@ -78,7 +80,8 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
             current={shown?.kind === 'file' ? shown : null}
             onSelect={file => setShown(file && { kind: 'file', ...file })}
           />
-        ) : (
+        </div>
+        {view === 'history' && (
           <History
             id={projectId}
             current={shown?.kind === 'commit' ? shown.id : null}
@@ -91,9 +94,14 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
   return (
     <Dialog size="full" open={open} onOpenChange={onOpenChange} title={t('git')}>
       <div className="flex h-[64dvh] min-h-[280px] gap-4">
-        {!(narrow && shown) && (
-          <div className="flex min-h-0 w-full flex-col gap-2 md:w-80 md:shrink-0 lg:w-96">{list()}</div>
-        )}
+        <div
+          className={cn(
+            'min-h-0 w-full flex-col gap-2 md:w-80 md:shrink-0 lg:w-96',
+            narrow && shown ? 'hidden' : 'flex',
+          )}
+        >
+          {list()}
+        </div>
         {shown?.kind === 'file' && (
           <DiffPane
             id={projectId}

@@ -44,7 +44,7 @@ const COLORS: Readonly<Record<Look, string>> = {
 /** A box with a title, as `> [!note]` begins one. */
 export function Callout({ kind, fold, title, body }: Written) {
   const t = useT()
-  const look = LOOKS[kind] ?? 'info'
+  const look: Look = Object.hasOwn(LOOKS, kind) ? (LOOKS[kind] ?? 'info') : 'info'
   const Icon = kind === 'todo' ? ListTodo : ICONS[look]
   const named = title.trim() === '' ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : title
   const heading = (

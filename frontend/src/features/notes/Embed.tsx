@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { readFile } from '@/api/endpoints'
 import { bytesAddress } from '@/features/editor/bytes'
 import { useT } from '@/lib/i18n'
@@ -66,8 +66,9 @@ function EmbeddedNote({ file, root, place, within, link }: NoteProps) {
     staleTime: 5_000,
     retry: false,
   })
-  const body = data && splitNote(data.content).body
-  const part = body !== undefined && place !== '' ? partOf(body, place) : null
+  const content = data?.content
+  const body = useMemo(() => (content === undefined ? undefined : splitNote(content).body), [content])
+  const part = useMemo(() => (body !== undefined && place !== '' ? partOf(body, place) : null), [body, place])
   const shown = part?.text ?? (place === '' ? body : undefined)
   return (
     <div

@@ -29,7 +29,7 @@ export function splitNote(text: string): SplitNote {
 
 function propertiesOf(yaml: string): Property[] | null {
   if (yaml.length > LARGEST) return null
-  const document = parseDocument(yaml, { prettyErrors: false })
+  const document = parseDocument(yaml, { prettyErrors: false, uniqueKeys: false })
   const fields = document.contents
   if (document.errors.length > 0 || (fields !== null && !isMap(fields))) return null
   return (fields?.items ?? []).map(({ key, value }) => {

@@ -64,9 +64,27 @@ export class FileNames {
     if (name.startsWith('./') || name.startsWith('../')) return at(joined(folder, name))
     if (!name.includes('/')) return nearest(this.#byName.get(folded(name)) ?? [], name, folder)
     const end = `/${folded(name)}`
-    const byEnd = () => (this.#byName.get(nameOf(end)) ?? []).filter(path => folded(path).endsWith(end))
+    const byEnd = () =>
+      near(this.#byName.get(nameOf(end)) ?? [], folder).filter(path => folded(path).endsWith(end))
     return at(name) ?? at(joined(folder, name)) ?? nearest(byEnd(), name, folder)
   }
+}
+
+/** Maximum number of files of the same name that are compared: those nearest to the folder of the link. */
+const MOST_COMPARED = 200
+
+/** The files nearest to a folder: they are sorted, so those that share the most with it are next to it. */
+function near(found: readonly string[], folder: string): readonly string[] {
+  if (found.length <= MOST_COMPARED) return found
+  const prefix = folder === '' ? '' : `${folder}/`
+  let low = 0
+  let high = found.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((found[middle] ?? '') < prefix) low = middle + 1
+    else high = middle
+  }
+  return found.slice(Math.max(0, low - MOST_COMPARED / 2), low + MOST_COMPARED / 2)
 }
 
 /** The file whose folder shares the most with `folder`; then one with the same case, then one nearer to the root. */
@@ -80,7 +98,7 @@ function nearest(found: readonly string[], name: string, folder: string): string
   }
   let best: string | null = null
   let bestRank: [number, number, number] | null = null
-  for (const path of found) {
+  for (const path of near(found, folder)) {
     const its = rank(path)
     if (bestRank === null || compare(its, bestRank) < 0) [best, bestRank] = [path, its]
   }

@@ -3,9 +3,9 @@
  * and block ids are left out. Finds them as the server does (`src/retrieval/note/scan.rs`). Nothing in code changes.
  */
 
-/** What the addresses begin with that a link, an embed and a tag get. */
+/** What the addresses begin with that a link, an embed and a tag get. A note cannot write the one of embeds itself: they are counted. */
 export const LINK = 'note:'
-export const EMBED = 'note-embed:'
+export const EMBED = `note-embed-${Math.random().toString(36).slice(2, 10)}:`
 export const TAG = 'note-tag:'
 
 const LONGEST_LINK = 1024
@@ -88,7 +88,7 @@ export const PICTURE = /\.(png|jpe?g|gif|webp|avif)$/i
 export function linked(text: string, most = Number.POSITIVE_INFINITY): string {
   const scan = new Scan(most)
   return text
-    .split('\n')
+    .split(/\r?\n/)
     .map(line => scan.line(line))
     .join('\n')
 }
@@ -206,7 +206,9 @@ export const readable = (text: string): string =>
   text
     .replace(/!?\[\[([^[\]\n]{1,1024})\]\]/g, (whole, written: string) => readLink(written)?.label ?? whole)
     .replace(/%%[\s\S]*?(?:%%|$)/g, '')
-    .replace(/[ \t]+$/gm, '')
+    .split('\n')
+    .map(line => line.trimEnd())
+    .join('\n')
 
 /** Characters of an excerpt before the words that it is about. */
 const BEFORE = 60
@@ -228,7 +230,7 @@ export function excerptOf(passage: string, words: readonly string[]): string {
 
 /** A longer line is no heading that anyone links to, and would take long to read. */
 const LONGEST_HEADING = 400
-const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/
+const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*)$/s
 const plainHeading = (text: string): string =>
   readable(text)
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
@@ -237,7 +239,7 @@ const plainHeading = (text: string): string =>
 
 /** The part of a note that an embed or a link names: below a heading, or a block; null if there is none. */
 export function partOf(text: string, place: string): { text: string; line: number } | null {
-  const lines = text.split('\n')
+  const lines = text.split(/\r?\n/)
   if (place.startsWith('^')) {
     const id = place.slice(1)
     const at = lines.findIndex(line => line.trimEnd().endsWith(`^${id}`))

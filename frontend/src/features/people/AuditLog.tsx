@@ -60,6 +60,7 @@ export function AuditLog() {
       ) : (
         <Table entries={entries} />
       )}
+      {entries && error && <QueryError error={error} />}
       {hasNextPage && (
         <Button size="small" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
           {t('auditMore')}

@@ -7,8 +7,7 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { Dialog, DialogActions } from '@/components/ui/Dialog'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Field } from '@/components/ui/Field'
-import { Input } from '@/components/ui/Input'
-import { PasswordInput } from '@/components/ui/PasswordInput'
+import { Input, TextArea } from '@/components/ui/Input'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { moment } from '@/lib/format'
@@ -31,7 +30,7 @@ export default function Secrets({ open, onOpenChange, projectId }: Props) {
   const [problem, setProblem] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
   const nameField = useRef<HTMLInputElement>(null)
-  const valueField = useRef<HTMLInputElement>(null)
+  const valueField = useRef<HTMLTextAreaElement>(null)
   const replaces = secrets.data?.some(secret => secret.name === name.trim()) ?? false
   const run = async (action: () => Promise<unknown>): Promise<boolean> => {
     setBusy(true)
@@ -50,7 +49,7 @@ export default function Secrets({ open, onOpenChange, projectId }: Props) {
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (name.trim() === '' || value === '' || busy) return
-    if (await run(() => api.setSecret(projectId, name.trim(), value))) {
+    if (await run(() => api.setSecret(projectId, name.trim(), value.trim()))) {
       setName('')
       setValue('')
       nameField.current?.focus()
@@ -106,11 +105,15 @@ export default function Secrets({ open, onOpenChange, projectId }: Props) {
         </Field>
         <Field label={t('secretValue')} hint={t('secretValueHint')} error={null}>
           {described => (
-            <PasswordInput
+            // Not a field for passwords: those lose the line breaks of a key.
+            <TextArea
               {...described}
               ref={valueField}
+              rows={2}
               value={value}
-              autoComplete="new-password"
+              autoComplete="off"
+              spellCheck={false}
+              className="[-webkit-text-security:disc]"
               onChange={event => setValue(event.target.value)}
             />
           )}

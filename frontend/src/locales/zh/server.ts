@@ -314,7 +314,8 @@ export const server: Record<string, string> = {
     '命令不可用：此容器中不存在用户 ID {ids}。请在 config.yml 中将 people_uids 设为存在的范围（见 /proc/self/uid_map）并重启。',
   'commands.taken_uids':
     '命令不可用：{file} 已将 {ids} 中的部分用户 ID 分配给本机用户。请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
-  'commands.no_uid': '命令不可用：用户 ID 已用完。请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
+  'commands.no_uid':
+    '命令不可用：此账户还没有用户 ID。请重启服务器；如果无效，说明用户 ID 已用完，请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
   'commands.exposed_home':
     '命令不可用：主文件夹位于所有命令都可读取的系统文件夹中。请移动主文件夹，例如移到 /srv。',
 
