@@ -393,6 +393,26 @@ mod tests {
     }
 
     #[test]
+    fn person_gives_each_secret_and_a_forbidden_network_stays_so() {
+        let policy = |network| {
+            let (read, write, execute) = (Rule::Allow, Rule::Allow, Rule::Allow);
+            Policy { effects: Effects { read, write, execute, network }, ..Policy::default() }
+        };
+        let arguments = json!({});
+        for (rule, network, verdict) in [
+            (Rule::Allow, false, "ask"),
+            (Rule::Allow, true, "ask"),
+            (Rule::Deny, false, "ask"),
+            (Rule::Deny, true, "deny"),
+        ] {
+            let mut call = process(Level::Standard, network);
+            call.shown.secrets = vec!["TOKEN".to_owned()];
+            let found = word(&policy(rule), &call.case("bash", Effect::Execute, &arguments), &[]);
+            assert_eq!(found, verdict, "{rule:?} {network}");
+        }
+    }
+
+    #[test]
     fn rules_effects_and_places_yield_verdicts() {
         use Effect::{Execute, Network, Read, Write};
         let standard = Policy::default();

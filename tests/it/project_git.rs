@@ -206,6 +206,7 @@ async fn discarded_changes_come_back() {
     assert_eq!(refused(&server.post(&format!("{api}/discard"), nothing).await), (409, "git_failed".to_owned()));
     assert_eq!(fs::read(folder.join("changed")).unwrap(), b"after\xff\0", "all are checked first");
     assert_eq!(refused(&server.post(&format!("{api}/undo-discard"), discarded).await).0, 404, "it was restored");
+    assert_eq!(fs::read(folder.join("changed")).unwrap(), b"after\xff\0", "what was restored stays");
 }
 
 #[tokio::test]

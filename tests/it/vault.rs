@@ -141,7 +141,10 @@ async fn model_searches_a_project_by_meaning() {
         results[0]
     );
     assert!(results[0].contains("two minutes") && !results[0].contains("zebra"), "{}", results[0]);
-    assert!(!results[1].contains("/Tea.md:") && results[2].starts_with("[nothing fits in 4 files"), "{results:#?}");
+    assert!(
+        !results[1].contains("/Tea.md:") && results[2].starts_with("[none of the project's 100 best"),
+        "{results:#?}"
+    );
     assert!(results[3].contains("may not climb") && results[4].contains("only the project"), "{results:#?}");
     assert!(!asked.to_string().contains(&id), "the model sees no id");
     let taint = &world.session(session)["taint"];
