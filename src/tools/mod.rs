@@ -33,8 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
 use crate::domain::{
-    Effect, EgressAttempts, Place, RehearsalState, Root, SecretName, Session, SessionId, Shown, Taint, ToolAnswer,
-    ToolSpec,
+    Effect, EgressAttempts, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec,
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
@@ -273,7 +272,6 @@ fn names_knowledge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 }
 
 const READS: &str = "reads";
-const SECRETS: &str = "secrets";
 /// Name of the folder of documents in the home.
 pub const KNOWLEDGE: &str = match Root::Knowledge.folder() {
     Some(folder) => folder,
@@ -288,16 +286,6 @@ impl CommandEnvironment {
             own["network"] = json!({"type": "boolean", "description": "the user is asked"});
         }
         own
-    }
-
-    /// Adds the parameter for secrets with these names; nothing if there are none.
-    fn with_secrets(mut parameters: Value, names: &[SecretName]) -> Value {
-        if !names.is_empty() {
-            parameters[SECRETS] = json!({
-                "type": "array", "items": {"enum": names}, "description": "as environment variables; the user is asked",
-            });
-        }
-        parameters
     }
 
     /// Returns why a command with these permissions cannot be rehearsed.

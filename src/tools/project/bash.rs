@@ -53,7 +53,7 @@ impl Bash {
             "job": {"type": "string"},
             "stop": {"type": "boolean"},
         }));
-        let properties = CommandEnvironment::with_secrets(properties, secrets);
+        let properties = with_secrets(properties, secrets);
         let description = format!(
             "Run bash commands in the project, in order. {} 30 s each, or timeout. background returns a job id; job looks at it, \
              with stop ends it.",
@@ -62,6 +62,15 @@ impl Bash {
         let spec = spec("bash", &description, (properties, &[]), Effect::Execute);
         Self { shell: Arc::new(Shell::new(files, environment)), jobs, spec }
     }
+}
+
+/// Adds the parameter for secrets with these names; nothing if there are none.
+fn with_secrets(mut parameters: Value, names: &[SecretName]) -> Value {
+    if !names.is_empty() {
+        let description = "as environment variables; the user is asked";
+        parameters["secrets"] = json!({"type": "array", "items": {"enum": names}, "description": description});
+    }
+    parameters
 }
 
 #[derive(Clone, Deserialize)]
