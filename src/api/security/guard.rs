@@ -48,13 +48,19 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
 /// Browsers use this host name with HTTPS only, for a year.
 const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Whether browsers are told to use the host name of a request with HTTPS only: it came over our own TLS. The names of the own
-/// machine are left out, because that counts for every port, and other programs serve HTTP there.
+/// Whether browsers are told to use the host name of a request with HTTPS only: it came over our own TLS.
 fn is_strictly_https(request: &Request) -> bool {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).to_ascii_lowercase();
-    let is_here = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.") || name == "[::1]";
-    Peer::of(request.extensions()).is_over_tls && !is_here
+    Peer::of(request.extensions()).is_over_tls && is_whole_host(host)
+}
+
+/// Whether we may speak for all ports of a host, as `Strict-Transport-Security` does. Beside us on another port than the usual
+/// one, and on the own machine, other programs serve HTTP.
+fn is_whole_host(host: &str) -> bool {
+    let name = host.to_ascii_lowercase();
+    let is_here = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
+    // `[::1]` has colons, too.
+    !name.contains(':') && !is_here
 }
 
 /// Checks a request and returns the caller's identity; `None` for a public path, if the server needs a token.
@@ -309,6 +315,14 @@ mod tests {
     fn request(method: Method, path: &str) -> Request {
         let request = axum::http::Request::builder().method(method).uri(path);
         request.body(axum::body::Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn only_the_usual_port_speaks_for_a_whole_host() {
+        assert!(is_whole_host("desk.lan") && is_whole_host("miniclaw.example.org"));
+        for host in ["desk.lan:8002", "localhost", "a.localhost", "127.0.0.1", "[::1]", "[::1]:8002"] {
+            assert!(!is_whole_host(host), "{host}");
+        }
     }
 
     #[test]
