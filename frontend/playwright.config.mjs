@@ -17,7 +17,8 @@ export default defineConfig({
   // The tests of a file depend on each other's conversations.
   fullyParallel: false,
   workers: 2,
-  retries: 0,
+  // Where a failure costs an hour, a test that fails runs once more, and the summary names it as flaky.
+  retries: Number(process.env.E2E_RETRIES ?? 0),
   timeout: 120_000,
   expect: { timeout: 15_000 },
   use: {
