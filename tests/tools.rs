@@ -32,7 +32,7 @@ fn home() -> Home {
     Home {
         environment: CommandEnvironment {
             sandbox,
-            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned(), is_linked: false },
+            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned(), linked: None },
             readable: vec![memory],
             knowledge,
             captures: None,

@@ -87,7 +87,7 @@ pub fn job(cwd: &Path) -> Job {
         memory: COMMAND_MEMORY,
         network: Network::None,
         capture: None,
-        keeps_owner: false,
+        linked: None,
     }
 }
 

@@ -82,7 +82,7 @@ fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
         folder: WorkingFolder {
             name: format!("{}/", below.display()),
             path: path.clone(),
-            is_linked: home.is_linked(&root),
+            linked: home.linked_folder(&root),
         },
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),

@@ -321,6 +321,9 @@ impl Engine {
         futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
         // Before the home is released, so that what they changed is recorded.
         self.tenant.jobs.stop_all().await;
+        self.tenant.closing.cancel();
+        // Whoever waits for the lock after this starts git no more.
+        drop(self.tenant.git.lock().await);
         self.tenant.tool_sources.home_closed();
         if let Err(error) = self.tenant.log.release(self.tenant.claim).await {
             tracing::warn!(%error, "the home is released when this process ends");
@@ -349,7 +352,8 @@ impl Engine {
     /// Whether the tenant can be closed unnoticed: no session is in memory, no command runs in the background, and nobody
     /// follows an event stream.
     pub(super) fn is_idle(&self) -> bool {
-        let is_busy = self.tenant.jobs.is_any_running() || self.tenant.hub.has_followers();
+        let runs_git = self.tenant.git.try_lock().is_err();
+        let is_busy = runs_git || self.tenant.jobs.is_any_running() || self.tenant.hub.has_followers();
         !is_busy && self.lock().sessions.values().all(mpsc::Sender::is_closed)
     }
 

@@ -17,7 +17,9 @@ use super::local_model::{LoadState, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use super::notice::Notice;
 use crate::domain::{Chosen, ErrorParams};
-use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Recipient, Thinking};
+use crate::provider::{
+    Audience, Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Recipient, Thinking,
+};
 
 /// Why no model can be used.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +100,8 @@ pub struct Models {
     hub: Arc<Hub>,
     /// Builds the system prompt and tools that every session's request begins with.
     shared_prefix: SharedPrefix,
+    /// Whom errors of providers are for.
+    audience: Audience,
 }
 
 /// Returns the system prompt and tools that every session's request begins with.
@@ -107,7 +111,11 @@ pub type SharedPrefix = Box<dyn Fn() -> BoxFuture<'static, ModelRequest> + Send 
 const POLL: Duration = Duration::from_millis(250);
 
 impl Models {
-    pub fn new(catalogue: Arc<ModelCatalogue>, hub: Arc<Hub>, shared_prefix: SharedPrefix) -> Arc<Self> {
+    pub fn new(
+        catalogue: Arc<ModelCatalogue>,
+        hub: Arc<Hub>,
+        (shared_prefix, audience): (SharedPrefix, Audience),
+    ) -> Arc<Self> {
         let (choice, status) = default_of(&catalogue);
         let models = Arc::new(Self {
             catalogue: catalogue.clone(),
@@ -115,6 +123,7 @@ impl Models {
             status: RwLock::new(status),
             hub,
             shared_prefix,
+            audience,
         });
         catalogue.follow(&models);
         models
@@ -214,16 +223,25 @@ impl Models {
         watch: &mut impl StartProgress,
     ) -> Result<Arc<Client>, ModelError> {
         let local = match self.target(chosen)? {
-            Target::Remote(model) => return Ok(thinking(model.client, chosen)),
+            Target::Remote(model) => return Ok(self.for_session(&model.client, chosen)),
             Target::Local => self.catalogue.local(),
             Target::Default => match &*read(&self.choice) {
                 Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
-                Choice::Remote(client) => return Ok(thinking(client.clone(), chosen)),
+                Choice::Remote(client) => return Ok(self.for_session(client, chosen)),
                 Choice::Local => self.catalogue.local(),
             },
         };
         let Some(local) = local else { return Err(ModelError::NoModel(NO_MODEL.to_owned())) };
         self.start(local, watch).await
+    }
+
+    /// Returns the client with what the session has chosen, and with errors for those who use it.
+    fn for_session(&self, client: &Arc<Client>, chosen: &Chosen) -> Arc<Client> {
+        let client = thinking(client.clone(), chosen);
+        match self.audience {
+            Audience::Admin => client,
+            Audience::Member => Arc::new(client.with_audience(Audience::Member)),
+        }
     }
 
     async fn start(

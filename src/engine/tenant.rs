@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
 use super::command_access::{CommandAccess, HomeOwner};
@@ -27,6 +28,7 @@ use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
 use crate::library::{self, IndexStorage, Library};
+use crate::provider::Audience;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
 use crate::tools::project::Jobs;
@@ -69,6 +71,8 @@ pub struct Tenant {
     pub skills: Arc<Skills>,
     /// Held while git runs in one of the home's projects.
     pub(super) git: tokio::sync::Mutex<()>,
+    /// Cancelled when the home is closed: stops git, which runs to its end otherwise, even if nobody waits for it.
+    pub(super) closing: CancellationToken,
     /// One for each upload that may arrive at once.
     pub(super) upload_slots: Arc<Semaphore>,
     /// Warnings about this home and how commands run in it.
@@ -141,7 +145,11 @@ impl Tenant {
         })));
         let tool_sources = Arc::new(tool_sources);
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
-        let models = Models::new(runtime.models.clone(), hub.clone(), prefix);
+        let audience = match owner {
+            HomeOwner::OnePerson | HomeOwner::Server => Audience::Admin,
+            HomeOwner::Person { .. } => Audience::Member,
+        };
+        let models = Models::new(runtime.models.clone(), hub.clone(), (prefix, audience));
         documents.followed_by(&models);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
@@ -168,6 +176,7 @@ impl Tenant {
             approvals: Approvals::default(),
             page_ends: PageEnds::default(),
             git: tokio::sync::Mutex::default(),
+            closing: CancellationToken::new(),
             upload_slots: Arc::new(Semaphore::new(MAX_UPLOADS_PER_HOME)),
             skills,
         });

@@ -28,6 +28,18 @@ pub struct Client {
     shared: Arc<Shared>,
     /// Overrides the profile's choice.
     thinking: Option<Thinking>,
+    /// Whom the answers are for, and so what their errors say.
+    audience: Audience,
+}
+
+/// Whom errors are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// Somebody who configures the server.
+    #[default]
+    Admin,
+    /// Somebody who does not: errors do not name the provider's address.
+    Member,
 }
 
 /// State shared by all requests of one client.
@@ -41,6 +53,19 @@ pub(super) struct Shared {
     changes: Mutex<Vec<Adjustment>>,
     /// Whether the provider answers.
     pub health: HealthLog,
+}
+
+impl Audience {
+    /// Returns an error as this audience is told of it. What a member is not told is in the server's log.
+    pub(super) fn told(self, error: ProviderError) -> ProviderError {
+        match (self, &error) {
+            (Self::Member, ProviderError::Unreachable { .. }) => {
+                tracing::warn!(%error, "a provider cannot be reached");
+                error.without_address()
+            }
+            (Self::Admin | Self::Member, _) => error,
+        }
+    }
 }
 
 impl std::fmt::Debug for Client {
@@ -59,12 +84,17 @@ impl Client {
     pub fn logging(endpoint: Endpoint, health: HealthLog) -> Result<Self, ProviderError> {
         let path = endpoint.profile.api.path();
         let shared = Shared { health, ..Shared::new(endpoint, path)? };
-        Ok(Self { shared: Arc::new(shared), thinking: None })
+        Ok(Self { shared: Arc::new(shared), thinking: None, audience: Audience::Admin })
     }
 
     /// Returns a client for the same provider with thinking on or off. Has no effect if the model has no such switch.
     pub fn with_thinking(&self, thinking: Thinking) -> Self {
-        Self { shared: self.shared.clone(), thinking: Some(thinking) }
+        Self { thinking: Some(thinking), ..self.clone() }
+    }
+
+    /// Returns a client for the same provider whose errors are for `audience`.
+    pub fn with_audience(&self, audience: Audience) -> Self {
+        Self { audience, ..self.clone() }
     }
 
     pub fn endpoint(&self) -> &Endpoint {
@@ -90,14 +120,14 @@ impl Client {
 
     /// Returns the stream of an answer. Sends nothing until it is polled; dropping it cancels the request.
     pub fn turn(&self, request: &ModelRequest) -> AnswerStream {
-        AnswerStream::new(self.shared.clone(), self.body(request))
+        AnswerStream::new(self.shared.clone(), (self.body(request), self.audience))
     }
 
     /// Returns the whole text of an answer without thoughts, for titles and summaries. Turns thinking off if the model
     /// has a switch. An answer that reached its output limit is not an error.
     pub async fn complete(&self, request: &ModelRequest) -> Result<String, ProviderError> {
         let profile = Profile { thinking: Thinking::Off, ..self.shared.endpoint.profile.clone() };
-        let mut turn = AnswerStream::new(self.shared.clone(), self.body_for(&profile, request));
+        let mut turn = AnswerStream::new(self.shared.clone(), (self.body_for(&profile, request), self.audience));
         let mut text = String::new();
         while let Some(chunk) = turn.next().await {
             match chunk? {

@@ -40,6 +40,15 @@ pub enum ConnectionFailure {
     NotAnApi,
     /// Any other connection failure.
     Other(String),
+    /// A person who does not configure the server is not told: the cause would name the address.
+    Undisclosed(Persistence),
+}
+
+/// Whether a failure may pass by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    Transient,
+    Lasting,
 }
 
 /// The reason why a turn failed. Each message tells a person what happened and what to do. No message contains a key.
@@ -97,6 +106,21 @@ impl ProviderError {
             Self::Refused { .. } => "refused",
             Self::Server { .. } => "server",
             Self::Empty { .. } => "empty",
+        }
+    }
+
+    /// Returns this error without the provider's address, which is for those who configure the server.
+    #[must_use]
+    pub fn without_address(self) -> Self {
+        match self {
+            Self::Unreachable { provider, trouble, .. } => {
+                let trouble = match trouble.is_transient() {
+                    true => ConnectionFailure::Undisclosed(Persistence::Transient),
+                    false => ConnectionFailure::Undisclosed(Persistence::Lasting),
+                };
+                Self::Unreachable { provider, address: String::new(), trouble }
+            }
+            other => other,
         }
     }
 
@@ -160,6 +184,7 @@ impl ConnectionFailure {
         match self {
             Self::Dns | Self::Refused | Self::ConnectTimeout | Self::Tls(_) | Self::Other(_) => true,
             Self::BadAddress(_) | Self::Redirected(_) | Self::NoSuchPath | Self::NotAnApi => false,
+            Self::Undisclosed(persistence) => *persistence == Persistence::Transient,
         }
     }
 }
@@ -219,6 +244,11 @@ fn unreachable(provider: &str, address: &str, trouble: &ConnectionFailure) -> St
             ("received a web page instead of an API response".to_owned(), "Check base_url: it often ends in /v1")
         }
         ConnectionFailure::Other(cause) => (cause.clone(), "Check the network connection and try again"),
+        ConnectionFailure::Undisclosed(_) => {
+            return format!(
+                "Can't reach {provider}. Try again later, or tell an admin of this server, who can see why."
+            );
+        }
     };
     format!("Can't reach {provider} at {address}: {what}. {todo}.")
 }

@@ -100,6 +100,7 @@ impl ConnectionFailure {
             Self::NoSuchPath => ("no_such_path", ""),
             Self::NotAnApi => ("not_an_api", ""),
             Self::Other(cause) => ("other", cause),
+            Self::Undisclosed(_) => ("undisclosed", ""),
         }
     }
 }

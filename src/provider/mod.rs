@@ -38,10 +38,10 @@ use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSp
 
 pub use body::{Recipient, body, tools};
 pub use check::list_models;
-pub use client::Client;
+pub use client::{Audience, Client};
 pub use discover::find_local;
 pub use embeddings::Embeddings;
-pub use error::{ConnectionFailure, KeyProblem, ProviderError, TimeoutPhase};
+pub use error::{ConnectionFailure, KeyProblem, Persistence, ProviderError, TimeoutPhase};
 pub use health::{Health, HealthLog, HealthState, Problem};
 pub use profile::{Api, Parameters, Profile, ProfileKind, Thinking};
 pub use turn::AnswerStream;

@@ -53,7 +53,8 @@ fn allowed(error: &ProviderError) -> usize {
             | ConnectionFailure::Redirected(_)
             | ConnectionFailure::NoSuchPath
             | ConnectionFailure::NotAnApi
-            | ConnectionFailure::Other(_) => BACKOFF.len(),
+            | ConnectionFailure::Other(_)
+            | ConnectionFailure::Undisclosed(_) => BACKOFF.len(),
         },
         ProviderError::Timeout { .. } | ProviderError::Empty { .. } => 1,
         ProviderError::Unreachable { .. }

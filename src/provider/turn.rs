@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::adapt::{self, Adjustment};
 use super::assemble::{Assembler, ReadFlow};
 use super::classify::break_cause;
-use super::client::Shared;
+use super::client::{Audience, Shared};
 use super::error::{ConnectionFailure, ProviderError, TimeoutPhase};
 use super::retry::{Retries, retry_after};
 use super::sse::{Decoder, Event};
@@ -37,12 +37,13 @@ pub struct AnswerStream {
     driver: Option<Driver>,
     chunks: mpsc::Receiver<StreamChunk>,
     error: Option<ProviderError>,
+    audience: Audience,
 }
 
 impl AnswerStream {
-    pub(super) fn new(shared: Arc<Shared>, body: Value) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, (body, audience): (Value, Audience)) -> Self {
         let (out, chunks) = mpsc::channel(64);
-        Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None }
+        Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None, audience }
     }
 
     /// Returns the next chunk; `None` after `Finish` or an error. Cancel-safe: no chunk is lost when the future is
@@ -61,7 +62,7 @@ impl AnswerStream {
             let Some(driver) = &mut self.driver else { return Poll::Pending };
             match driver.as_mut().poll(context) {
                 Poll::Ready(result) => {
-                    self.error = result.err();
+                    self.error = result.err().map(|error| self.audience.told(error));
                     // Dropping the driver closes the channel; the loop returns the buffered chunks first.
                     self.driver = None;
                 }

@@ -106,7 +106,7 @@ mod tests {
             memory: COMMAND_MEMORY,
             network,
             capture: None,
-            keeps_owner: false,
+            linked: None,
         };
         arguments(&job).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

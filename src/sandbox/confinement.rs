@@ -10,7 +10,7 @@ use super::exchange::OwnerExchange;
 use super::namespace::{MountNamespace, RunAsOther};
 use super::user::{self, JobUser, NOBODY, job_user, other_user_can_run};
 use super::wire::{JobRequest, NetworkRequest, NotStarted};
-use super::{calls, network, overlay, paths, scratch_owner, seccomp_notify, sys};
+use super::{calls, linked, network, overlay, paths, scratch_owner, seccomp_notify, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,15 +80,16 @@ impl ConfinementTemplate {
         };
         // Before the overlay is mounted: in it, every file that is given to a user would be a change.
         let owner = user.unwrap_or_else(sys::user_id);
-        let given = [&request.cwd].into_iter().filter(|_| !request.keeps_owner);
+        let given = [&request.cwd].into_iter().filter(|_| request.linked.is_none());
         let own_folders = given.chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
         for folder in own_folders {
-            scratch_owner::transfer_ownership(folder, owner).map_err(|error| unconfined(error.to_string()))?;
-            if request.person.is_some() {
-                scratch_owner::close_to_others(folder).map_err(|error| unconfined(error.to_string()))?;
-            }
+            scratch_owner::give(folder, owner, request.person).map_err(|error| unconfined(error.to_string()))?;
         }
+        // Before anything is mounted: an error of a mount would not tell a person what has happened.
+        linked::open(request).map_err(unconfined)?;
         let mut has_user_namespace = false;
+        // A folder that a person has linked, as the job sees it.
+        let mut linked = None;
         match (&self.namespace, &request.overlay) {
             (Ok(namespace), wanted) => {
                 // Without it, the job may write no more than its user may.
@@ -96,6 +97,9 @@ impl ConfinementTemplate {
                 let mount = |overlay| overlay::mount(overlay, request, exchange.as_ref());
                 let overlay = wanted.as_ref().map(mount).transpose();
                 let overlay = overlay.map_err(|why| (NotStarted::Capture, why))?;
+                if let Some(overlay) = overlay.as_ref().filter(|_| request.linked.is_some()) {
+                    linked = Some(overlay.try_clone().map_err(|error| unconfined(error.to_string()))?);
+                }
                 let by_other = if user.is_some() { RunAsOther::Yes } else { RunAsOther::No };
                 let opened = namespace.open_for(request, by_other, (overlay, exchange.as_ref()));
                 opened.map_err(|error| unconfined(format!("the job's folders: {error}")))?;
@@ -117,7 +121,12 @@ impl ConfinementTemplate {
             (_, Some(Ok(listener))) => Some(port_of(listener).map_err(|error| unconfined(error.to_string()))?),
             (NetworkRequest::Nothing | NetworkRequest::Recorded, _) => None,
         };
-        let rules = rules.for_job(request, port).map_err(|error| unconfined(error.to_string()))?;
+        // After the mounts: what the job sees at the path must be the folder that was linked.
+        let linked = match linked {
+            Some(overlay) => Some(overlay),
+            None => linked::open(request).map_err(unconfined)?,
+        };
+        let rules = rules.for_job(request, port, linked.as_ref()).map_err(|error| unconfined(error.to_string()))?;
         let filters = match port {
             Some(_) => filters(calls::NetworkAccess::Tcp),
             None => self.filters,

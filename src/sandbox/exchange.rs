@@ -23,7 +23,7 @@ impl OwnerExchange {
     /// # Errors
     /// Returns an error if the system does not allow a user namespace.
     pub fn for_job(request: &JobRequest, user: Option<u32>) -> io::Result<Option<Self>> {
-        if !request.keeps_owner || user != Some(NOBODY) {
+        if request.linked.is_none() || user != Some(NOBODY) {
             return Ok(None);
         }
         let folder = fs::metadata(&request.cwd)?;
@@ -39,6 +39,12 @@ impl OwnerExchange {
     /// Returns an error if the file system does not allow it.
     pub fn mount(&self, folder: &Path, set: u64) -> io::Result<OwnedFd> {
         let tree = super::namespace::open_tree(folder, false)?;
+        self.apply_to(tree.as_fd(), set).map(|()| tree)
+    }
+
+    /// Like [`Self::mount`], for a folder that is open.
+    pub fn mount_open(&self, folder: BorrowedFd<'_>, set: u64) -> io::Result<OwnedFd> {
+        let tree = super::namespace::open_tree_of(folder)?;
         self.apply_to(tree.as_fd(), set).map(|()| tree)
     }
 

@@ -54,7 +54,7 @@ impl Sandbox {
                 memory,
                 network: Network::None,
                 capture: None,
-                keeps_owner: false,
+                linked: None,
             };
             match self.at(level).open(job).await {
                 Err(error @ (SandboxError::Confinement(_) | SandboxError::Program { .. })) => {

@@ -18,6 +18,7 @@ mod exchange;
 mod frame;
 mod helper;
 mod interpreter;
+mod linked;
 mod namespace;
 mod network;
 mod overlay;
@@ -44,7 +45,7 @@ use std::time::Duration;
 
 use self::standby::StandbySupervisor;
 use self::user::JobUser;
-use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
+use crate::domain::{EgressAttempts, EgressGrant, EgressProxy, FolderIdentity};
 
 pub use captured::{Captured, ClippedText, OutputSink, grouped};
 pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
@@ -117,8 +118,9 @@ pub struct Job {
     pub network: Network,
     /// Where its changes are captured; without it they are made in the working directory itself.
     pub capture: Option<Overlay>,
-    /// Whether its working directory is a folder of a person, whose files never change their owner.
-    pub keeps_owner: bool,
+    /// The working directory, if it is a folder that a person has linked: its files never change their owner, and the job
+    /// does not start in another folder that has its path now.
+    pub linked: Option<FolderIdentity>,
 }
 
 /// What a job can reach at the levels `standard` and `strict`. At level `off` it can reach everything.

@@ -247,12 +247,20 @@ fn mount_tmpfs(path: &Path, options: &str) -> io::Result<()> {
 
 /// Returns a detached copy of the mount at a path, and of those below it if wanted.
 pub fn open_tree(path: &Path, with_inner: bool) -> io::Result<OwnedFd> {
-    const OPEN_TREE_CLONE: u32 = 1;
-    let path = c_path(path)?;
     let inner = if with_inner { libc::AT_RECURSIVE as u32 } else { 0 };
-    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | inner;
+    clone_tree(libc::AT_FDCWD, &c_path(path)?, inner)
+}
+
+/// Returns a detached copy of the mount at an open folder, without those below it.
+pub fn open_tree_of(folder: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    clone_tree(folder.as_raw_fd(), c"", libc::AT_EMPTY_PATH as u32)
+}
+
+fn clone_tree(folder: i32, path: &CStr, flags: u32) -> io::Result<OwnedFd> {
+    const OPEN_TREE_CLONE: u32 = 1;
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | flags;
     // SAFETY: the string outlives the call; the new descriptor is ours.
-    let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
+    let tree = unsafe { libc::syscall(libc::SYS_open_tree, folder, path.as_ptr(), flags) };
     check(tree as i32)?;
     Ok(unsafe { OwnedFd::from_raw_fd(tree as i32) })
 }

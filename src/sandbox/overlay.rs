@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::exchange::OwnerExchange;
 use super::sys::{self, check};
 use super::user::{self, JobUser};
 use super::wire::JobRequest;
-use super::{Level, Sandbox, SandboxError, namespace, paths, scratch_owner};
+use super::{Level, Sandbox, SandboxError, linked, namespace, paths, scratch_owner};
 
 /// The folders of a capture: empty, on the file system of the job's working directory unless that keeps its owner, and outside
 /// everything that the job may read or write. They belong to one job only.
@@ -62,12 +62,8 @@ impl Sandbox {
             (_, JobUser::Own) => sys::user_id(),
             (_, JobUser::Nobody) => self.person.unwrap_or(user::NOBODY),
         };
-        let given = scratch_owner::transfer_ownership(folder, user);
-        let closed = given.and_then(|()| match self.person {
-            Some(_) => scratch_owner::close_to_others(folder),
-            None => Ok(()),
-        });
-        closed.map_err(|error| SandboxError::Confinement(error.to_string()))
+        let given = scratch_owner::give(folder, user, self.person);
+        given.map_err(|error| SandboxError::Confinement(error.to_string()))
     }
 }
 
@@ -83,12 +79,15 @@ pub fn mount(overlay: &Overlay, request: &JobRequest, exchange: Option<&OwnerExc
     if let Some(exposed) = layers.into_iter().find(|path| is_exposed(path)) {
         return Err(format!("the command could read its own layer in {}", exposed.display()));
     }
-    let [lower, upper, work] = [&request.cwd, &overlay.upper, &overlay.work].map(|path| open(path));
-    let (lower, upper, work) = (lower?, upper?, work?);
+    let lower = match linked::open(request)? {
+        Some(folder) => fs::File::from(folder),
+        None => open(&request.cwd)?,
+    };
+    let (upper, work) = (open(&overlay.upper)?, open(&overlay.work)?);
     let of_folder = lower.metadata().map_err(|error| error.to_string())?;
     let same_disk = |layer: &fs::File| layer.metadata().is_ok_and(|meta| meta.dev() == of_folder.dev());
     // A person's folder may be on any disk, and what changes in it is copied there.
-    if !request.keeps_owner && (!same_disk(&upper) || !same_disk(&work)) {
+    if request.linked.is_none() && (!same_disk(&upper) || !same_disk(&work)) {
         return Err(format!(
             "{} is on another file system than {}; put both on the same one",
             overlay.upper.display(),
@@ -96,16 +95,16 @@ pub fn mount(overlay: &Overlay, request: &JobRequest, exchange: Option<&OwnerExc
         ));
     }
     take_after(&upper, &of_folder).map_err(|error| format!("the layer for the changes: {error}"))?;
-    let exchanged = exchange.and_then(|exchange| exchanged(overlay, request, exchange).ok());
+    let exchanged = exchange.and_then(|exchange| exchanged((overlay, &lower), exchange).ok());
     let made = exchanged.map_or_else(|| create([&lower, &upper, &work]), Ok);
     made.map_err(|error| format!("the kernel refused the overlay: {error}"))
 }
 
 /// Mounts the overlay of layers in which the owners are exchanged.
-fn exchanged(overlay: &Overlay, request: &JobRequest, exchange: &OwnerExchange) -> io::Result<OwnedFd> {
+fn exchanged((overlay, lower): (&Overlay, &fs::File), exchange: &OwnerExchange) -> io::Result<OwnedFd> {
     let capture = overlay.upper.parent().filter(|capture| overlay.work.parent() == Some(capture));
     let capture = capture.ok_or(io::ErrorKind::InvalidInput)?;
-    let lower = fs::File::from(exchange.mount(&request.cwd, 0)?);
+    let lower = fs::File::from(exchange.mount_open(lower.as_fd(), 0)?);
     // Both folders have to be in one mount.
     let capture = exchange.mount(capture, 0)?;
     let inner = |path: &Path| {

@@ -2,6 +2,7 @@
 //! processes.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -167,8 +168,14 @@ impl SystemRules {
     }
 
     /// Returns the rules for one job: these, created again if files in `/etc` were replaced in the meantime, and the paths
-    /// of the job request. TCP is closed except for connections to `port`, the port of a proxy.
-    pub fn for_job(self, request: &JobRequest, port: Option<u16>) -> Result<RulesetCreated, RulesetError> {
+    /// of the job request. TCP is closed except for connections to `port`, the port of a proxy. `linked` is the working
+    /// directory, opened, if it is a folder that a person has linked.
+    pub fn for_job(
+        self,
+        request: &JobRequest,
+        port: Option<u16>,
+        linked: Option<&OwnedFd>,
+    ) -> Result<RulesetCreated, RulesetError> {
         let Self { kernel, memory, mut rules, etc_stamp } = self;
         if etc_stamp != current_etc_stamp() {
             rules = Self::new(kernel, memory)?.rules;
@@ -177,13 +184,16 @@ impl SystemRules {
             rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }
         let abi = abi(kernel);
-        for path in &request.readable {
+        for path in request.readable.iter().filter(|path| **path != request.cwd) {
             rules = allow(rules, path, AccessFs::from_read(abi))?;
         }
         if let Some(overlay) = &request.overlay {
             rules = allow(rules, &overlay.temporary, writing(abi))?;
         }
-        allow(rules, &request.cwd, writing(abi))
+        match linked {
+            Some(folder) => rules.add_rule(PathBeneath::new(folder, writing(abi))),
+            None => allow(rules, &request.cwd, writing(abi)),
+        }
     }
 }
 

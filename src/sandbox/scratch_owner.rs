@@ -39,6 +39,15 @@ pub fn transfer_ownership(folder: &Path, user: u32) -> io::Result<()> {
     }
 }
 
+/// Gives the folder to the user that jobs run as. That of a person, whose user this is, is also closed to everybody else.
+///
+/// # Errors
+/// Same as [`transfer_ownership`]; also if the folder is missing, or a link.
+pub fn give(folder: &Path, user: u32, person: Option<u32>) -> io::Result<()> {
+    transfer_ownership(folder, user)?;
+    if person.is_some() { close_to_others(folder) } else { Ok(()) }
+}
+
 /// Closes the folder to everybody but its owner, without following a link.
 ///
 /// # Errors

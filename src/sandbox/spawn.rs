@@ -153,7 +153,7 @@ impl Sandbox {
                 (None, Network::None | Network::Proxied) => NetworkRequest::Nothing,
             },
             overlay: job.capture.clone(),
-            keeps_owner: job.keeps_owner,
+            linked: job.linked,
         };
         Ok((request, grant))
     }

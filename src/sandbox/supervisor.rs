@@ -22,7 +22,7 @@ use super::wire::{
     ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ProcessEnd, REQUEST_LIMIT,
     SOCKET,
 };
-use super::{calls, overlay, seccomp_notify};
+use super::{calls, linked, overlay, seccomp_notify};
 
 /// If this process was started as a supervisor, does that work and never returns. Must be called first in `main`, before any
 /// thread exists.
@@ -233,7 +233,10 @@ fn start(request: &JobRequest, in_advance: ConfinementTemplate) -> Result<Starte
     command.current_dir(&request.cwd).stdin(Stdio::inherit());
 
     let mut confinement = match request.confinement {
-        Confinement::None => None,
+        Confinement::None => {
+            linked::open(request).map_err(|why| (NotStarted::Confinement, why))?;
+            None
+        }
         Confinement::Standard => Some(in_advance.confinement(request)?),
     };
     let recording = confinement.as_mut().and_then(|confinement| confinement.recording.take());

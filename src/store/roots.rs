@@ -76,9 +76,17 @@ impl Home {
 
     /// Returns whether a project is a folder that a person has linked.
     pub fn is_linked(&self, root: &Root) -> bool {
-        let Root::Project(id) = root else { return false };
+        self.linked_folder(root).is_some()
+    }
+
+    /// Returns which folder a person has linked as this project; `None` for any other root.
+    pub fn linked_folder(&self, root: &Root) -> Option<FolderIdentity> {
+        let Root::Project(id) = root else { return None };
         let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
-        projects.get(id).is_some_and(|folder| matches!(folder.handle, FolderHandle::Linked(_)))
+        match projects.get(id)?.handle {
+            FolderHandle::Linked(link) => Some(link),
+            FolderHandle::Held(_) => None,
+        }
     }
 
     /// Checks that the folder of a root can be used now, which that of a linked project may not.

@@ -71,7 +71,7 @@ impl Home {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            keeps_owner: false,
+            linked: None,
         }
     }
 

@@ -7,6 +7,7 @@ mod everyday;
 mod files;
 mod kit;
 mod limits;
+mod linked;
 mod neighbours;
 mod network;
 mod other_user;

@@ -236,7 +236,7 @@ impl Person {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            keeps_owner: false,
+            linked: None,
         }
     }
 

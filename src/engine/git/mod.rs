@@ -336,7 +336,7 @@ impl Engine {
         if sandbox.is_readable_by_every_job(&folder) {
             return Err(EngineError::NoSandbox("the home lies below a folder of the system".to_owned()));
         }
-        Ok(GitRunner { sandbox, folder, is_linked: home.is_linked(&root) })
+        Ok(GitRunner { sandbox, folder, linked: home.linked_folder(&root), cancel: self.tenant.closing.clone() })
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
-use crate::domain::{EntryPath, GitRefused};
+use crate::domain::{EntryPath, FolderIdentity, GitRefused};
 use crate::engine::{EngineError, blocking};
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Finished, Job, Network, Sandbox, SandboxError, empty_folder};
 
@@ -148,8 +148,10 @@ pub(super) struct GitRunner {
     pub sandbox: Sandbox,
     /// The project's folder.
     pub folder: PathBuf,
-    /// A person has linked the folder, so its files keep their owner.
-    pub is_linked: bool,
+    /// Which folder it is, if a person has linked it: its files keep their owner.
+    pub linked: Option<FolderIdentity>,
+    /// Stops every command.
+    pub cancel: CancellationToken,
 }
 
 impl GitCommand {
@@ -207,7 +209,7 @@ impl GitRunner {
 
     /// Lets the user of commands into the folder, as each command does. It is only read by some.
     async fn give_folder(&self) -> Result<(), EngineError> {
-        if self.is_linked {
+        if self.linked.is_some() {
             return Ok(());
         }
         let (sandbox, folder) = (self.sandbox.clone(), self.folder.clone());
@@ -233,7 +235,7 @@ impl GitRunner {
         let git = self.folder.join(".git");
         let cwd = match command.access {
             // The user of commands is shown as the owner only of a working directory.
-            _ if self.is_linked => self.folder.clone(),
+            _ if self.linked.is_some() => self.folder.clone(),
             Access::Nothing => empty.path().to_owned(),
             Access::Repository => git.clone(),
             Access::Files => self.folder.clone(),
@@ -267,9 +269,9 @@ impl GitRunner {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            keeps_owner: self.is_linked,
+            linked: self.linked,
         };
-        let done = self.sandbox.run(job, CancellationToken::new()).await.map_err(refused)?;
+        let done = self.sandbox.run(job, self.cancel.clone()).await.map_err(refused)?;
         output(done, command.keep)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Models, NoProgress, thinking};
+use super::{Models, NoProgress};
 use crate::domain::Chosen;
 use crate::engine::catalogue::place_of;
 use crate::provider::{Client, Endpoint};
@@ -20,7 +20,7 @@ impl Models {
         let endpoints: Vec<&Endpoint> = remote.iter().map(|model| model.client.endpoint()).collect();
         let found = place_of(&wanted, &endpoints).map(|place| remote[place].client.clone());
         let client = match (found, self.catalogue.local()) {
-            (Some(client), _) => thinking(client, chosen),
+            (Some(client), _) => self.for_session(&client, chosen),
             (None, Some(local)) if wanted == EMBEDDED => self.start(local, &mut NoProgress).await.ok()?,
             (None, _) => {
                 tracing::warn!(wanted, "fallback_model is none of the models there are");

@@ -256,7 +256,7 @@ impl Shell {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
-            keeps_owner: self.environment.folder.is_linked,
+            linked: self.environment.folder.linked,
         };
         let push = |bytes: &[u8]| output.push(bytes);
         let ended = captured.run(job, cancel.clone(), &push);

@@ -250,7 +250,7 @@ impl PythonHost {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
-            keeps_owner: self.environment.folder.is_linked,
+            linked: self.environment.folder.linked,
         };
         self.environment.sandbox.open(job).await
     }

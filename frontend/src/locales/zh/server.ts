@@ -62,6 +62,7 @@ export const server: Record<string, string> = {
     '无法连接 {provider}（{address}）：此路径下找不到 API（404）。请检查 base_url，它通常以 /v1 结尾。',
   'unreachable.not_an_api':
     '无法连接 {provider}（{address}）：返回的是网页，而不是 API 响应。请检查 base_url，它通常以 /v1 结尾。',
+  'unreachable.undisclosed': '无法连接 {provider}。请稍后重试，或告知此服务器的管理员，管理员可以查看原因。',
   'unreachable.other': '无法连接 {provider}（{address}）：{cause}。请检查网络连接后重试。',
   'timeout.first_byte':
     '{provider} 在 {waited} 秒内未开始响应。请重试；如果问题持续，服务器可能已过载或停止运行。',
