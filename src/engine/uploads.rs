@@ -1,6 +1,6 @@
 //! Uploads that go on after an interruption.
 
-use super::{Engine, EngineError, Notice};
+use super::{Engine, EngineError, Notice, blocking};
 use crate::domain::Project;
 use crate::store::{ResumableUpload, UploadCommit};
 
@@ -28,6 +28,15 @@ impl Engine {
     /// Returns [`StoreError::NoUpload`](crate::store::StoreError::NoUpload) if there is none with this id.
     pub async fn resumable_upload(&self, id: &str) -> Result<ResumableUpload, EngineError> {
         Ok(self.tenant.tree.resumable_upload(self.tenant.claim, id).await?)
+    }
+
+    /// Returns the project that was made of an upload; `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the server is stopping.
+    pub async fn committed_upload(&self, id: String) -> Result<Option<Project>, EngineError> {
+        let home = self.tenant.home.clone();
+        blocking(move || Ok(home.committed_upload(&id))).await
     }
 
     /// Creates a project of what has arrived. If that is refused, what has arrived stays.

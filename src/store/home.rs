@@ -117,8 +117,9 @@ impl Home {
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
         home.keep_key(key)?;
         home.remove_uploads();
-        home.remove_expired_uploads();
+        // First, because a commit that was cut off is completed with what has arrived.
         home.open_projects();
+        home.remove_expired_uploads();
         Ok(home)
     }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
+use super::resumable::ResumableUpload;
 use super::roots::ProjectFolder;
 use super::settings::SettingsFile;
 use super::tree::{TreeChange, TreePath};
@@ -19,20 +20,54 @@ use super::tree_uploads::UploadCommit;
 use super::uploads::Upload;
 use crate::clock;
 use crate::domain::linking::{FolderIdentity, LinkRefused, check_link};
-use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath};
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath, Root};
 
 /// The folder that holds the folders of all projects.
 const WORKSPACES: &str = "workspaces";
 const DELETED: &str = "storage/deleted_projects";
 const FILE: SettingsFile = SettingsFile::Projects;
 
-/// `projects.json`. A write keeps fields that this version does not know.
-#[derive(Default, Serialize, Deserialize)]
+/// `projects.json`. A write keeps fields that this version does not know, and entries that it cannot read.
+#[derive(Default, Deserialize)]
+#[serde(from = "StoredProjects")]
 struct ProjectFile {
-    #[serde(default)]
     projects: Vec<Project>,
+    /// Entries that are no project, each with the reason.
+    unreadable: Vec<(Value, String)>,
+    unknown: Map<String, Value>,
+}
+
+/// The file as it is stored.
+#[derive(Serialize, Deserialize)]
+struct StoredProjects {
+    #[serde(default)]
+    projects: Vec<Value>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
+}
+
+impl From<StoredProjects> for ProjectFile {
+    fn from(StoredProjects { projects, unknown }: StoredProjects) -> Self {
+        let mut file = Self { unknown, ..Self::default() };
+        for entry in projects {
+            match Project::deserialize(&entry) {
+                Ok(project) => file.projects.push(project),
+                Err(reason) => file.unreadable.push((entry, reason.to_string())),
+            }
+        }
+        file
+    }
+}
+
+impl ProjectFile {
+    fn bytes(&self) -> Vec<u8> {
+        let projects = self.projects.iter().map(|project| serde_json::to_value(project).expect("projects are JSON"));
+        let unreadable = self.unreadable.iter().map(|(entry, _)| entry.clone());
+        let stored = StoredProjects { projects: projects.chain(unreadable).collect(), unknown: self.unknown.clone() };
+        let mut bytes = serde_json::to_vec_pretty(&stored).expect("projects are JSON");
+        bytes.push(b'\n');
+        bytes
+    }
 }
 
 /// What a person changes about a project; `None` leaves it as it is.
@@ -73,10 +108,19 @@ impl Home {
             let name = FILE.name();
             self.warn(format!("{name} is damaged ({reason}), so no project is shown. Mend it and start again."));
         }
-        for project in self.project_file().projects {
+        let ProjectFile { projects, unreadable, .. } = self.project_file();
+        for (entry, reason) in unreadable {
+            let shown = entry["name"].as_str().or(entry["id"].as_str()).unwrap_or("without a name").to_owned();
+            let name = FILE.name();
+            self.warn(format!(
+                "An entry of {name} ({shown}) cannot be read ({reason}), so this project is not shown. The entry stays in \
+                 the file: mend it there and start again."
+            ));
+        }
+        for project in projects {
             let done = match project.deleted_at {
                 Some(_) => self.move_deleted(&project),
-                None => self.open_project(&project),
+                None => self.finish_commit(&project).and_then(|()| self.open_project(&project)),
             };
             if let Err(error) = done {
                 self.warn(format!("The folder of the project “{}” cannot be used: {error}.", project.name));
@@ -115,21 +159,76 @@ impl Home {
         self.add_project_with((name, description), make, |workspaces, folder| workspaces.remove_dir_all(folder))
     }
 
-    /// Creates a project of an upload that went on after interruptions.
+    /// Creates a project of an upload that went on after interruptions. The project has the id of the upload, so that a client
+    /// that got no answer can ask again: then the project is returned as it is.
     ///
     /// # Errors
     /// Returns the errors of [`Self::create_uploaded`], and [`StoreError::Incomplete`]. What has arrived stays then.
     pub(super) fn commit_resumable(&self, commit: &UploadCommit) -> Result<Project, StoreError> {
         let UploadCommit { id, name, description, expected } = commit;
+        if let Some(made) = self.committed_upload(id) {
+            return Ok(made);
+        }
         let upload = self.resumable_upload(id)?;
+        let project_id = ProjectId::parse(id).map_err(|_| StoreError::NoUpload { id: id.clone() })?;
         upload.close(*expected)?;
-        let top = upload.top();
-        let make = |workspaces: &Dir, folder: &str| upload.move_to(workspaces, folder);
-        let unmake = |workspaces: &Dir, folder: &str| upload.move_back(workspaces, (folder, top.as_deref()));
-        let made = self.add_project_with((name, description), make, unmake);
+        let made = self.add_committed(Project { id: project_id, ..new_project(name, description) }, &upload);
         let made = made.inspect_err(|_| upload.open_again())?;
-        self.forget_resumable(&upload);
+        self.forget_resumable(id);
         Ok(made)
+    }
+
+    /// Returns the project that was made of an upload, if its files are in place.
+    pub fn committed_upload(&self, id: &str) -> Option<Project> {
+        let id = ProjectId::parse(id).ok()?;
+        self.working_path(&Root::Project(id.clone()))?;
+        self.project(&id)
+    }
+
+    /// Adds the project of an upload to the list before its files are moved: if the server is killed in between, the next
+    /// start moves them ([`Self::finish_commit`]), and no files are left that belong to no project.
+    fn add_committed(&self, project: Project, upload: &ResumableUpload) -> Result<Project, StoreError> {
+        let workspaces = self.workspaces()?;
+        let doing = StoreError::io(format!("creating {WORKSPACES}/"));
+        upload.sync().map_err(doing)?;
+        let name = ProjectName::parse(&project.name).map_err(StoreError::Project)?;
+        let added = std::cell::RefCell::new(project);
+        self.edit_projects(|projects| {
+            let mut project = added.borrow_mut();
+            // An attempt that failed may have left it.
+            projects.retain(|known| known.id != project.id);
+            free_name(projects, &name, None)?;
+            project.path = name.folder(is_taken_in(&workspaces, projects));
+            projects.push(project.clone());
+            Ok(())
+        })?;
+        let project = added.into_inner();
+        let moved = upload.move_to(&workspaces, &project.path);
+        let moved = moved.map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)));
+        if let Err(error) = moved.and_then(|()| self.open_project(&project)) {
+            // Nobody has seen it yet. If even that fails, the next start completes it.
+            let _ = self.edit_projects(|projects| {
+                projects.retain(|known| known.id != project.id);
+                Ok(())
+            });
+            return Err(error);
+        }
+        Ok(project)
+    }
+
+    /// Moves the files of an upload to their place, if the server was killed when only that was left to do.
+    fn finish_commit(&self, project: &Project) -> Result<(), StoreError> {
+        if project.link.is_some() {
+            return Ok(());
+        }
+        let folder = folder_name(project)?;
+        let workspaces = self.workspaces()?;
+        if workspaces.symlink_metadata(folder).is_err() {
+            let doing = StoreError::io(format!("the folder {WORKSPACES}/{folder}"));
+            self.move_committed(project.id.as_str(), (&workspaces, folder)).map_err(doing)?;
+        }
+        self.forget_resumable(project.id.as_str());
+        Ok(())
     }
 
     /// Creates a project whose folder `make` makes, in `workspaces/` and with this name. If the project cannot be created
@@ -142,15 +241,8 @@ impl Home {
     ) -> Result<Project, StoreError> {
         let workspaces = self.workspaces()?;
         free_name(&self.project_file().projects, name, None)?;
-        let (id, now) = (new_project_id(), clock::now());
-        let is_there = |folder: &str| workspaces.symlink_metadata(folder).is_ok();
-        let project = {
-            let projects = self.project_file().projects;
-            let is_taken = |folder: &str| is_there(folder) || projects.iter().any(|known| is_same(&known.path, folder));
-            let description = description.to_owned();
-            let (path, name) = (name.folder(is_taken), name.as_str().to_owned());
-            Project { id, name, path, description, created_at: now, updated_at: now, deleted_at: None, link: None }
-        };
+        let path = name.folder(is_taken_in(&workspaces, &self.project_file().projects));
+        let project = Project { path, ..new_project(name, description) };
         make(&workspaces, &project.path).map_err(StoreError::io(format!("creating {WORKSPACES}/{}", project.path)))?;
         let added = self.edit_projects(|projects| {
             free_name(projects, name, None)?;
@@ -271,17 +363,7 @@ impl Home {
         path: String,
         link: FolderIdentity,
     ) -> Result<Project, StoreError> {
-        let now = clock::now();
-        let project = Project {
-            id: new_project_id(),
-            name: name.as_str().to_owned(),
-            path,
-            link: Some(link),
-            description: description.to_owned(),
-            created_at: now,
-            updated_at: now,
-            deleted_at: None,
-        };
+        let project = Project { path, link: Some(link), ..new_project(name, description) };
         self.edit_projects(|projects| {
             free_name(projects, name, None)?;
             projects.push(project.clone());
@@ -313,9 +395,7 @@ impl Home {
                 }
             };
             change(&mut file.projects)?;
-            let mut bytes = serde_json::to_vec_pretty(&file).expect("projects are JSON");
-            bytes.push(b'\n');
-            Ok(TreeChange::write(TreePath::Settings(FILE), &bytes, expect))
+            Ok(TreeChange::write(TreePath::Settings(FILE), &file.bytes(), expect))
         };
         loop {
             match self.commit(&[plan(self)?]) {
@@ -375,8 +455,24 @@ impl Home {
     }
 }
 
-fn new_project_id() -> ProjectId {
-    ProjectId::parse(&clock::new_id()).expect("a UUID is the id of a project")
+/// Returns a project with a new id, and no folder yet.
+fn new_project(name: &ProjectName, description: &str) -> Project {
+    let now = clock::now();
+    Project {
+        id: ProjectId::parse(&clock::new_id()).expect("a UUID is the id of a project"),
+        name: name.as_str().to_owned(),
+        path: String::new(),
+        link: None,
+        description: description.to_owned(),
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    }
+}
+
+/// Returns whether a folder in `workspaces/` exists or belongs to a project.
+fn is_taken_in<'p>(workspaces: &'p Dir, projects: &'p [Project]) -> impl Fn(&str) -> bool + 'p {
+    |folder| workspaces.symlink_metadata(folder).is_ok() || projects.iter().any(|known| is_same(&known.path, folder))
 }
 
 fn missing(id: &ProjectId) -> StoreError {

@@ -233,12 +233,23 @@ impl Home {
         Ok(upload)
     }
 
+    /// Moves the files of an upload that is no more than a folder on the disk.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such upload, or if the files cannot be moved.
+    pub(super) fn move_committed(&self, id: &str, place: (&Dir, &str)) -> io::Result<()> {
+        let upload = self.root().open_dir(format!("{FOLDER}/{id}"))?;
+        move_tree(&upload, &upload.open_dir(TREE)?, place)
+    }
+
     /// Removes what is left of an upload that was moved to its place.
-    pub(super) fn forget_resumable(&self, upload: &ResumableUpload) {
-        if let Err(error) = self.root().remove_dir_all(format!("{FOLDER}/{}", upload.info().id)) {
+    pub(super) fn forget_resumable(&self, id: &str) {
+        if let Err(error) = self.root().remove_dir_all(format!("{FOLDER}/{id}"))
+            && error.kind() != io::ErrorKind::NotFound
+        {
             tracing::warn!(%error, "the rest of an upload could not be removed");
         }
-        lock(&self.uploads().0).remove(&upload.info().id);
+        lock(&self.uploads().0).remove(id);
     }
 }
 
@@ -323,28 +334,17 @@ impl ResumableUpload {
 
     /// Returns the name of the folder that all files lie in; `None` if there is none.
     pub fn top(&self) -> Option<String> {
-        let mut entries = self.shared.tree.entries().ok()?;
-        let (only, next) = (entries.next()?.ok()?, entries.next());
-        let is_folder = only.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && next.is_none() { only.file_name().into_string().ok() } else { None }
+        top_of(&self.shared.tree)
+    }
+
+    /// Writes all files to the disk. One sync for all of them: they are many.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self.shared.tree.open(".")?)?)
     }
 
     /// Moves what has arrived to `name` in `target`, without the folder that all files lie in.
     pub(super) fn move_to(&self, target: &Dir, name: &str) -> io::Result<()> {
-        // One sync for all files: they are many.
-        rustix::fs::syncfs(self.shared.tree.open(".")?)?;
-        match self.top() {
-            Some(top) => self.shared.tree.rename(top, target, name),
-            None => self.shared.dir.rename(TREE, target, name),
-        }
-    }
-
-    /// Takes back [`Self::move_to`]; `top` is what [`Self::top`] was before.
-    pub(super) fn move_back(&self, from: &Dir, (name, top): (&str, Option<&str>)) -> io::Result<()> {
-        match top {
-            Some(top) => from.rename(name, &self.shared.tree, top),
-            None => from.rename(name, &self.shared.dir, TREE),
-        }
+        move_tree(&self.shared.dir, &self.shared.tree, (target, name))
     }
 
     /// Returns whether it can give way to another upload.
@@ -379,6 +379,21 @@ impl ResumableUpload {
             io::ErrorKind::NotFound if self.state().is_closed => self.gone(),
             _ => StoreError::io(format!("writing {path}"))(error),
         }
+    }
+}
+
+/// Returns the name of the folder that all files of a tree lie in; `None` if there is none.
+fn top_of(tree: &Dir) -> Option<String> {
+    let mut entries = tree.entries().ok()?;
+    let (only, next) = (entries.next()?.ok()?, entries.next());
+    let is_folder = only.file_type().is_ok_and(|kind| kind.is_dir());
+    if is_folder && next.is_none() { only.file_name().into_string().ok() } else { None }
+}
+
+fn move_tree(upload: &Dir, tree: &Dir, (target, name): (&Dir, &str)) -> io::Result<()> {
+    match top_of(tree) {
+        Some(top) => tree.rename(top, target, name),
+        None => upload.rename(TREE, target, name),
     }
 }
 

@@ -283,6 +283,8 @@ async fn files_do_not_change_while_a_conversation_works() {
     for (path, body) in [("discard", json!({"paths": ["a"]})), ("switch", json!({"name": "main"}))] {
         assert_eq!(refused(&server.post(&format!("{api}/{path}"), body).await), (409, "busy".to_owned()), "{path}");
     }
+    let deleted = server.delete(&format!("/api/projects/{id}")).await;
+    assert_eq!(refused(&deleted), (409, "busy".to_owned()), "the project is not deleted either");
     assert_eq!(rows(&server, &api).await, ["a - modified"], "looking is always possible");
     server.post(&format!("/api/sessions/{session}/interrupt"), json!({})).await;
     stream.rest().await;

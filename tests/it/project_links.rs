@@ -18,7 +18,7 @@ use crate::world::{CONFIG, Server, World};
 const LINK: &str = "/api/projects/link";
 
 /// A folder of a person, outside of every home. Others may reach it, as commands of a server that is root must.
-fn persons_folder() -> (tempfile::TempDir, PathBuf) {
+pub fn persons_folder() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let folder = root.path().canonicalize().unwrap().join("tea");
@@ -31,7 +31,7 @@ async fn look(server: &Server<'_>, path: &Path) -> Value {
     data(&server.as_page("POST", LINK, json!({"path": path})).await)["folder"].clone()
 }
 
-async fn link(server: &Server<'_>, path: &Path) -> Value {
+pub async fn link(server: &Server<'_>, path: &Path) -> Value {
     let confirm = look(server, path).await["confirm"].clone();
     let linked = server.as_page("POST", LINK, json!({"path": path, "confirm": confirm})).await;
     data(&linked)["project"].clone()
@@ -197,6 +197,49 @@ async fn folder_that_is_gone_comes_back() {
     let again = json!({"path": away, "project_id": id(&project), "confirm": confirm});
     assert_eq!(data(&server.as_page("POST", LINK, again).await)["project"]["id"], project["id"]);
     assert_eq!(data(&server.get(&format!("{files}/a.txt")).await)["content"], "one\n");
+}
+
+#[tokio::test]
+async fn folder_that_disappears_during_a_run_gets_nothing() {
+    let command = "echo begun; until [ -e \"$TMPDIR/go\" ]; do sleep 0.05; done; echo x > new.txt; echo two >> a.txt";
+    let steps = [calls([bash("1", command)]), says(["Hm."]), calls([bash("2", "cat a.txt")]), says(["Done."])];
+    let world = World::new(script(steps)).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let (root, folder) = persons_folder();
+    let project = link(&server, &folder).await;
+    let made = server.post("/api/sessions", json!({"title": "Work", "project_id": id(&project)})).await.ok();
+    let session = made["id"].as_str().unwrap().to_owned();
+    let mut stream = server.open_chat(&session, "go").await;
+    loop {
+        let frame = stream.next().await.expect("the command says that it has begun");
+        if frame.is("tool_output") && frame.data.to_string().contains("begun") {
+            break;
+        }
+    }
+    // Another folder takes its place: it must stay as it is.
+    let away = folder.with_extension("away");
+    fs::rename(&folder, &away).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let captures = fs::read_dir(world.path(&format!("storage/captures/project.{}", id(&project))));
+    let captures = captures.into_iter().flatten().flatten().map(|capture| capture.path().join("temporary"));
+    let told = captures.chain([away.join(".tmp")]).filter(|folder| fs::write(folder.join("go"), "").is_ok());
+    assert!(told.count() > 0, "the command is told to go on");
+    stream.rest().await;
+    server.settled(&session).await;
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is written to a folder that nobody has linked");
+    let entries: Vec<_> = fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(entries.len(), 2, "{entries:?}");
+    if !cannot_capture().await {
+        assert!(!away.join("new.txt").exists(), "and nothing to the one that was linked, unseen");
+        let told = world.asked()[1]["messages"].to_string();
+        assert!(told.contains("another folder now"), "{told}");
+    }
+    fs::remove_dir(&folder).unwrap();
+    fs::rename(&away, &folder).unwrap();
+    server.chat(&session, "again").await;
+    server.settled(&session).await;
+    assert!(world.asked()[3]["messages"].to_string().contains("one"), "it works again");
 }
 
 #[tokio::test]

@@ -304,6 +304,46 @@ async fn deletion_that_was_killed_is_completed() {
 }
 
 #[tokio::test]
+async fn bad_entry_hides_no_other_project_and_stays() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    created(&server, "Tea").await;
+    drop(server);
+    let mut list: Value = serde_json::from_str(&world.read("projects.json")).unwrap();
+    let bad = json!({"id": "p", "name": "Coffee", "path": "Coffee", "created_at": "yesterday", "mine": [1]});
+    list["projects"].as_array_mut().unwrap().insert(0, bad.clone());
+    list["projects"].as_array_mut().unwrap().push(json!(7));
+    world.write("projects.json", list.to_string());
+    let server = world.serve().await;
+    assert_eq!(names(&server, "").await, ["Tea"]);
+    let status = server.get("/api/status").await.text();
+    assert!(status.contains("Coffee") && status.contains("cannot be read"), "{status}");
+    created(&server, "Milk").await;
+    let kept: Value = serde_json::from_str(&world.read("projects.json")).unwrap();
+    let kept = kept["projects"].as_array().unwrap();
+    assert!(kept.len() == 4 && kept.contains(&bad) && kept.contains(&json!(7)), "nothing is lost: {kept:?}");
+    assert!(is_empty_folder(&world, "storage/quarantine"), "the file itself is whole");
+    // Somebody mends it.
+    drop(server);
+    let mut list: Value = serde_json::from_str(&world.read("projects.json")).unwrap();
+    for entry in list["projects"].as_array_mut().unwrap() {
+        if entry["name"] == "Coffee" {
+            (entry["created_at"], entry["updated_at"]) = (json!(1.0), json!(1.0));
+        }
+    }
+    world.write("projects.json", list.to_string());
+    fs::create_dir(world.path("workspaces/Coffee")).unwrap();
+    let server = world.serve().await;
+    let mut all = names(&server, "").await;
+    all.sort();
+    assert_eq!(all, ["Coffee", "Milk", "Tea"]);
+}
+
+fn is_empty_folder(world: &World, folder: &str) -> bool {
+    fs::read_dir(world.path(folder)).map_or(true, |mut entries| entries.next().is_none())
+}
+
+#[tokio::test]
 async fn damaged_list_of_projects_is_kept_and_reported() {
     let world = World::new(script([])).await.with_file("projects.json", "{\"projects\": [");
     let server = world.serve().await;

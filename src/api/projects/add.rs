@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::files::{place_in, project_root};
-use super::form::{Form, FormField, bad_form};
+use super::form::{Form, FormField, bad_form, path_of};
 use super::upload::WAITING;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -70,7 +70,7 @@ pub async fn add(
     let mut added = Vec::new();
     while let Some(field) = form.next_field().await? {
         let Some(name) = field.inner.file_name() else { continue };
-        let place = place_in(folder.root(), &below(&folder, &RelPath::parse(name)?), Place::parse)?;
+        let place = place_in(folder.root(), &below(&folder, &path_of(name)?), Place::parse)?;
         if matches!(expect, Expect::Etag(_)) && !added.is_empty() {
             return Err(bad_form("If-Match is for one file"));
         }

@@ -11,11 +11,16 @@ use axum::http::StatusCode;
 use futures_util::StreamExt;
 
 use crate::api::error::ApiError;
+use crate::domain::RelPath;
+use crate::domain::visible::visible;
 
 /// Maximum bytes of a field that is no file.
 const MAX_FIELD: usize = 64 << 10;
 /// Maximum bytes that arrive before a piece of a field is read.
 const MAX_UNREAD: u64 = 64 << 20;
+
+/// Maximum characters of a file's name in an error.
+const MAX_SHOWN: usize = 200;
 
 /// A form that is read as it arrives.
 pub struct Form {
@@ -88,6 +93,17 @@ fn bounded(request: Request, unread: Arc<AtomicU64>) -> Request {
         Ok(piece)
     });
     Request::from_parts(parts, Body::from_stream(counted))
+}
+
+/// Returns the path that a file of a form has as its name.
+///
+/// # Errors
+/// Returns `bad_path`, with the name, because a form has many files.
+pub fn path_of(name: &str) -> Result<RelPath, ApiError> {
+    RelPath::parse(name).map_err(|why| {
+        let shown: String = name.chars().take(MAX_SHOWN).collect();
+        ApiError::bad_request("bad_path", format!("“{}”: {why}", visible(&shown)))
+    })
 }
 
 pub fn bad_form(why: &str) -> ApiError {

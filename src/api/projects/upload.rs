@@ -6,7 +6,7 @@ use axum::extract::Request;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::form::{Form, bad_form};
+use super::form::{Form, bad_form, path_of};
 use super::project::{Project, shown};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -96,7 +96,7 @@ async fn read(form: &mut Form, writer: &Writer) -> Result<Told, ApiError> {
                 told.archive = Some(stem.to_owned());
                 writer.send(Piece::BeginArchive(kind)).await?;
             } else {
-                writer.send(Piece::Begin(RelPath::parse(name)?)).await?;
+                writer.send(Piece::Begin(path_of(name)?)).await?;
             }
             while let Some(bytes) = field.chunk().await? {
                 writer.send(Piece::Bytes(bytes)).await?;

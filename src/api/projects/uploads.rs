@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, Request};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::form::{Form, bad_form};
+use super::form::{Form, bad_form, path_of};
 use super::project::{Project, shown};
 use super::upload::WAITING;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
@@ -215,7 +215,7 @@ async fn receive(form: &mut Form, pieces: &mpsc::Sender<Piece>) -> Result<(), Ap
     let mut modified = None;
     while let Some(mut field) = form.next_field().await? {
         if let Some(path) = field.inner.file_name() {
-            send(Piece::Begin(RelPath::parse(path)?, modified.take())).await?;
+            send(Piece::Begin(path_of(path)?, modified.take())).await?;
             while let Some(bytes) = field.chunk().await? {
                 send(Piece::Bytes(bytes)).await?;
             }
@@ -247,7 +247,8 @@ pub async fn remove(
 
 /// Creates a project of what has arrived, whole or not at all. If that is refused, the upload stays as it is.
 ///
-/// If all files lie in one folder, its content becomes the project.
+/// If all files lie in one folder, its content becomes the project. The project has the id of the upload: a request that is
+/// repeated, because its response was lost, returns the project.
 #[utoipa::path(post, path = "/api/projects/uploads/{id}/commit", tag = "projects", operation_id = "commit_upload",
     params(("id" = String, Path)), request_body = FinishedUpload,
     responses((status = 200, body = Enveloped<Project>),
@@ -261,6 +262,9 @@ pub async fn commit(
     request: Result<Json<FinishedUpload>, JsonRejection>,
 ) -> Result<Json<Enveloped<Project>>, ApiError> {
     let Json(FinishedUpload { name, description, files, bytes }) = request?;
+    if let Some(made) = caller.engine.committed_upload(id.clone()).await? {
+        return Ok(enveloped(shown(made)));
+    }
     let upload = caller.engine.resumable_upload(&id).await?;
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let name =
