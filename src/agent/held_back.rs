@@ -12,6 +12,7 @@ use super::rehearsing::{CallInTurn, record_later};
 use crate::clock;
 use crate::domain::{CallStatus, Shown};
 use crate::provider::CallRequest;
+use crate::tools::policy::{RunsLaterRule, refused_runs_later};
 use crate::tools::{Checked, HeldChanges, Reason};
 
 /// A call that has run.
@@ -32,19 +33,6 @@ pub(super) enum AfterRun {
 }
 
 impl CallRunner<'_> {
-    /// Returns what of the changes of a call is kept apart for a question.
-    pub(super) fn holding<'h>(
-        &self,
-        request: &CallRequest,
-        checked: &Checked,
-        held: &'h Mutex<HeldChanges>,
-    ) -> Holding<'h> {
-        match self.policy.asks_about_runs_later(&request.name, checked.call.effect()) {
-            true => Holding::RunsLater(held),
-            false => Holding::Nothing,
-        }
-    }
-
     /// Runs a call that may change something, and asks about what other programs run later. Returns the reason if the run
     /// cannot continue.
     pub(super) async fn run_alone(
@@ -56,7 +44,7 @@ impl CallRunner<'_> {
         recorder.start_call(call.index, &call.request).await?;
         let held = Mutex::default();
         let row = (&*recorder, call.request.id.as_str());
-        let holding = self.holding(&call.request, checked, &held);
+        let holding = Holding::RunsLater(&held);
         let ended = self.execute(RunningCall { checked, row, approved: None, holding }).await;
         let ran = EndedCall { index: call.index, request: call.request.clone(), checked, ended, held };
         if !ran.holds_nothing() {
@@ -71,7 +59,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Asks about the changes of a call that were kept apart. Those of a call that was stopped are discarded.
+    /// Asks about the changes of a call that were kept apart. Those of a call that was stopped are discarded, and those for
+    /// which nobody is there to be asked.
     pub(super) async fn ask_about_held(
         &self,
         EndedCall { index, request, checked, mut ended, held }: EndedCall<'_>,
@@ -90,6 +79,12 @@ impl CallRunner<'_> {
                 return Ok(AfterRun::Ended(Box::new(ended)));
             }
         };
+        if self.policy.of_runs_later(&request.name, checked.call.effect()) == RunsLaterRule::Refuse {
+            let why = refused_runs_later(rehearsed.runs_later.iter().map(String::as_str));
+            ended.answer.text.push_str(&format!("\n[denied: {why}] All its changes of files were discarded."));
+            (ended.answer.ok, ended.status) = (false, CallStatus::Denied);
+            return Ok(AfterRun::Ended(Box::new(ended)));
+        }
         let pending = PendingApproval::asked(request, clock::new_id());
         let question = Question {
             effect: checked.call.effect(),

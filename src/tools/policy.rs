@@ -84,6 +84,15 @@ pub enum Verdict {
     Deny(String),
 }
 
+/// What becomes of changes of files that other programs run later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsLaterRule {
+    /// A person is asked about them.
+    Ask,
+    /// They are refused: nobody is there to be asked.
+    Refuse,
+}
+
 /// Why a person is asked: a sentence, and the same as a code for pages in other languages. A question from an earlier
 /// version has only the sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,10 +105,7 @@ impl Reason {
     /// Returns this reason for a call that changes files that other programs run later.
     #[must_use]
     pub fn about_runs_later<'p>(self, files: impl ExactSizeIterator<Item = &'p str>) -> Self {
-        let count = files.len();
-        let names: Vec<String> = files.take(NAMED).map(visible).collect();
-        let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
-        let sentence = format!("{RUNS_LATER} {}{more}. {}", names.join(", "), self.sentence);
+        let sentence = format!("{RUNS_LATER} {}. {}", named(files), self.sentence);
         let because = ApprovalReason { code: "runs_later".to_owned(), ..self.because.unwrap_or_default() };
         Self { sentence: sentence.trim_end().to_owned(), because: Some(because) }
     }
@@ -170,9 +176,9 @@ impl Policy {
         self.in_mode(self.rule_of(tool).unwrap_or_else(|| self.effects.of(effect)), effect)
     }
 
-    /// Returns whether a person is asked about files that other programs run later, even if the call itself is allowed.
-    pub fn asks_about_runs_later(&self, tool: &str, effect: Effect) -> bool {
-        self.rule(tool, effect) != Rule::Unattended
+    /// Returns what becomes of changes of files that other programs run later, even if the call itself is allowed.
+    pub fn of_runs_later(&self, tool: &str, effect: Effect) -> RunsLaterRule {
+        if self.rule(tool, effect) == Rule::Unattended { RunsLaterRule::Refuse } else { RunsLaterRule::Ask }
     }
 
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
@@ -194,6 +200,16 @@ impl Policy {
             let (name, tool) = (mode.name(), case.tool);
             return Verdict::Deny(format!("the user has set this conversation to {name}, which excludes {tool}"));
         }
+        // Before anything that allows the call: a rule that allows changes of instructions says nothing about programs.
+        let run_later = case.runs_later();
+        if !run_later.is_empty() {
+            if rule == Rule::Unattended {
+                return Verdict::Deny(refused_runs_later(run_later.into_iter()));
+            }
+            let strong = case.tainted.filter(|taint| taint.is_strong());
+            let reason = Reason { sentence: strong.map(words).unwrap_or_default(), because: strong.map(because) };
+            return Verdict::Ask(reason.about_runs_later(case.runs_later().into_iter()));
+        }
         if case.changes_persona() {
             return match (own, tainted) {
                 (Some(Rule::Unattended), _) | (Some(Rule::Allow), None) => Verdict::Allow,
@@ -202,12 +218,6 @@ impl Policy {
             };
         }
         let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
-        let run_later = case.runs_later();
-        if !run_later.is_empty() && rule != Rule::Unattended {
-            let because = case.tainted.filter(|_| tainted.is_some()).map(because);
-            let reason = Reason { sentence: tainted.unwrap_or_default(), because };
-            return Verdict::Ask(reason.about_runs_later(run_later.into_iter()));
-        }
         // Whatever the rules and a person's earlier answers say: a person gives a secret to one command that they see.
         if !case.shown.secrets.is_empty() {
             if case.shown.network && self.in_mode(self.effects.network, Effect::Network) == Rule::Deny {
@@ -276,10 +286,26 @@ fn rehearsed(tainted: Option<String>, taint: Option<&Taint>) -> Reason {
     Reason { sentence, because: Some(ApprovalReason { code: "rehearsed".to_owned(), ..because }) }
 }
 
+/// Returns why a call is refused that changes files that other programs run later, on a server that nobody watches.
+pub fn refused_runs_later<'p>(files: impl ExactSizeIterator<Item = &'p str>) -> String {
+    format!("{NOBODY_THERE} {}", named(files))
+}
+
+/// Returns the first names of files, and how many more there are.
+fn named<'p>(files: impl ExactSizeIterator<Item = &'p str>) -> String {
+    let count = files.len();
+    let names: Vec<String> = files.take(NAMED).map(visible).collect();
+    let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
 const CHANGES_FILES: &str = "It was run with its changes kept apart; applying them requires approval.";
 /// Begins the reason of a question about files that run programs.
 const RUNS_LATER: &str =
     "Other programs run these files later, outside of the sandbox, so changing them requires approval:";
+/// Begins the reason of a refusal of such a change.
+const NOBODY_THERE: &str =
+    "other programs run these files later, outside of the sandbox, and nobody is there to approve changes of them:";
 /// Maximum number of files that a reason names.
 const NAMED: usize = 5;
 /// The tools that run commands.

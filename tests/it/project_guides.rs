@@ -124,6 +124,37 @@ async fn text_from_outside_does_not_become_a_guide_by_a_rename() {
     assert_eq!(waiting(&server).await, expected);
 }
 
+/// Returns the sources of text that a call of `search_files` for `pattern` has brought.
+async fn searched(world: &World, server: &Server<'_>, project: &str) -> Value {
+    let session = bound(server, project).await;
+    ask(server, &session, "go").await;
+    world.session(&session)["taint"].clone()
+}
+
+#[tokio::test]
+async fn passage_of_an_untrusted_guide_counts_as_outside_text() {
+    let search = |meaning: bool| calls([call("s", "search_files", json!({"pattern": "penguins", "meaning": meaning}))]);
+    let replies = [true, false, true, false].into_iter().flat_map(|meaning| [search(meaning), says(["Found."])]);
+    let world = World::new(script(replies)).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = project(&server, "Tea").await;
+    let guide = format!("project/{id}/AGENTS.md");
+    world.write(&format!("{FOLDER}/AGENTS.md"), "# Guide\nAll penguins obey canary-one.\n");
+    world.write(&format!("{FOLDER}/notes.md"), "# Notes\nWhere penguins live.\n");
+    for _ in 0..2 {
+        let taint = searched(&world, &server, &id).await;
+        let sources = taint.as_array().unwrap();
+        assert!(sources.contains(&json!({"from": "skill", "name": guide})), "{taint}");
+    }
+    trust(&server, &guide).await;
+    for _ in 0..2 {
+        let taint = searched(&world, &server, &id).await;
+        assert_eq!(taint, json!([{"from": "output"}]), "a guide that is trusted is text of the project like any other");
+    }
+    assert!(world.asked().iter().filter(|body| body.to_string().contains("canary-one")).count() >= 4, "it was found");
+}
+
 #[tokio::test]
 async fn guide_leads_nowhere_and_stops_no_conversation() {
     let world = World::new(script([])).await;

@@ -160,14 +160,71 @@ async fn approved_command_is_asked_about_again() {
 }
 
 #[tokio::test]
-async fn server_that_nobody_watches_is_not_asked() {
-    if cannot_capture().await {
-        return;
-    }
-    let world = World::new(script([calls([bash("a", "echo x > .envrc")]), says(["Done."])])).await;
-    world.write("config.yml", CONFIG);
+async fn server_that_nobody_watches_refuses_such_files() {
+    let create = |id: &str, path: &str| call(id, "create_file", json!({"items": [{"path": path, "content": "{}"}]}));
+    let both =
+        json!({"items": [{"path": "AGENTS.md", "content": "x"}, {"path": ".vscode/tasks.json", "content": "{}"}]});
+    let replies = [
+        calls([create("a", ".envrc"), call("b", "create_file", both), create("c", "fine.txt")]),
+        says(["1"]),
+        calls([bash("d", "echo x > .envrc; echo y > y.txt; echo ran"), bash("e", "echo z > z.txt")]),
+        says(["2"]),
+    ];
+    let world = World::new(script(replies)).await;
+    // Also if the tool itself is allowed without anybody there.
+    world.write("config.yml", CONFIG.replace("}}", "}, tools: {create_file: unattended}}"));
     let server = world.serve().await;
     let session = session(&server).await;
     turn(&server, &session, &[]).await;
-    assert_eq!(world.read(&format!("{FOLDER}/.envrc")), "x\n");
+    let told = world.asked()[1]["messages"].to_string();
+    assert!(told.contains("nobody is there to approve") && told.contains(".envrc"), "{told}");
+    assert!(told.contains(".vscode/tasks.json"), "a guide in the same call does not help: {told}");
+    let there: Vec<String> = tree(&world.path(FOLDER)).keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(there, ["fine.txt"]);
+    if cannot_capture().await {
+        return;
+    }
+    turn(&server, &session, &[]).await;
+    let told = world.asked()[3]["messages"].to_string();
+    assert!(told.contains("ran") && told.contains("were discarded") && told.contains(".envrc"), "{told}");
+    let there: Vec<String> = tree(&world.path(FOLDER)).keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(there, ["fine.txt", "z.txt"], "the next call is run");
+    let recorded = world.session(&session).to_string();
+    assert!(recorded.contains("\"denied\""), "{recorded}");
+}
+
+#[tokio::test]
+async fn database_behind_a_link_is_not_written() {
+    let sql = |id: &str, database: &str, statement: &str| {
+        call(id, "sql", json!({"database": database, "sql": statement, "write": statement.starts_with("CREATE")}))
+    };
+    let create = "CREATE TABLE t (a TEXT)";
+    let replies = [
+        calls([sql("a", "link.db", create), sql("b", "way/new.db", create), sql("c", "dangling.db", create)]),
+        says(["1"]),
+        calls([sql("d", "real.db", create)]),
+        calls([sql("e", "other.db", "SELECT name FROM sqlite_master")]),
+        says(["2"]),
+    ];
+    let world = World::new(script(replies)).await;
+    world.write("config.yml", ALLOWING);
+    let server = world.serve().await;
+    let session = session(&server).await;
+    world.write(&format!("{FOLDER}/AGENTS.md"), "");
+    world.write(&format!("{FOLDER}/skills/tea/SKILL.md"), "x");
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, world.path(&format!("{FOLDER}/{name}"))).unwrap();
+    };
+    link("AGENTS.md", "link.db");
+    link("skills/tea", "way");
+    link("CLAUDE.md", "dangling.db");
+    let before = tree(&world.path(FOLDER));
+    turn(&server, &session, &[]).await;
+    assert_eq!(tree(&world.path(FOLDER)), before, "neither the file behind the link nor the link is changed");
+    let told = world.asked()[1]["messages"].to_string();
+    assert_eq!(told.matches("is a link").count(), 3, "{told}");
+    link("real.db", "other.db");
+    turn(&server, &session, &[]).await;
+    let told = world.asked()[4]["messages"].to_string();
+    assert!(told.contains("name\\nt"), "reading through a link in the project is fine: {told}");
 }

@@ -109,6 +109,11 @@ impl ProjectFiles {
             false => place.root().is_outside_text().then(|| Taint::Document(place.to_string())),
         }
     }
+
+    /// Returns the source of text in a file that tells the agent how to work, in a version that nobody has trusted.
+    fn untrusted(&self, place: &Place, bytes: &[u8]) -> Option<Taint> {
+        (!self.access.home.trusts(place, bytes)).then(|| Taint::Skill(place.to_string()))
+    }
 }
 
 fn is_protected(place: &Place) -> bool {

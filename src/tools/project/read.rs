@@ -243,7 +243,7 @@ fn read_item(files: &ProjectFiles, item: &Item, room: &mut Room) -> Result<(Read
         Err(error) => return Err(error.into()),
     };
     // A file of a skill that nobody has trusted.
-    let source = (!home.trusts(&place, &bytes)).then(|| Taint::Skill(place.to_string()));
+    let source = files.untrusted(&place, &bytes);
     let (name, size) = (files.name(&place), bytes.len());
     // A text may begin like a GIF, but it has no zero bytes.
     let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));

@@ -17,7 +17,7 @@ use super::answer::Failure;
 use super::list::matcher;
 use super::search_meaning::MeaningSearch;
 use super::{ProjectFiles, spec};
-use crate::domain::{Effect, Place, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::library::projects::ProjectLibraries;
 use crate::store::{WalkOptions, WalkedEntry};
 use crate::tools::{
@@ -119,6 +119,7 @@ impl FileSearch {
             let mut lines = FileLines::default();
             let searched = searcher(context).search_slice(&self.pattern, bytes, &mut lines);
             if searched.is_ok() && lines.matches > 0 {
+                lines.source = self.files.untrusted(&candidates[at], bytes);
                 found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, lines));
             }
             let goes_on = started.elapsed() < TIME && !cancel.is_cancelled();
@@ -166,10 +167,12 @@ impl FileSearch {
             texts.push("[stopped after 20 s; narrow the path or the glob]".to_owned());
         }
         rows.truncate(MATCHES);
+        let sources = files.iter().filter_map(|(_, lines)| lines.source.clone()).collect();
         let data = json!({"pattern": self.arguments.pattern, "matches": matches, "files_matched": files.len(),
             "files_searched": searched, "files": rows, "complete": !is_cut});
         let message = format!("{matches} matches in {} files", files.len());
-        ToolAnswer::done(message, texts.join("\n\n")).with_data(data).with_code(&self.arguments.pattern)
+        let answer = ToolAnswer::done(message, texts.join("\n\n")).with_data(data).with_code(&self.arguments.pattern);
+        ToolAnswer { sources, ..answer }
     }
 }
 
@@ -195,6 +198,8 @@ fn searcher(context: usize) -> Searcher {
 struct FileLines {
     text: String,
     matches: usize,
+    /// The file, if it tells the agent how to work and nobody has trusted this version.
+    source: Option<Taint>,
 }
 
 impl FileLines {

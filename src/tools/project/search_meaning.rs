@@ -16,7 +16,7 @@ use super::answer::Failure;
 use super::list::matcher;
 use super::search::Arguments;
 use crate::domain::defang::defang;
-use crate::domain::{Effect, Place, Root, Shown, ToolAnswer};
+use crate::domain::{Effect, Place, Root, Shown, Taint, ToolAnswer};
 use crate::library::project::{FoundPassage, FoundPassages, ProjectQuery};
 use crate::library::projects::ProjectLibraries;
 use crate::library::{IndexCounts, IndexState};
@@ -112,9 +112,18 @@ impl MeaningSearch {
             count => format!("{count} passages found"),
         };
         // Nobody edits a file by the text of a passage, so it need not be exact.
-        ToolAnswer::done(message, defang(text.trim_end()).into_owned())
+        let answer = ToolAnswer::done(message, defang(text.trim_end()).into_owned())
             .with_data(data)
-            .with_code(&self.arguments.pattern)
+            .with_code(&self.arguments.pattern);
+        ToolAnswer { sources: passages.iter().filter_map(|passage| self.untrusted(passage)).collect(), ..answer }
+    }
+
+    /// Returns the file of a passage, if it tells the agent how to work and nobody has trusted it. One that cannot be read any
+    /// more, or that has changed since it was indexed, counts as what it is now.
+    fn untrusted(&self, FoundPassage { path, .. }: &FoundPassage) -> Option<Taint> {
+        let place = self.files.file(path).ok().filter(Place::is_pinned)?;
+        let bytes = self.files.access.home.read_bytes(&place).unwrap_or_default();
+        self.files.untrusted(&place, &bytes)
     }
 }
 

@@ -81,7 +81,8 @@ impl Tool for SqlTool {
             if !self.files.is_in_project(&place) {
                 return Err(refused(Failure::protected()));
             }
-            let before = current(&self.files, &place).await.map_err(refused)?;
+            let access = if arguments.write { Access::Write } else { Access::Read };
+            let before = current(&self.files, (&place, access)).await.map_err(refused)?;
             if before.is_none() && !arguments.write {
                 return Err(refused(Failure::not_found()));
             }
@@ -96,10 +97,15 @@ impl Tool for SqlTool {
 /// Returns the database file.
 ///
 /// # Errors
-/// Returns an error if it cannot be read, or if another program has changes of it in a log beside it.
-async fn current(files: &ProjectFiles, place: &Place) -> Result<Option<FileState>, Failure> {
-    let (home, place) = (files.access.home.clone(), place.clone());
+/// Returns an error if it cannot be read, or if another program has changes of it in a log beside it; and, if it is to be
+/// changed, if it or a folder above it is a link: nobody would be asked about the file that the link leads to.
+async fn current(files: &ProjectFiles, (place, access): (&Place, Access)) -> Result<Option<FileState>, Failure> {
+    let (files, place) = (files.clone(), place.clone());
     let read = tokio::task::spawn_blocking(move || {
+        let home = &files.access.home;
+        if let Some(link) = home.link_on_way(&place).filter(|_| access == Access::Write) {
+            return Err(Failure::linked(&files.name(&link)));
+        }
         for log in ["-wal", "-journal"] {
             let log = Place::parse(&format!("{place}{log}")).map_err(Failure::bad_path)?;
             if home.file_state(&log)?.is_some_and(|log| !log.bytes.is_empty()) {
@@ -117,14 +123,14 @@ async fn current(files: &ProjectFiles, place: &Place) -> Result<Option<FileState
 
 impl SqlCall {
     async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
-        let now = match current(&self.files, &self.place).await {
+        let access = if self.arguments.write { Access::Write } else { Access::Read };
+        let now = match current(&self.files, (&self.place, access)).await {
             Ok(now) => now,
             Err(failure) => return Ok(failed(&self.arguments, &failure, self.language)),
         };
         if options.approved.is_some() && now != self.before {
             return Ok(failed(&self.arguments, &Failure::conflict(), self.language));
         }
-        let access = if self.arguments.write { Access::Write } else { Access::Read };
         let bytes = now.as_ref().map(|now| now.bytes.as_slice()).unwrap_or_default();
         let running = database::run(&self.sandbox, (&self.arguments.sql, access), bytes);
         let ran = tokio::select! {
