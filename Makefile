@@ -120,9 +120,12 @@ fuzz: frontend/dist/index.html ## Run every property with as many cases as fit i
 
 KILLS ?= 200
 
-kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work, while it waits for an answer, while it applies what a command changed, and while that command runs, and check what is left
+kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work, while it waits for an answer, while it applies what a command changed, while that command runs, and while people register, upload and change projects, and check what is left
 	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it -- --nocapture kill_loses_nothing_acknowledged kill_while_asking_loses_no_answer \
-	  kill_while_changes_are_applied_is_completed_and_undone kill_while_a_command_runs_leaves_all_or_nothing
+	  kill_while_changes_are_applied_is_completed_and_undone kill_while_a_command_runs_leaves_all_or_nothing \
+	  killed_registration_leaves_a_whole_account_or_none killed_commit_leaves_a_whole_project_or_the_upload \
+	  killed_changes_of_projects_are_whole killed_adoption_and_release_are_completed \
+	  killed_promotion_into_a_linked_folder_is_completed
 
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday

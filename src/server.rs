@@ -155,7 +155,12 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {
         false => Homes::Single(home),
-        true => Homes::Each { people: home.people_folder()?, server: home },
+        true => {
+            if let Err(error) = home.close_to_strangers() {
+                tracing::warn!(%error, "other users of this machine can enter the home");
+            }
+            Homes::Each { people: home.people_folder()?, server: home }
+        }
     };
     let tenants = TenantRegistry::new(runtime.clone(), homes);
     let owner = tenants.open(&TenantId::owner()).await?;

@@ -93,6 +93,20 @@ impl Home {
         }
         Ok(path)
     }
+
+    /// Takes from other users of the machine what they may do in the folder of the server's home. Its group keeps its rights: an
+    /// admin may have chosen it for backups.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses.
+    pub fn close_to_strangers(&self) -> Result<(), StoreError> {
+        let doing = || StoreError::io("closing the home to other users");
+        let mode = self.root().dir_metadata().map_err(doing())?.permissions().mode() & 0o7777;
+        if mode & 0o007 == 0 {
+            return Ok(());
+        }
+        self.root().set_permissions(".", PermissionsExt::from_mode(mode & 0o7770)).map_err(doing())
+    }
 }
 
 fn close(dir: &Dir, folder: &str) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use miniclaw::provider::scripted::Script;
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Incoming, open};
@@ -20,7 +21,11 @@ pub struct Person {
 }
 
 pub async fn world(settings: &str) -> World {
-    let world = World::new(script([always(says(["Fine."]))])).await.with_env("MINICLAW_JWT_SECRET", SECRET);
+    world_with(script([always(says(["Fine."]))]), settings).await
+}
+
+pub async fn world_with(script: Script, settings: &str) -> World {
+    let world = World::new(script).await.with_env("MINICLAW_JWT_SECRET", SECRET);
     world.with_file("config.yml", &format!("auth_mode: multi\n{settings}\n{CONFIG}"))
 }
 
@@ -43,7 +48,7 @@ pub async fn register(server: &Server<'_>, name: &str, more: Value) -> Answer {
     server.post("/api/auth/register", body).await
 }
 
-async fn login(server: &Server<'_>, name: &str, password: &str) -> Answer {
+pub async fn login(server: &Server<'_>, name: &str, password: &str) -> Answer {
     server.post("/api/auth/login", json!({"username": name, "password": password})).await
 }
 
@@ -84,19 +89,19 @@ pub async fn get(server: &Server<'_>, person: &Person, path: &str) -> Answer {
     ask(server, person, ("GET", path), Value::Null).await
 }
 
-async fn status_of(server: &Server<'_>, token: &str) -> u16 {
+pub async fn status_of(server: &Server<'_>, token: &str) -> u16 {
     let bearer = format!("Bearer {token}");
     server.send("GET", "/api/sessions", &[("Authorization", &bearer)], b"").await.status()
 }
 
-async fn follow(server: &Server<'_>, person: &Person) -> Incoming {
+pub async fn follow(server: &Server<'_>, person: &Person) -> Incoming {
     let mut stream = server.follow_with("/api/events", &[("Cookie", &person.cookie)]).await;
     stream.until("hello").await;
     stream
 }
 
 /// Returns status and reason of a refusal in the document's form.
-fn refused(answer: &Answer) -> (u16, String) {
+pub fn refused(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     assert_eq!(body["code"], answer.status(), "{body}");
     (answer.status(), body["reason"].as_str().unwrap().to_owned())

@@ -177,6 +177,33 @@ fn processes_with(marker: &str) -> usize {
 }
 
 #[tokio::test]
+async fn git_of_a_disabled_person_is_stopped() {
+    if crate::project_git::has_no_git() {
+        return;
+    }
+    let Some(level) = levels().first().copied() else { return };
+    let world = world(&format!("{CONFIG}sandbox: {}", level.name()), &[]).await;
+    let server = world.serve().await;
+    let ada = admin(&server).await;
+    let bob = joined(&server, &ada, "Bob").await;
+    let project = ask(&server, &bob, ("POST", "/api/projects"), json!({"name": "Tea"})).await.ok();
+    let git = format!("/api/projects/{}/git", project["data"]["id"].as_str().unwrap());
+    ask(&server, &bob, ("POST", &format!("{git}/init")), json!({})).await.ok();
+    let folder = home(&world, &bob).join("workspaces/Tea");
+    // Git reads all of it, which takes much longer than this test.
+    fs::File::create(folder.join("huge")).unwrap().set_len(60 << 30).unwrap();
+    let marker = format!("{}\0--no-pager", folder.display());
+    let running = || processes_with(&format!("{marker}\0--literal-pathspecs\0add"));
+    let (stage, path) = (format!("{git}/stage"), format!("/api/admin/people/{}", bob.id));
+    let (staged, ()) = tokio::join!(ask(&server, &bob, ("POST", &stage), json!({})), async {
+        eventually("git runs", async || running() == 1).await;
+        ask(&server, &ada, ("PATCH", &path), json!({"is_active": false})).await.ok();
+        assert_eq!(running(), 0, "it has ended before the admin is answered");
+    });
+    assert!(staged.status() >= 400, "{}", staged.text());
+}
+
+#[tokio::test]
 async fn job_of_a_disabled_person_is_killed_and_others_go_on() {
     for level in levels() {
         let [hers, his] = [1, 2].map(|number| format!("9{number}{}.{}", std::process::id(), level.name().len()));

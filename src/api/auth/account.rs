@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::AppendHeaders;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +15,10 @@ use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::client::Client;
-use crate::api::security::login::{cookie_line, sign_out};
+use crate::api::security::login::{cookie_line, device_cookie, device_line, sign_out};
 use crate::api::security::person::Right;
 use crate::config::people::{AuthMode, Registration};
-use crate::engine::people::{Joining, SIGN_IN_LIFE, SignedIn};
+use crate::engine::people::{DEVICE_LIFE, Joining, LoginFrom, People, SIGN_IN_LIFE, SignedIn};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Mode {
@@ -62,6 +63,8 @@ pub struct UserToken {
 }
 
 type WithCookie<T> = ([(HeaderName, String); 1], Json<Enveloped<T>>);
+/// A sign-in sets a second cookie: what tells at the next one that this browser is known.
+type WithCookies<T> = (AppendHeaders<[(HeaderName, String); 2]>, Json<Enveloped<T>>);
 
 /// Returns who uses this server, and who may make an account.
 #[utoipa::path(get, path = "/api/auth/mode", tag = "auth",
@@ -111,15 +114,17 @@ pub async fn login(
     State(app): State<App>,
     client: Client,
     note: AuditNote,
+    headers: HeaderMap,
     request: Result<Json<UserLogin>, JsonRejection>,
-) -> Result<WithCookie<UserToken>, ApiError> {
+) -> Result<WithCookies<UserToken>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
     let Json(UserLogin { username, password }) = request?;
     if let Some(account) = people.account_named(&username) {
         note.account(account);
     }
-    let signed_in = people.login((&username, password.expose_secret()), client.address).await?;
-    Ok(answer(&app, signed_in, client))
+    let from = LoginFrom { source: client.address, device: device_cookie(&app, &headers) };
+    let signed_in = people.login((&username, password.expose_secret()), from).await?;
+    Ok(answer(&app, people, (signed_in, client)))
 }
 
 /// Signs out: ends this sign-in and its streams. An access token is deleted.
@@ -158,17 +163,20 @@ pub async fn password(
     caller: Caller,
     client: Client,
     request: Result<Json<PasswordChange>, JsonRejection>,
-) -> Result<WithCookie<UserToken>, ApiError> {
+) -> Result<WithCookies<UserToken>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
     let Json(PasswordChange { current_password, new_password }) = request?;
     let passwords = [current_password.expose_secret(), new_password.expose_secret()];
     let signed_in = people.change_password(account, passwords).await?;
-    Ok(answer(&app, signed_in, client))
+    Ok(answer(&app, people, (signed_in, client)))
 }
 
-fn answer(app: &App, SignedIn { token, account }: SignedIn, client: Client) -> WithCookie<UserToken> {
+fn answer(app: &App, people: &People, (signed_in, client): (SignedIn, Client)) -> WithCookies<UserToken> {
+    let SignedIn { token, account } = signed_in;
     let cookie = cookie_line(app, (&token, SIGN_IN_LIFE), client);
-    ([(header::SET_COOKIE, cookie)], enveloped(UserToken { token, user: account.into() }))
+    let device = device_line(app, (&people.device_proof(&account), DEVICE_LIFE), client);
+    let cookies = AppendHeaders([(header::SET_COOKIE, cookie), (header::SET_COOKIE, device)]);
+    (cookies, enveloped(UserToken { token, user: account.into() }))
 }
 
 fn over(app: &App, client: Client) -> WithCookie<()> {

@@ -282,8 +282,17 @@ fn known_cookie(app: &App, headers: &HeaderMap) -> Option<CookieDigest> {
 
 /// Returns the values of this server's cookie in a request, valid or not.
 pub(super) fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+    cookies_named(app.access.cookie_name(), headers)
+}
+
+/// Returns the name of the cookie that tells that somebody has signed in with this browser.
+pub(super) fn device_cookie_name(app: &App) -> String {
+    format!("{}-device", app.access.cookie_name())
+}
+
+/// Returns the values of a cookie in a request.
+pub(super) fn cookies_named(name: String, headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let name = app.access.cookie_name();
     let pairs = lines.flat_map(|line| line.split(';'));
     pairs.filter_map(move |pair| pair.trim().strip_prefix(&name)?.strip_prefix('='))
 }

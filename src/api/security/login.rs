@@ -66,6 +66,18 @@ pub(in crate::api) fn cookie_line(app: &App, (value, seconds): (&str, u64), clie
     format!("{}={value}; Max-Age={seconds}; HttpOnly; SameSite=Strict; Path=/{secure}", app.access.cookie_name())
 }
 
+/// Returns the `Set-Cookie` line for what a browser keeps of a sign-in. Only the sign-in gets it back.
+pub(in crate::api) fn device_line(app: &App, (value, seconds): (&str, u64), client: Client) -> String {
+    let secure = if client.is_https { "; Secure" } else { "" };
+    let name = guard::device_cookie_name(app);
+    format!("{name}={value}; Max-Age={seconds}; HttpOnly; SameSite=Strict; Path=/api/auth{secure}")
+}
+
+/// Returns what the browser of a request has kept of an earlier sign-in.
+pub(in crate::api) fn device_cookie<'a>(app: &App, headers: &'a HeaderMap) -> Option<&'a str> {
+    guard::cookies_named(guard::device_cookie_name(app), headers).next()
+}
+
 /// Ends the sign-in of a request.
 pub(in crate::api) async fn sign_out(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), ApiError> {
     match (&app.people, caller.proof().credential()) {

@@ -39,7 +39,21 @@ pub struct NewToken {
     pub stored: AccessToken,
 }
 
+/// Where a sign-in comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct LoginFrom<'a> {
+    pub source: IpAddr,
+    /// What the browser kept of an earlier sign-in ([`People::device_proof`]).
+    pub device: Option<&'a str>,
+}
+
 impl People {
+    /// Returns what a browser keeps after somebody has signed in to this account: if strangers guess its password, their
+    /// failures hold up nobody in this browser.
+    pub fn device_proof(&self, account: &Account) -> String {
+        self.devices.issue(account)
+    }
+
     /// Signs a person in. Names that nobody has get the same answer as wrong passwords, after the same time.
     ///
     /// # Errors
@@ -48,15 +62,16 @@ impl People {
     pub async fn login(
         self: &Arc<Self>,
         (username, password): (&str, &str),
-        source: IpAddr,
+        LoginFrom { source, device }: LoginFrom<'_>,
     ) -> Result<SignedIn, PeopleError> {
-        let name = folded(username);
+        let found = self.book().named(username).cloned();
+        let known = found.as_ref().zip(device).and_then(|(account, proof)| self.devices.read(proof, account));
+        let name = known.map_or_else(|| folded(username), |device| format!("device {device}"));
         let may_try = || {
             self.names.check(&name).map_err(AccountRefused::Wait)?;
             self.addresses.check(source).map_err(AccountRefused::Wait)
         };
         may_try()?;
-        let found = self.book().named(username).cloned();
         let hash = found.as_ref().map(|account| account.password_hash.as_str());
         let (checked, new_hash) = {
             // Failures are counted before the next one is checked, so that many requests at once do not help.

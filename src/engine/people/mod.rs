@@ -5,6 +5,7 @@ mod admin;
 mod attempts;
 mod audit;
 pub mod credential;
+mod devices;
 mod joining;
 mod login_limiter;
 pub mod offline;
@@ -21,15 +22,17 @@ use crate::clock;
 use crate::domain::{Account, AccountBook, AccountId, AccountRefused, UidRange};
 use crate::store::{AccountsUnusable, StoreError};
 
-pub use accounts::{NewToken, ProfileChange, SignedIn};
+pub use accounts::{LoginFrom, NewToken, ProfileChange, SignedIn};
 pub use admin::{AccountChange, NewInvitation};
 pub use audit::Act;
 pub use credential::{Credential, NotAccepted};
+pub use devices::DEVICE_LIFE;
 pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
 pub use sign_ins::SIGN_IN_LIFE;
 
 use attempts::Attempts;
+use devices::DeviceKey;
 use passwords::Passwords;
 use sign_ins::SignInKeys;
 
@@ -44,6 +47,7 @@ pub struct People {
     stored: Mutex<Option<String>>,
     passwords: Passwords,
     keys: SignInKeys,
+    devices: DeviceKey,
     names: Attempts,
     addresses: LoginLimiter,
     /// From which accounts get the users that their commands run as; absent if commands cannot run like that here.
@@ -100,6 +104,7 @@ impl People {
             stored: Mutex::new(stored.etag),
             passwords: Passwords::new().await.map_err(|_| PeopleUnusable::NoHashes)?,
             keys: SignInKeys::new(secret),
+            devices: DeviceKey::new(secret),
             names: Attempts::default(),
             addresses: LoginLimiter::default(),
             audit_quotas: audit::Quotas::default(),
