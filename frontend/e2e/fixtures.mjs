@@ -64,11 +64,7 @@ export const withMiniclaw = (given = {}) => withGiven(given)
 /** The same, with the options made from the listener. */
 export const withCanary = made => withGiven(({ canary }, use) => use(made(canary)))
 
-/**
- * Two sizes in two looks each: the options of `open`, whether the screen is small, and a name for the test and its
- * screenshot.
- */
-export const LOOKS = [
+const ALL_LOOKS = [
   ['desktop', {}],
   ['mobile', MOBILE],
 ].flatMap(([size, options]) =>
@@ -82,14 +78,25 @@ export const LOOKS = [
   })),
 )
 
+/**
+ * Two looks that cover both sizes, themes and languages; all four when screenshots are taken. Each look has the options
+ * of `open`, whether the screen is small, and a name for the test and its screenshot.
+ */
+export const LOOKS = process.env.SHOTS ? ALL_LOOKS : [ALL_LOOKS[0], ALL_LOOKS[3]]
+
 let axe = null
 
 /** The accessibility violations of the page, one per line. */
 export async function faults(page, options = {}) {
   axe ??= await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  await page.evaluate(axe)
+  // A page that is checked again has it already; reading it takes as long as many a check.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   // Colours are final only then.
   await finishAnimations(page)
-  const { violations } = await page.evaluate(given => window.axe.run(document, given), options)
+  const { violations } = await page.evaluate(given => window.axe.run(document, given), {
+    // Of what passes, no selectors are made.
+    resultTypes: ['violations'],
+    ...options,
+  })
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
 }
