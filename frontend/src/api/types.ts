@@ -6,7 +6,7 @@ export type ModelStatus = Schemas['ModelStatus']
 export type ModelCandidate = Schemas['ModelCandidate']
 export type Chosen = Schemas['Chosen']
 export type Conversation = Schemas['Conversation']
-export type Project = Schemas['Project']
+export type { MemberRole, Project, ProjectInvitation, ProjectMember, ProjectRole } from './memberTypes'
 export type OpenUpload = Schemas['OpenUpload']
 export type ArrivedFile = Schemas['OpenUploadFiles']['arrived']['items'][number]
 export type LinkRequest = Schemas['LinkRequest']

@@ -1,7 +1,7 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { bracketMatching, foldGutter, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { Compartment, type Extension } from '@codemirror/state'
+import { Compartment, EditorState, type Extension } from '@codemirror/state'
 import {
   drawSelection,
   EditorView,
@@ -46,6 +46,7 @@ interface Props {
   reveal: Reveal | null
   /** Maximum characters in each request, if the file is part of it. */
   cut: number | null
+  readOnly?: boolean
 }
 
 /** Links and tags of a note; loaded when a note is opened. If that fails, the note is only text. */
@@ -85,6 +86,7 @@ const cutting = new Compartment()
 const wrapping = new Compartment()
 const speaking = new Compartment()
 const hosting = new Compartment()
+const writing = new Compartment()
 
 const wrapped = (wrap: boolean): Extension => (wrap ? EditorView.lineWrapping : [])
 
@@ -122,6 +124,7 @@ export default function CodeEditor({
   other,
   reveal,
   cut,
+  readOnly = false,
 }: Props) {
   const parent = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
@@ -149,6 +152,7 @@ export default function CodeEditor({
       [wrapping, wrapped(wrap)],
       [speaking, spoken(label)],
       [hosting, host],
+      [writing, EditorState.readOnly.of(readOnly)],
     ]
     const opened = openModel(model, {
       text,
@@ -207,6 +211,10 @@ export default function CodeEditor({
     })
   }, registered)
   useUpdate(() => view.current?.dispatch({ effects: wrapping.reconfigure(wrapped(wrap)) }), wrap)
+  useUpdate(
+    () => view.current?.dispatch({ effects: writing.reconfigure(EditorState.readOnly.of(readOnly)) }),
+    readOnly,
+  )
   useUpdate(() => view.current?.dispatch({ effects: cutting.reconfigure(cutAt(cut)) }), cut)
   useUpdate(() => {
     const effects = [speaking.reconfigure(spoken(label)), cutting.reconfigure(cutAt(cut))]

@@ -30,16 +30,20 @@ interface Props {
   comparing: boolean
   /** A line below shows the tokens of the text. */
   tokensBelow: boolean
+  /** The person may not change the file. */
+  readOnly?: boolean
   /** How the file is shown; null if it has no preview. */
   view: View | null
 }
 
-export function EditorBar({ buffer, comparing, tokensBelow, view }: Props) {
+export function EditorBar({ buffer, comparing, tokensBelow, readOnly = false, view }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
   const { kind } = buffer.state
   const savable = kind === 'deleted' || (kind === 'dirty' && isDirty(buffer))
+  // Edits from before somebody lost the right to save them stay in view.
+  const locked = readOnly && !isDirty(buffer)
   return (
     <div className="flex items-center gap-2 border-y px-3 py-1.5">
       <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={buffer.file.shown}>
@@ -50,7 +54,7 @@ export function EditorBar({ buffer, comparing, tokensBelow, view }: Props) {
           {t('tokens', { n: buffer.tokens })}
         </span>
       )}
-      <Badge tone={badge.tone}>{badge.words}</Badge>
+      {locked ? <Badge>{t('readOnly')}</Badge> : <Badge tone={badge.tone}>{badge.words}</Badge>}
       {view !== null && <PreviewSwitch view={view} />}
       {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
         <CommandIconButton
@@ -62,10 +66,12 @@ export function EditorBar({ buffer, comparing, tokensBelow, view }: Props) {
           <GitCompare size={14} aria-hidden />
         </CommandIconButton>
       )}
-      <CommandButton command="saveFile" size="small" look="solid" disabled={!savable}>
-        <Save size={13} aria-hidden />
-        {t('save')}
-      </CommandButton>
+      {!locked && (
+        <CommandButton command="saveFile" size="small" look="solid" disabled={!savable}>
+          <Save size={13} aria-hidden />
+          {t('save')}
+        </CommandButton>
+      )}
     </div>
   )
 }

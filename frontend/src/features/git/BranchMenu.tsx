@@ -12,8 +12,15 @@ import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { act, switchTo } from './actions'
 
+interface Props {
+  id: string
+  status: GitStatus
+  /** The branch is shown, and not switched. */
+  readOnly: boolean
+}
+
 /** The current branch, the others to switch to, and a form for a new one. */
-export function BranchMenu({ id, status }: { id: string; status: GitStatus }) {
+export function BranchMenu({ id, status, readOnly }: Props) {
   const t = useT()
   const [name, setName] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
@@ -30,6 +37,7 @@ export function BranchMenu({ id, status }: { id: string; status: GitStatus }) {
   const trigger = (
     <Button
       size="small"
+      disabled={readOnly}
       className="min-w-0 flex-1 shrink! justify-start"
       aria-label={t('gitBranchIs', { name: shown })}
       title={shown}
@@ -57,14 +65,16 @@ export function BranchMenu({ id, status }: { id: string; status: GitStatus }) {
         <Menu trigger={trigger} align="start" opens="listbox">
           <Branches id={id} current={status.branch ?? null} onProblem={setProblem} />
         </Menu>
-        <IconButton
-          label={t('gitNewBranch')}
-          size="fieldIcon"
-          aria-expanded={name !== null}
-          onClick={() => setName(name === null ? '' : null)}
-        >
-          <Plus size={15} aria-hidden />
-        </IconButton>
+        {!readOnly && (
+          <IconButton
+            label={t('gitNewBranch')}
+            size="fieldIcon"
+            aria-expanded={name !== null}
+            onClick={() => setName(name === null ? '' : null)}
+          >
+            <Plus size={15} aria-hidden />
+          </IconButton>
+        )}
       </div>
       {name !== null && (
         <form onSubmit={event => void create(event)} className="flex gap-1.5">

@@ -18,12 +18,14 @@ interface Props {
   id: string
   status: GitStatus
   sessionId: string | null
+  /** Nothing is staged, discarded or committed. */
+  readOnly: boolean
   current: Shown | null
   onSelect: (shown: Shown | null) => void
 }
 
 /** The changed files, staged and not, and the form for a commit. */
-export function ChangesPane({ id, status, sessionId, current, onSelect }: Props) {
+export function ChangesPane({ id, status, sessionId, readOnly, current, onSelect }: Props) {
   const t = useT()
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
@@ -43,6 +45,7 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
   const common = (isStaged: boolean) => ({
     staged: isStaged,
     busy,
+    readOnly,
     current: current?.staged === isStaged ? current.path : null,
     onSelect: (path: string) => onSelect({ path, staged: isStaged }),
     onMove: (paths: readonly string[] | null) => {
@@ -97,7 +100,7 @@ export function ChangesPane({ id, status, sessionId, current, onSelect }: Props)
               <p className="p-1.5 text-fg-3 text-small">{t('gitFilters', { names: filters.join(', ') })}</p>
             )}
           </div>
-          <CommitForm id={id} status={status} staged={staged.length} />
+          {!readOnly && <CommitForm id={id} status={status} staged={staged.length} />}
         </>
       )}
     </OfAgent>

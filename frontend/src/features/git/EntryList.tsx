@@ -19,6 +19,7 @@ interface Props {
   current: string | null
   byAgent: ReadonlySet<string>
   busy: boolean
+  readOnly: boolean
   onSelect: (path: string) => void
   /** Stages the files, or takes them out of what is staged; null for all. */
   onMove: (paths: readonly string[] | null) => void
@@ -33,6 +34,7 @@ export function EntryList({
   current,
   byAgent,
   busy,
+  readOnly,
   onSelect,
   onMove,
   onDiscard,
@@ -46,9 +48,11 @@ export function EntryList({
         <h3 className="min-w-0 flex-1 font-semibold text-fg-2 text-small">
           {title} <span className="font-normal text-fg-3 tabular-nums">{entries.length}</span>
         </h3>
-        <Button size="small" look="ghost" disabled={busy} onClick={() => onMove(null)}>
-          {t(staged ? 'gitUnstageAll' : 'gitStageAll')}
-        </Button>
+        {!readOnly && (
+          <Button size="small" look="ghost" disabled={busy} onClick={() => onMove(null)}>
+            {t(staged ? 'gitUnstageAll' : 'gitStageAll')}
+          </Button>
+        )}
       </div>
       <ul>
         {entries.slice(0, rows).map(({ entry, change }) => (
@@ -61,7 +65,7 @@ export function EntryList({
             byAgent={byAgent.has(entry.path)}
             busy={busy}
             onSelect={() => onSelect(entry.path)}
-            onMove={() => onMove([entry.path])}
+            onMove={readOnly ? null : () => onMove([entry.path])}
             onDiscard={() => onDiscard([entry.path])}
           />
         ))}

@@ -14,7 +14,8 @@ interface Props {
   byAgent: boolean
   busy: boolean
   onSelect: () => void
-  onMove: () => void
+  /** Null for those who may not change anything; then nothing is discarded either. */
+  onMove: (() => void) | null
   onDiscard: () => void
 }
 
@@ -64,19 +65,21 @@ export function EntryRow({
           </span>
         )}
       </button>
-      {!staged && !entry.is_folder && change !== 'conflict' && (
+      {onMove && !staged && !entry.is_folder && change !== 'conflict' && (
         <IconButton size="smallIcon" label={t('gitDiscard', { path })} disabled={busy} onClick={onDiscard}>
           <Undo2 size={13} aria-hidden />
         </IconButton>
       )}
-      <IconButton
-        size="smallIcon"
-        label={t(staged ? 'gitUnstage' : 'gitStage', { path })}
-        disabled={busy}
-        onClick={onMove}
-      >
-        {staged ? <Minus size={14} aria-hidden /> : <Plus size={14} aria-hidden />}
-      </IconButton>
+      {onMove && (
+        <IconButton
+          size="smallIcon"
+          label={t(staged ? 'gitUnstage' : 'gitStage', { path })}
+          disabled={busy}
+          onClick={onMove}
+        >
+          {staged ? <Minus size={14} aria-hidden /> : <Plus size={14} aria-hidden />}
+        </IconButton>
+      )}
     </li>
   )
 }

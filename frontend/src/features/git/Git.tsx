@@ -25,6 +25,8 @@ interface Props {
   projectId: string
   /** The conversation on the screen, if it works in the project. */
   sessionId: string | null
+  /** The person may look, and change nothing. */
+  readOnly: boolean
 }
 
 /** What is shown beside the list. */
@@ -34,7 +36,7 @@ type Shown =
   | null
 
 /** The repository of a project: its changes, its commits and its branches. */
-export default function Git({ open, onOpenChange, projectId, sessionId }: Props) {
+export default function Git({ open, onOpenChange, projectId, sessionId, readOnly }: Props) {
   const t = useT()
   const narrow = useWidth() === 'narrow'
   const status = useGitStatus(projectId)
@@ -48,10 +50,10 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
   const list = () => {
     if (status.error && !status.data) return <QueryError error={status.error} />
     if (!status.data) return <Skeleton label={t('loading')} rows={6} />
-    if (!status.data.is_repository) return <NoRepository id={projectId} />
+    if (!status.data.is_repository) return <NoRepository id={readOnly ? null : projectId} />
     return (
       <>
-        <BranchMenu id={projectId} status={status.data} />
+        <BranchMenu id={projectId} status={status.data} readOnly={readOnly} />
         <div className="flex items-center gap-1.5">
           <Segmented
             label={t('gitView')}
@@ -77,6 +79,7 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
             id={projectId}
             status={status.data}
             sessionId={sessionId}
+            readOnly={readOnly}
             current={shown?.kind === 'file' ? shown : null}
             onSelect={file => setShown(file && { kind: 'file', ...file })}
           />
@@ -123,16 +126,18 @@ export default function Git({ open, onOpenChange, projectId, sessionId }: Props)
   )
 }
 
-/** A project that is no repository yet. */
-function NoRepository({ id }: { id: string }) {
+/** A project that is no repository yet. `id` is null for those who may not make it one. */
+function NoRepository({ id }: { id: string | null }) {
   const t = useT()
   const [problem, setProblem] = useState<string | null>(null)
   return (
     <div className="space-y-2 py-3 text-[13px] text-fg-2">
       <p>{t('gitNone')}</p>
-      <Button look="solid" onClick={() => void act(id, () => api.init(id)).then(setProblem)}>
-        {t('gitInit')}
-      </Button>
+      {id !== null && (
+        <Button look="solid" onClick={() => void act(id, () => api.init(id)).then(setProblem)}>
+          {t('gitInit')}
+        </Button>
+      )}
       {problem && <ErrorText>{problem}</ErrorText>}
     </div>
   )

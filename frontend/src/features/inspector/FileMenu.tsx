@@ -13,8 +13,8 @@ export interface FileActions {
   onDelete: (file: FileRef) => void
 }
 
-/** The actions on a listed file, besides opening it. The row around it is the `group`. */
-interface Props extends FileActions {
+/** The actions on a listed file, besides opening it; those that change it may be missing. The row is the `group`. */
+interface Props extends Partial<FileActions> {
   file: FileRef
   tabIndex?: number
 }
@@ -34,9 +34,11 @@ export function FileMenu({ file, tabIndex, onRename, onDelete }: Props) {
         </IconButton>
       }
     >
-      <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={() => onRename(file)}>
-        {t('rename')}
-      </MenuItem>
+      {onRename && (
+        <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={() => onRename(file)}>
+          {t('rename')}
+        </MenuItem>
+      )}
       <MenuItem
         icon={<Link size={14} aria-hidden />}
         onSelect={() => void copyText(fileAddress(file)).then(done => done && toast(t('copied')))}
@@ -48,9 +50,11 @@ export function FileMenu({ file, tabIndex, onRename, onDelete }: Props) {
           {t('downloadFile')}
         </MenuItem>
       )}
-      <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(file)} danger>
-        {t('delete')}
-      </MenuItem>
+      {onDelete && (
+        <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(file)} danger>
+          {t('delete')}
+        </MenuItem>
+      )}
     </Menu>
   )
 }

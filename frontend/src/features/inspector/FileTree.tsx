@@ -29,7 +29,8 @@ interface Props {
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (file: FileRef) => void
-  actions: FileActions
+  /** What changes a file; null if nobody may. */
+  actions: FileActions | null
   /** What can be done with a folder; null if nothing. */
   folderActions?: FolderActions | null
 }

@@ -19,7 +19,8 @@ interface Props {
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (file: FileRef) => void
-  actions: FileActions
+  /** What changes a file; null if nobody may. */
+  actions: FileActions | null
   folderActions?: FolderActions | null
 }
 

@@ -11,6 +11,7 @@ import { isDirty } from '@/features/editor/buffer'
 import { focusText } from '@/features/editor/focusText'
 import { setProjectSearch, useProjectSearch } from '@/features/notes/search'
 import { droppedFolders } from '@/features/project/folder'
+import { useReadOnly } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import { FileRef, type ProjectRoot } from '@/lib/roots'
 import { useBuffers } from '@/stores/buffers'
@@ -42,6 +43,7 @@ const noProblem = () => null
 /** The files of one project: to find, open, create, upload, move and delete. */
 export function ProjectFiles({ root }: { root: ProjectRoot }) {
   const t = useT()
+  const readOnly = useReadOnly(root)
   const file = useUi(ui => ui.file)
   const search = useProjectSearch(root)
   const [naming, setNaming] = useState<Naming>(null)
@@ -84,40 +86,48 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
           inText={search.inText}
           onChange={(text, inText) => setProjectSearch(root, { text, inText })}
         />
-        <IconButton
-          label={t('newFile')}
-          size="fieldIcon"
-          onClick={() => setNaming({ kind: 'file', below: '' })}
-        >
-          <FilePlus2 size={15} aria-hidden />
-        </IconButton>
-        <IconButton
-          label={t('newFolder')}
-          size="fieldIcon"
-          onClick={() => setNaming({ kind: 'folder', below: '' })}
-        >
-          <FolderPlus size={15} aria-hidden />
-        </IconButton>
-        <FilesButton
-          label={t('uploadAnyFiles')}
-          icon={<Upload size={15} aria-hidden />}
-          size="fieldIcon"
-          onFiles={files => void upload(files, [], '')}
-        />
-        <input
-          type="file"
-          ref={input}
-          multiple
-          hidden
-          onChange={event => {
-            void upload([...(event.target.files ?? [])], [], target.current)
-            event.target.value = ''
-          }}
-        />
+        {!readOnly && (
+          <>
+            <IconButton
+              label={t('newFile')}
+              size="fieldIcon"
+              onClick={() => setNaming({ kind: 'file', below: '' })}
+            >
+              <FilePlus2 size={15} aria-hidden />
+            </IconButton>
+            <IconButton
+              label={t('newFolder')}
+              size="fieldIcon"
+              onClick={() => setNaming({ kind: 'folder', below: '' })}
+            >
+              <FolderPlus size={15} aria-hidden />
+            </IconButton>
+            <FilesButton
+              label={t('uploadAnyFiles')}
+              icon={<Upload size={15} aria-hidden />}
+              size="fieldIcon"
+              onFiles={files => void upload(files, [], '')}
+            />
+            <input
+              type="file"
+              ref={input}
+              multiple
+              hidden
+              onChange={event => {
+                void upload([...(event.target.files ?? [])], [], target.current)
+                event.target.value = ''
+              }}
+            />
+          </>
+        )}
       </div>
       <DropZone
         words={t('uploadAnyHere', { name: FileRef.of(root, '').shown.replace(/\/$/, '') })}
-        onFiles={(files, transfer, target) => void upload(files, droppedFolders(transfer), folderAt(target))}
+        onFiles={
+          readOnly
+            ? null
+            : (files, transfer, target) => void upload(files, droppedFolders(transfer), folderAt(target))
+        }
       >
         {search.inText ? (
           <>
@@ -150,11 +160,15 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
               current={file && `${file}`}
               dirty={dirty}
               onOpen={openFile}
-              actions={{
-                onRename: file => setNaming({ kind: 'rename', file }),
-                onDelete: file => void remove(file),
-              }}
-              folderActions={folderActions}
+              actions={
+                readOnly
+                  ? null
+                  : {
+                      onRename: file => setNaming({ kind: 'rename', file }),
+                      onDelete: file => void remove(file),
+                    }
+              }
+              folderActions={readOnly ? null : folderActions}
             />
           </>
         )}

@@ -1,19 +1,23 @@
-import { ChevronsUpDown, FileDiff, FolderCode, GitBranch, KeyRound } from 'lucide-react'
+import { ChevronsUpDown, FileDiff, FolderCode, GitBranch, KeyRound, Lock, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useProjects } from '@/api/projectQueries'
 import { useCommandContext } from '@/app/commandContext'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { onDemand } from '@/components/onDemand'
+import { Badge } from '@/components/ui/Badge'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
-import { projectName } from '@/features/project/place'
+import { projectName, SCRATCH } from '@/features/project/place'
+import { roleIn, sharedBy, useProjectOf } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { projectRoot } from '@/lib/roots'
+import { personOfPage } from '@/lib/storage'
 import { ProjectFiles } from './ProjectFiles'
 import { useProjectBeside, useShownProject } from './useShownProject'
 
 const Git = onDemand(() => import('@/features/git/Git'))
+const Members = onDemand(() => import('@/features/project/Members'))
 const Secrets = onDemand(() => import('@/features/project/Secrets'))
 const ShownProjectList = onDemand(() => import('./ShownProjectList'))
 
@@ -24,7 +28,10 @@ export function ProjectTab() {
   const beside = useProjectBeside()
   const { sessionId } = useCommandContext()
   const projects = useProjects().data
-  const [dialog, setDialog] = useState<'git' | 'secrets' | null>(null)
+  const [dialog, setDialog] = useState<'git' | 'members' | 'secrets' | null>(null)
+  const project = useProjectOf(id)
+  const owner = sharedBy(project)
+  const readOnly = roleIn(project) === 'viewer'
   const onOpenChange = (open: boolean) => open || setDialog(null)
   const name = id === null ? t('chooseProject') : projectName(id, projects)
   const trigger = (
@@ -60,17 +67,40 @@ export function ProjectTab() {
             >
               <GitBranch size={15} aria-hidden />
             </IconButton>
-            <IconButton
-              label={t('secretsOpen')}
-              aria-haspopup="dialog"
-              size="fieldIcon"
-              onClick={() => setDialog('secrets')}
-            >
-              <KeyRound size={15} aria-hidden />
-            </IconButton>
+            {!readOnly && (
+              <IconButton
+                label={t('secretsOpen')}
+                aria-haspopup="dialog"
+                size="fieldIcon"
+                onClick={() => setDialog('secrets')}
+              >
+                <KeyRound size={15} aria-hidden />
+              </IconButton>
+            )}
+            {personOfPage !== null && id !== SCRATCH && (
+              <IconButton
+                label={t('membersOpen')}
+                aria-haspopup="dialog"
+                size="fieldIcon"
+                onClick={() => setDialog('members')}
+              >
+                <Users size={15} aria-hidden />
+              </IconButton>
+            )}
           </>
         )}
       </div>
+      {owner !== null && (
+        <p className="flex flex-wrap items-center gap-x-2 gap-y-1 px-3 pb-1.5 text-fg-2 text-small">
+          <span className="min-w-0 [overflow-wrap:anywhere]">{t('projectSharedBy', { owner })}</span>
+          {readOnly && (
+            <Badge>
+              <Lock size={11} aria-hidden />
+              {t('readOnly')}
+            </Badge>
+          )}
+        </p>
+      )}
       {id === null ? (
         <div className="flex flex-col items-center gap-2 px-3 py-4 text-center text-fg-3 text-small">
           <p>{t('projectTabHint')}</p>
@@ -82,8 +112,15 @@ export function ProjectTab() {
         <ProjectFiles key={id} root={projectRoot(id)} />
       )}
       {id !== null && dialog === 'git' && (
-        <Git open onOpenChange={onOpenChange} projectId={id} sessionId={id === beside ? sessionId : null} />
+        <Git
+          open
+          onOpenChange={onOpenChange}
+          projectId={id}
+          sessionId={id === beside ? sessionId : null}
+          readOnly={readOnly}
+        />
       )}
+      {project && dialog === 'members' && <Members open onOpenChange={onOpenChange} project={project} />}
       {id !== null && dialog === 'secrets' && <Secrets open onOpenChange={onOpenChange} projectId={id} />}
     </>
   )

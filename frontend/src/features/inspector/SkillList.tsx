@@ -15,7 +15,8 @@ interface Props {
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (file: FileRef) => void
-  actions: FileActions
+  /** What changes a file; null if nobody may. */
+  actions: FileActions | null
 }
 
 const folderOf = ({ location }: Skill): string => location.slice(0, location.lastIndexOf('/'))

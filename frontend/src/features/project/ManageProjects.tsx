@@ -3,13 +3,24 @@ import { useContext } from 'react'
 import { useCommand } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
 import { ChooseContext } from '@/components/ui/ListPanel'
+import { t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { toast } from '@/stores/toasts'
+import { ProjectInvitations } from './ProjectInvitations'
 
-/** Below a list of projects: closes the list, and opens the dialog that manages them. */
+/** Answers an invitation, and says what became of it. */
+const report = (answer: () => Promise<string>): void =>
+  void answer().then(toast, (error: unknown) =>
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' }),
+  )
+
+/** Below a list of projects: the invitations to more of them, and the dialog that manages them. Both close the list. */
 export function ManageProjects() {
   const choose = useContext(ChooseContext)
   const { label, run } = useCommand('manageProjects')
   return (
-    <div className="mt-1 border-t pt-1">
+    <div className="mt-1 space-y-1 border-t pt-1">
+      <ProjectInvitations onAnswer={answer => choose(() => report(answer))} />
       <Button look="ghost" className="w-full justify-start px-2!" onClick={() => choose(run)}>
         <FolderCog size={14} aria-hidden className="shrink-0" />
         {label}

@@ -14,6 +14,7 @@ import { matches } from '@/lib/match'
 import { reasonOf } from '@/lib/reason'
 import { droppedFolders } from './folder'
 import { bringBack, remove } from './manage'
+import { ProjectInvitations } from './ProjectInvitations'
 import { DeletedProject, ProjectRow } from './ProjectRow'
 import { ownProjects } from './place'
 
@@ -26,6 +27,8 @@ interface Props {
   /** Creates a project, of the folders that were dropped if any were. */
   onNew: (dropped: readonly FileSystemDirectoryEntry[] | null) => void
   onEdit: (project: Project) => void
+  /** Null on a server for one person. */
+  onMembers: ((project: Project) => void) | null
   /** Gives a linked project another folder. */
   onLinkAgain: (project: Project) => void
   onOpen: (id: string) => void
@@ -39,7 +42,7 @@ interface Deletion {
 }
 
 /** All projects, and those that can be restored. */
-export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props) {
+export function ProjectList({ said, onNew, onEdit, onMembers, onLinkAgain, onOpen }: Props) {
   const t = useT()
   const { data, error } = useProjects()
   // Nobody tells that a linked folder is gone, or back.
@@ -58,6 +61,11 @@ export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props)
       heading.current?.focus()
     }, failed)
   const heading = useRef<HTMLParagraphElement>(null)
+  const onAnswer = (answer: () => Promise<string>) => {
+    // The button that was pressed is about to vanish.
+    heading.current?.focus()
+    void answer().then(words => setNews({ kind: 'said', words }), failed)
+  }
   return (
     <DropZone words={t('projectDropFolder')} onFiles={(_, transfer) => onNew(droppedFolders(transfer))}>
       <div className="mb-2 flex flex-wrap items-center gap-2">
@@ -70,6 +78,9 @@ export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props)
         </Button>
       </div>
       {news && <NewsLine news={news} onUndo={onRestore} />}
+      <div className="mb-2 empty:hidden">
+        <ProjectInvitations onAnswer={onAnswer} />
+      </div>
       {own.length > MANY && (
         <Input
           type="search"
@@ -99,6 +110,7 @@ export function ProjectList({ said, onNew, onEdit, onLinkAgain, onOpen }: Props)
               key={project.id}
               project={project}
               onOpen={() => onOpen(project.id)}
+              onMembers={onMembers && (() => onMembers(project))}
               onEdit={() => onEdit(project)}
               onLinkAgain={() => onLinkAgain(project)}
               onDelete={() => onDelete(project)}

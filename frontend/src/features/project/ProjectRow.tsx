@@ -1,14 +1,26 @@
-import { ArchiveRestore, FolderCode, FolderSymlink, FolderX, Pencil, Trash2, Unlink } from 'lucide-react'
-import type { Project } from '@/api/types'
+import {
+  ArchiveRestore,
+  FolderCode,
+  FolderSymlink,
+  FolderX,
+  Pencil,
+  Trash2,
+  Unlink,
+  Users,
+} from 'lucide-react'
+import type { Project, ProjectRole } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Toolbar } from '@/components/ui/Toolbar'
 import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
 import { type Key, locale, type Translate, useLang, useT } from '@/lib/i18n'
+import { roleIn, sharedBy } from './role'
 
 interface RowProps {
   project: Project
   onOpen: () => void
+  /** Shows who works in it; null on a server for one person. */
+  onMembers: (() => void) | null
   onEdit: () => void
   /** Gives a linked project whose folder is gone another one. */
   onLinkAgain: () => void
@@ -18,10 +30,11 @@ interface RowProps {
 const ROW = 'flex flex-wrap items-center gap-x-2 gap-y-1 rounded-md border px-2.5 py-1.5 text-[13px]'
 
 /** A project in the list, with what can be done with it. */
-export function ProjectRow({ project, onOpen, onEdit, onLinkAgain, onDelete }: RowProps) {
+export function ProjectRow({ project, onOpen, onMembers, onEdit, onLinkAgain, onDelete }: RowProps) {
   const t = useT()
   const { name, path, description, linked, available, problem } = project
   const Icon = linked ? FolderSymlink : FolderCode
+  const owner = sharedBy(project)
   return (
     <li className={ROW}>
       <Icon size={15} aria-hidden className={cn('shrink-0', available ? 'text-accent' : 'text-warn')} />
@@ -29,7 +42,12 @@ export function ProjectRow({ project, onOpen, onEdit, onLinkAgain, onDelete }: R
         <span className="block truncate font-medium" title={name}>
           {name}
         </span>
-        {(linked || !description) && (
+        {owner !== null && (
+          <span className="block truncate text-fg-3 text-small">
+            {t('projectShared', { owner, role: t(ROLE[roleIn(project)]) })}
+          </span>
+        )}
+        {owner === null && (linked || !description) && (
           <span className="block truncate font-mono text-[11.5px] text-fg-3" title={path}>
             {linked ? path : `workspaces/${path}`}
           </span>
@@ -50,20 +68,31 @@ export function ProjectRow({ project, onOpen, onEdit, onLinkAgain, onDelete }: R
         <Button size="small" aria-label={t('projectOpenThis', { name })} onClick={onOpen}>
           {t('projectOpen')}
         </Button>
-        <IconButton label={t('projectEditThis', { name })} size="smallIcon" onClick={onEdit}>
-          <Pencil size={14} aria-hidden />
-        </IconButton>
-        <IconButton
-          label={t(linked ? 'projectUnlinkThis' : 'projectDeleteThis', { name })}
-          size="smallIcon"
-          onClick={onDelete}
-        >
-          {linked ? <Unlink size={14} aria-hidden /> : <Trash2 size={14} aria-hidden />}
-        </IconButton>
+        {onMembers && (
+          <IconButton label={t('membersOfThis', { name })} size="smallIcon" onClick={onMembers}>
+            <Users size={14} aria-hidden />
+          </IconButton>
+        )}
+        {owner === null && (
+          <>
+            <IconButton label={t('projectEditThis', { name })} size="smallIcon" onClick={onEdit}>
+              <Pencil size={14} aria-hidden />
+            </IconButton>
+            <IconButton
+              label={t(linked ? 'projectUnlinkThis' : 'projectDeleteThis', { name })}
+              size="smallIcon"
+              onClick={onDelete}
+            >
+              {linked ? <Unlink size={14} aria-hidden /> : <Trash2 size={14} aria-hidden />}
+            </IconButton>
+          </>
+        )}
       </Toolbar>
     </li>
   )
 }
+
+const ROLE: Record<ProjectRole, Key> = { owner: 'roleOwner', editor: 'roleEditor', viewer: 'roleViewer' }
 
 const PROBLEMS: Readonly<Partial<Record<string, Key>>> = {
   folder_missing: 'linkMissing',

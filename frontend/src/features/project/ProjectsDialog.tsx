@@ -1,12 +1,14 @@
 import { useState } from 'react'
 import type { Project } from '@/api/types'
-import { Dialog } from '@/components/ui/Dialog'
+import { Button } from '@/components/ui/Button'
+import { Dialog, DialogActions } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { personOfPage } from '@/lib/storage'
 import { closeDialog } from '@/stores/ui'
 import { EditProject } from './EditProject'
 import { LinkFolder } from './LinkFolder'
+import { MemberList } from './MemberList'
 import { open as openProject } from './manage'
 import { NewProject } from './NewProject'
 import { ProjectList } from './ProjectList'
@@ -26,9 +28,14 @@ interface Linking {
   /** The linked project that gets another folder; null for a new one. */
   project: Project | null
 }
-type View = { name: 'list'; said: string | null } | Creating | Linking | Editing
-interface Editing {
-  name: 'edit'
+type View =
+  | { name: 'list'; said: string | null }
+  | Creating
+  | Linking
+  | OfProject<'edit'>
+  | OfProject<'members'>
+interface OfProject<Name> {
+  name: Name
   project: Project
 }
 
@@ -47,6 +54,7 @@ export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
   }
   const titles = {
     ...{ list: t('projectList'), new: t('newProject'), edit: t('projectEdit'), link: t('linkFolderTitle') },
+    members: view.name === 'members' ? t('membersOfThis', { name: view.project.name }) : '',
   }
   const toLink = (project: Project | null) => setView({ name: 'link', project })
   return (
@@ -78,11 +86,22 @@ export default function ProjectsDialog({ open, onOpenChange, begin }: Props) {
           onBack={() => toList(null)}
           onSaved={({ name }) => toList(t('projectSaved', { name }))}
         />
+      ) : view.name === 'members' ? (
+        <>
+          <MemberList
+            project={view.project}
+            onLeft={() => toList(t('projectLeft', { name: view.project.name }))}
+          />
+          <DialogActions>
+            <Button onClick={() => toList(null)}>{t('back')}</Button>
+          </DialogActions>
+        </>
       ) : (
         <ProjectList
           said={view.said}
           onNew={dropped => setView({ name: 'new', dropped })}
           onEdit={project => setView({ name: 'edit', project })}
+          onMembers={personOfPage === null ? null : project => setView({ name: 'members', project })}
           onLinkAgain={toLink}
           onOpen={show}
         />

@@ -4,6 +4,7 @@ import type { Project } from '@/api/types'
 import type { Choice } from '@/components/ui/ChoiceList'
 import type { Translate } from '@/lib/i18n'
 import { ownProjects, projectName, SCRATCH } from './place'
+import { sharedBy } from './role'
 
 /** scratch/, then the projects of the server by name. A chosen project that is none of them comes last. */
 export function projectChoices(projects: readonly Project[], chosen: string | null, t: Translate): Choice[] {
@@ -14,9 +15,16 @@ export function projectChoices(projects: readonly Project[], chosen: string | nu
     ...own.map(project => ({
       value: project.id,
       words: project.name,
-      hint: project.description || project.path,
+      hint: hintOf(project, t),
       icon: FolderCode,
     })),
     ...(known ? [] : [{ value: chosen, words: chosen, icon: FolderCode }]),
   ]
+}
+
+/** Says whose a shared project is; its folder is none of its members' home. */
+function hintOf(project: Project, t: Translate): string {
+  const owner = sharedBy(project)
+  if (owner === null) return project.description || project.path
+  return [t('projectSharedBy', { owner }), project.description].filter(Boolean).join(' · ')
 }

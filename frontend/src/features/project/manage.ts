@@ -1,9 +1,9 @@
 /** A person's actions on projects. Those that can be refused throw an `ApiError`. */
-
+import * as members from '@/api/members'
 import { putProject } from '@/api/projectQueries'
 import * as api from '@/api/projects'
 import { keys, refresh } from '@/api/queries'
-import type { FolderToLink, Project } from '@/api/types'
+import type { FolderToLink, Project, ProjectInvitation } from '@/api/types'
 import { closeTab, useTabs } from '@/features/editor/tabs'
 import { projectOf } from '@/lib/roots'
 import { useNewChoice } from '@/stores/choice'
@@ -40,12 +40,32 @@ export async function link(
 export const change = async (id: string, values: { name: string; description: string }): Promise<Project> =>
   noted(await api.changeProject(id, values))
 
-/** Moves a project to the trash, and closes its files. Edits that are not saved stay open. */
-export async function remove({ id }: Project): Promise<void> {
-  await api.deleteProject(id)
+/** Closes the files of a project that the person has no longer. Edits that are not saved stay open. */
+function close(id: string): void {
   for (const file of useTabs.getState().tabs) if (projectOf(file.root) === id) closeTab(file)
   if (useNewChoice.getState().projectId === id) useNewChoice.setState({ projectId: null })
   refresh(keys.projects)
+}
+
+/** Moves a project to the trash. */
+export async function remove({ id }: Project): Promise<void> {
+  await api.deleteProject(id)
+  close(id)
+}
+
+/** Leaves a project of somebody else. `username` is the person's own. */
+export async function leave({ id }: Project, username: string): Promise<void> {
+  await members.removeMember(id, username)
+  close(id)
+}
+
+/** Becomes a member of a project of somebody else. */
+export async function accept({ project_id: id }: ProjectInvitation): Promise<void> {
+  await members.acceptInvitation(id).finally(() => refresh(keys.projects))
+}
+
+export async function decline({ project_id: id }: ProjectInvitation): Promise<void> {
+  await members.declineInvitation(id).finally(() => refresh(keys.projects))
 }
 
 export const bringBack = async (id: string): Promise<Project> => noted(await api.restoreProject(id))

@@ -3,6 +3,7 @@ import { ApiError } from '@/api/client'
 import { useProjects } from '@/api/projectQueries'
 import { useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { roleIn } from './role'
 
 /** The part of the form that an error belongs to. */
 export type Part = 'name' | 'description' | 'files'
@@ -22,7 +23,8 @@ export interface Problem {
 /** The name and the description of a project while a person writes them. `id` is the project that has them already. */
 export function useProjectForm(first: { name: string; description: string }, id: string | null) {
   const t = useT()
-  const others = useProjects().data?.filter(project => project.id !== id)
+  // Somebody else's project may have the same name.
+  const others = useProjects().data?.filter(project => project.id !== id && roleIn(project) === 'owner')
   const [name, setName] = useState(first.name)
   const [description, setDescription] = useState(first.description)
   const [problem, setProblem] = useState<Problem | null>(null)

@@ -1,5 +1,6 @@
-import { ChevronsUpDown, FolderCode, MessagesSquare } from 'lucide-react'
+import { ChevronsUpDown, FolderCode, Mail, MessagesSquare } from 'lucide-react'
 import { useEffect, useMemo } from 'react'
+import { useProjectInvitations } from '@/api/members'
 import { useProjects } from '@/api/projectQueries'
 import { onDemand } from '@/components/onDemand'
 import { Button } from '@/components/ui/Button'
@@ -27,21 +28,21 @@ export function ProjectFilter() {
   useEffect(() => {
     if (gone) useProject.setState({ id: null })
   }, [gone])
-  const offered = own ? own.length > 0 : stored(OFFERED) === 'yes'
+  const invited = useProjectInvitations().data?.length ?? 0
+  const offered = invited > 0 || (own ? own.length > 0 : stored(OFFERED) === 'yes')
   useEffect(() => {
     if (own) store(OFFERED, own.length > 0 ? 'yes' : null)
   }, [own])
   if (gone || (chosen === null && !offered)) return null
   const name = chosen === null ? t('filterAll') : data || chosen === SCRATCH ? projectName(chosen, data) : '…'
   const Icon = chosen === null ? MessagesSquare : FolderCode
+  const words = [t('projectFilter', { name }), invited > 0 && t('projectsInvited', { n: invited })]
+  const label = words.filter(Boolean).join(' · ')
   const trigger = (
-    <Button
-      className="mx-3 mb-2 justify-start pointer-coarse:min-h-11"
-      aria-label={t('projectFilter', { name })}
-      title={t('projectFilter', { name })}
-    >
+    <Button className="mx-3 mb-2 justify-start pointer-coarse:min-h-11" aria-label={label} title={label}>
       <Icon size={15} aria-hidden className="shrink-0" />
       <span className="min-w-0 flex-1 truncate text-start">{name}</span>
+      {invited > 0 && <Mail size={14} aria-hidden className="shrink-0 text-accent" />}
       <ChevronsUpDown size={14} aria-hidden className="shrink-0 text-fg-3" />
     </Button>
   )

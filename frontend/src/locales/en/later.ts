@@ -7,6 +7,7 @@ import { connect } from './connect'
 import { conversation } from './conversation'
 import { editor } from './editor'
 import { git } from './git'
+import { members } from './members'
 import { people } from './people'
 import { permission } from './permission'
 import { playground } from './playground'
@@ -33,6 +34,7 @@ export const later = {
   ...conversation,
   ...editor,
   ...git,
+  ...members,
   ...people,
   ...permission,
   ...playground,

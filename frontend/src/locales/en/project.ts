@@ -7,6 +7,7 @@ export const project = {
   workInScratch: 'Work in scratch/',
   manageProjects: 'Manage projects',
   newProject: 'New project',
+  projectsInvited: '{n} {n|invitation|invitations} to projects',
   callCreates: 'Create {n} {n|file|files}',
   callDeletes: 'Delete {n} {n|file|files}',
   callMoves: 'Move {n} {n|file|files}',

@@ -16,6 +16,7 @@ import { files } from './files'
 import { general } from './general'
 import { git } from './git'
 import { keyboard } from './keyboard'
+import { members } from './members'
 import { model } from './model'
 import { people } from './people'
 import { permission } from './permission'
@@ -62,6 +63,7 @@ export const zh: Record<keyof Words, string> = {
   ...usage,
   ...xray,
   ...retrieval,
+  ...members,
   ...people,
   ...permission,
   ...playground,

@@ -8,6 +8,7 @@ export const project: Record<keyof typeof en, string> = {
   workInScratch: '在 scratch/ 中工作',
   manageProjects: '管理项目',
   newProject: '新建项目',
+  projectsInvited: '{n} 个项目邀请',
   callCreates: '新建 {n} 个文件',
   callDeletes: '删除 {n} 个文件',
   callMoves: '移动 {n} 个文件',
