@@ -1,20 +1,42 @@
 import { X } from 'lucide-react'
-import { type FocusEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
+import { type FocusEvent, type MouseEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { createPortal } from 'react-dom'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { dismiss, lifetime, type Toast, useToasts } from '@/stores/toasts'
 import { Button, IconButton } from './Button'
 
+/** A dialog that is open and keeps everything outside it out of reach. */
+const modalDialog = (): Element | null =>
+  [...document.querySelectorAll('body > [role=dialog][data-state=open]')].at(-1) ?? null
+
+function watchDialogs(onChange: () => void): () => void {
+  const observer = new MutationObserver(onChange)
+  // Dialogs are children of the body.
+  observer.observe(document.body, { childList: true })
+  return () => observer.disconnect()
+}
+
+/** The messages. While a modal dialog is open they are part of it: nothing outside it can be read, focused or pressed. */
 export function Toasts() {
   const list = useToasts(s => s.list)
-  return (
+  const dialog = useSyncExternalStore(watchDialogs, modalDialog)
+  const announced = useRef(0)
+  useEffect(() => {
+    for (const item of list.filter(({ id }) => id > announced.current)) {
+      announce(item.text, item.tone === 'bad')
+      announced.current = item.id
+    }
+  }, [list])
+  const cards = (
     <div className="pointer-events-none fixed inset-x-0 top-14 z-[60] flex flex-col items-center gap-2 px-3">
       {list.map(item => (
         <ToastCard key={item.id} item={item} />
       ))}
     </div>
   )
+  return dialog && list.length > 0 ? createPortal(cards, dialog) : cards
 }
 
 function ToastCard({ item }: { item: Toast }) {
@@ -33,7 +55,6 @@ function ToastCard({ item }: { item: Toast }) {
     const there = opener.current?.isConnected ? opener.current : document.getElementById('pane-chat')
     there?.focus()
   }
-  useEffect(() => announce(item.text, item.tone === 'bad'), [item])
   useEffect(() => {
     if (held) return
     const timer = setTimeout(() => dismiss(item.id), lifetime(item))
