@@ -44,6 +44,13 @@ export function NoteView({ root, path, text, within = NONE }: Props) {
   )
 }
 
+/** What a link means: null if there is no such file, undefined until that is known. */
+interface Target {
+  file: string | null | undefined
+  /** A heading or block in it. */
+  place: string
+}
+
 interface Around {
   root: ProjectRoot
   path: string
@@ -56,12 +63,12 @@ interface Around {
 function partsOf({ root, path, notes, within }: Around): MarkdownParts {
   const resolve = (target: string): string | null | undefined => notes?.names.resolve(target, path)
 
-  /** A link of Markdown to a file of the project. */
-  const relative = (href: string): { file: string; place: string } | null => {
+  /** A link of Markdown to a file of the project, which may be missing; null for any other. */
+  const relative = (href: string): (Target & { name: string }) | null => {
     if (/^[a-z][a-z\d+.-]*:|^\/\/|^#|^$/i.test(href)) return null
     const [address = '', place = ''] = href.split('#')
-    const file = resolve(decode(address.replace(/\?.*$/, '')))
-    return file ? { file, place: decode(place) } : null
+    const name = decode(address.replace(/\?.*$/, ''))
+    return { file: resolve(name), place: decode(place), name }
   }
 
   const embed = (href: string): ReactNode | undefined => {
@@ -89,7 +96,7 @@ function partsOf({ root, path, notes, within }: Around): MarkdownParts {
       const found = relative(href)
       if (!found) return undefined
       return (
-        <NoteLink root={root} file={found.file} place={found.place} name={found.file}>
+        <NoteLink root={root} file={found.file} place={found.place} name={found.name}>
           {children}
         </NoteLink>
       )
@@ -98,7 +105,7 @@ function partsOf({ root, path, notes, within }: Around): MarkdownParts {
       const shown = embed(href)
       if (shown !== undefined) return shown
       const found = relative(href)
-      if (!found || isNote(found.file)) return undefined
+      if (!found?.file || isNote(found.file)) return undefined
       return <Picture file={FileRef.of(root, found.file)} words={words} />
     },
     block: (token: Token) => {
