@@ -7,7 +7,7 @@ import {
   BATCH_BYTES,
   BATCH_FILES,
   compare,
-  discard,
+  DISCARD,
   nextBatch,
   uploadFolder,
 } from '@/features/project/resume'
@@ -143,8 +143,35 @@ it('a canceled upload is discarded', async () => {
   api.sendFiles.mockRejectedValue(lost())
   const failed = run(folderOf(given('tea/a', 1)), controller.signal).catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(100)
-  controller.abort()
-  discard('tea')
+  controller.abort(DISCARD)
   expect(await failed).toMatchObject({ code: 'cancelled' })
   expect(api.cancelUpload).toHaveBeenCalledWith('u')
+})
+
+it('two folders of one name that are uploaded at the same time keep apart', async () => {
+  let made = 0
+  api.beginUpload.mockImplementation(async () => {
+    made += 1
+    return { id: `u${made}` } as Awaited<ReturnType<typeof uploads.beginUpload>>
+  })
+  const arrived = new Map<string, string[]>()
+  api.listArrived.mockResolvedValue([])
+  api.sendFiles.mockImplementation(async (id, files) => {
+    arrived.set(id, [...(arrived.get(id) ?? []), ...files.map(({ path }) => path)])
+  })
+  api.commitUpload.mockImplementation(async (_, { name }) => ({ id: 'p', name }) as Project)
+  await Promise.all([run(folderOf(given('tea/a', 1))), run(folderOf(given('tea/b', 2)))])
+  expect([...arrived.values()]).toEqual([['tea/a'], ['tea/b']])
+  expect(api.removeArrived).not.toHaveBeenCalled()
+})
+
+it('an upload that was aborted while it waited releases its folder', async () => {
+  const controller = new AbortController()
+  api.sendFiles.mockRejectedValueOnce(lost())
+  const failed = run(folderOf(given('tea/a', 1)), controller.signal).catch((error: unknown) => error)
+  await vi.advanceTimersByTimeAsync(100)
+  controller.abort()
+  expect(await failed).toMatchObject({ code: 'cancelled' })
+  await run(folderOf(given('tea/a', 1)))
+  expect(api.beginUpload).toHaveBeenCalledTimes(1)
 })

@@ -6,8 +6,8 @@ import { ApiError } from '@/api/client'
 import type { UploadedFile } from '@/api/projects'
 import type { ArrivedFile, Project } from '@/api/types'
 import * as uploads from '@/api/uploads'
-import { store, stored } from '@/lib/storage'
 import type { ChosenFolder, Progress } from './folder'
+import { type Claim, claimKnown, claimNew, forget } from './resumable'
 
 /** A batch has at most this many bytes, unless it is one file, and files. */
 export const BATCH_BYTES = 8 * 1024 ** 2
@@ -18,8 +18,6 @@ const WAITS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 const MOST_FAILURES = 5
 /** Refusals that sending again does not mend. */
 const HOPELESS: readonly string[] = ['bad_path', 'exists', 'not_allowed', 'too_large']
-/** Number of folders whose uploads the browser remembers. */
-const MOST_REMEMBERED = 8
 
 export interface FolderUpload {
   name: string
@@ -29,28 +27,14 @@ export interface FolderUpload {
   signal: AbortSignal
 }
 
-/** The ids of uploads that may go on, by the name of the folder. */
-function remembered(): Record<string, string> {
-  try {
-    const known: unknown = JSON.parse(stored('uploads') ?? '{}')
-    return typeof known === 'object' && known !== null ? (known as Record<string, string>) : {}
-  } catch {
-    return {}
-  }
-}
+/** Why an upload is aborted that is not to go on: what has arrived is discarded. */
+export const DISCARD = 'discard'
 
-function remember(folder: string, id: string | null): void {
-  const others = Object.entries(remembered()).filter(([name]) => name !== folder)
-  const known = id === null ? others : [...others, [folder, id] as const].slice(-MOST_REMEMBERED)
-  store('uploads', JSON.stringify(Object.fromEntries(known)))
-}
-
-/** Forgets the upload of a folder, and discards what has arrived. */
-export function discard(folder: string): void {
-  const id = remembered()[folder]
-  remember(folder, null)
+/** Forgets an upload, and discards what has arrived. */
+function discard(id: string): void {
+  forget(id)
   // What remains expires.
-  if (id) void uploads.cancelUpload(id).catch(() => undefined)
+  void uploads.cancelUpload(id).catch(() => undefined)
 }
 
 /** What is still to be sent, and what is on the server but not in the folder. */
@@ -114,23 +98,45 @@ function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** The upload of this folder that may go on, or a new one. */
-async function openUpload({ name, description, folder }: FolderUpload): Promise<[string, ArrivedFile[]]> {
-  const known = remembered()[folder.name]
-  if (known) {
+/** The upload that is claimed, another one of this folder that may go on, or a new one. */
+async function openUpload(
+  { name, description, folder }: FolderUpload,
+  own: Claim | null,
+): Promise<[Claim, ArrivedFile[]]> {
+  for (let claim = own ?? (await claimKnown(folder.name)); claim; claim = await claimKnown(folder.name)) {
     try {
-      return [known, await uploads.listArrived(known)]
+      return [claim, await uploads.listArrived(claim.id)]
     } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 'no_upload') throw error
+      const isGone = error instanceof ApiError && error.code === 'no_upload'
+      if (isGone) forget(claim.id)
+      if (isGone || claim !== own) claim.release()
+      if (!isGone) throw error
     }
   }
   const { id } = await uploads.beginUpload({ name, description })
-  remember(folder.name, id)
-  return [id, []]
+  return [await claimNew(folder.name, id), []]
 }
 
 /** Uploads a folder to its end, whatever happens to the connection, and creates the project. */
 export async function uploadFolder(upload: FolderUpload): Promise<Project> {
+  const hold: Hold = { claim: null }
+  try {
+    return await sendAll(upload, hold)
+  } catch (error) {
+    const isHopeless = error instanceof ApiError && HOPELESS.includes(error.code)
+    if (hold.claim && (isHopeless || upload.signal.reason === DISCARD)) discard(hold.claim.id)
+    throw error
+  } finally {
+    hold.claim?.release()
+  }
+}
+
+/** The upload that is under way; null before it has begun. */
+interface Hold {
+  claim: Claim | null
+}
+
+async function sendAll(upload: FolderUpload, hold: Hold): Promise<Project> {
   const { folder, signal, onProgress } = upload
   const total = folder.files.length
   let [attempt, failures] = [0, 0]
@@ -144,7 +150,9 @@ export async function uploadFolder(upload: FolderUpload): Promise<Project> {
   tell(rest, 0, false)
   for (;;) {
     try {
-      const [id, arrived] = await openUpload(upload)
+      const opened = await openUpload(upload, hold.claim)
+      hold.claim = opened[0]
+      const [{ id }, arrived] = opened
       const compared = compare(folder.files, arrived)
       rest = compared.rest
       for (const path of compared.extra) await uploads.removeArrived(id, path)
@@ -166,10 +174,9 @@ export async function uploadFolder(upload: FolderUpload): Promise<Project> {
       onProgress({ sent: folder.bytes, done: total, sentAll: true, waiting: false })
       const { name, description } = upload
       const made = await uploads.commitUpload(id, { name, description, files: total, bytes: folder.bytes })
-      remember(folder.name, null)
+      forget(id)
       return made
     } catch (error) {
-      if (error instanceof ApiError && HOPELESS.includes(error.code)) discard(folder.name)
       if (signal.aborted || !passes(error)) throw error
       // A server that cannot be reached says nothing about the files.
       failures = (await reachable()) ? failures + 1 : 0

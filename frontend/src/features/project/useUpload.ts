@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { Project } from '@/api/types'
 import type { ChosenFolder, Progress } from './folder'
 import { upload } from './manage'
-import { discard } from './resume'
+import { DISCARD } from './resume'
 
 /**
  * Uploads a folder as a project. Leaving the form interrupts the upload, and what has arrived stays for a day. `onBusy` is
@@ -10,14 +10,14 @@ import { discard } from './resume'
  */
 export function useUpload(onBusy: (busy: boolean) => void) {
   const [progress, setProgress] = useState<Progress | null>(null)
-  const running = useRef<{ controller: AbortController; folder: string } | null>(null)
-  useEffect(() => () => running.current?.controller.abort(), [])
+  const running = useRef<AbortController | null>(null)
+  useEffect(() => () => running.current?.abort(), [])
   const run = async (
     values: { name: string; description: string },
     folder: ChosenFolder,
   ): Promise<Project> => {
     const controller = new AbortController()
-    running.current = { controller, folder: folder.name }
+    running.current = controller
     onBusy(true)
     // The browser tells of progress more often than a screen can show it.
     let shown = Number.NEGATIVE_INFINITY
@@ -36,9 +36,7 @@ export function useUpload(onBusy: (busy: boolean) => void) {
     }
   }
   const cancel = () => {
-    if (!running.current) return
-    running.current.controller.abort()
-    discard(running.current.folder)
+    running.current?.abort(DISCARD)
   }
   return { progress, run, cancel: progress && !progress.sentAll ? cancel : null }
 }
