@@ -4,9 +4,10 @@ import * as api from '@/api/projects'
 import { refreshFiles } from '@/api/queries'
 import { follow, leave, openBelow } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
+import { useTabs } from '@/features/editor/tabs'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { FileRef } from '@/lib/roots'
+import { FileRef, isBelow } from '@/lib/roots'
 import { bufferOf } from '@/stores/buffers'
 import { setFold } from '@/stores/folds'
 import { toast } from '@/stores/toasts'
@@ -22,12 +23,18 @@ export async function makeFolder(folder: FileRef): Promise<string | null> {
   }
 }
 
+/** The files below a folder that are open, or have a tab: one of the last visit is not loaded until it is shown. */
+function shownBelow(folder: FileRef): Set<FileRef> {
+  const tabs = useTabs.getState().tabs.filter(tab => isBelow(`${folder}`, `${tab}`))
+  return new Set([...openBelow(`${folder}`), ...tabs])
+}
+
 /** Open files move along, with their unsaved edits. */
 export async function renameFolder(from: FileRef, to: FileRef): Promise<string | null> {
   if (from === to) return null
   try {
     await api.renameFolder(from, to)
-    for (const file of openBelow(`${from}`))
+    for (const file of shownBelow(from))
       follow(file, FileRef.of(to.root, `${to.path}${file.path.slice(from.path.length)}`))
     refreshFiles(from, to)
     setFold(foldId(`${to}`), true)
@@ -41,7 +48,7 @@ export async function renameFolder(from: FileRef, to: FileRef): Promise<string |
 export async function deleteFolder(folder: FileRef): Promise<void> {
   try {
     const trash = await api.deleteFolder(folder)
-    for (const file of openBelow(`${folder}`)) {
+    for (const file of shownBelow(folder)) {
       const buffer = bufferOf(file)
       if (!buffer || !isDirty(buffer)) leave(file)
     }

@@ -1,0 +1,26 @@
+import { beforeEach, expect, it } from 'vitest'
+import { useTabs } from '@/features/editor/tabs'
+import { deleteFolder, renameFolder } from '@/features/inspector/folders'
+import { FileRef } from '@/lib/roots'
+import { useBuffers } from '@/stores/buffers'
+import { useUi } from '@/stores/ui'
+import { serve } from '../fetch'
+
+const at = (path: string) => FileRef.of('project/p1', path)
+
+beforeEach(() => {
+  useUi.setState({ file: null })
+  useBuffers.setState({ files: {} })
+  useTabs.setState({ tabs: [at('docs/a.md'), at('docs2/b.md')] })
+  serve(() => [200, { code: 0, data: { trash: 't1' } }])
+})
+
+it('a tab that is not loaded follows its folder', async () => {
+  expect(await renameFolder(at('docs'), at('texts'))).toBe(null)
+  expect(useTabs.getState().tabs.map(({ path }) => path)).toEqual(['texts/a.md', 'docs2/b.md'])
+})
+
+it('a tab that is not loaded goes with its folder', async () => {
+  await deleteFolder(at('docs'))
+  expect(useTabs.getState().tabs.map(({ path }) => path)).toEqual(['docs2/b.md'])
+})
