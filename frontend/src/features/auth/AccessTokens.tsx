@@ -1,5 +1,5 @@
 import { Plus, Trash2 } from 'lucide-react'
-import { type FormEvent, useId, useState } from 'react'
+import { type FormEvent, useId, useRef, useState } from 'react'
 import { peopleKeys } from '@/api/multi'
 import { addToken, removeToken } from '@/api/people'
 import { useTokens } from '@/api/peopleQueries'
@@ -28,6 +28,7 @@ export function AccessTokens() {
   const [days, setDays] = useState('90')
   const [made, setMade] = useState<NewAccessToken | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
+  const hint = useRef<HTMLParagraphElement>(null)
   const add = async () => {
     setProblem(null)
     try {
@@ -44,6 +45,8 @@ export function AccessTokens() {
   }
   const remove = async (token: AccessToken) => {
     setProblem(null)
+    // The button that was pressed is about to vanish.
+    hint.current?.focus()
     try {
       await removeToken(token.id)
       if (made?.id === token.id) setMade(null)
@@ -54,7 +57,9 @@ export function AccessTokens() {
   }
   return (
     <div className="space-y-3">
-      <p className="text-[13px] text-fg-2">{t('tokensHint')}</p>
+      <p ref={hint} tabIndex={-1} className="text-[13px] text-fg-2 outline-none">
+        {t('tokensHint')}
+      </p>
       <form onSubmit={submit} className="flex flex-wrap items-end gap-2 text-[13px]">
         <div className="min-w-40 flex-1">
           <label htmlFor={id} className="mb-1 block font-medium">
@@ -123,6 +128,7 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
   const t = useT()
   const date = useDate()
   const [asking, setAsking] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
   const { name, created_at: created, expires_at: expires } = token
   return (
     <li className="rounded-md border px-2.5 py-1.5 text-[13px]">
@@ -141,6 +147,7 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
           </p>
         </div>
         <IconButton
+          ref={button}
           size="smallIcon"
           label={t('tokenDelete', { name })}
           aria-expanded={asking}
@@ -155,7 +162,14 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
             {t('tokenDeleteAsk')}
           </p>
           <span className="ms-auto flex gap-2">
-            <Button size="small" autoFocus onClick={() => setAsking(false)}>
+            <Button
+              size="small"
+              autoFocus
+              onClick={() => {
+                button.current?.focus()
+                setAsking(false)
+              }}
+            >
               {t('cancel')}
             </Button>
             <Button size="small" look="danger" onClick={onRemove}>

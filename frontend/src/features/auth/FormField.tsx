@@ -6,19 +6,18 @@ type Props = Omit<ComponentProps<typeof Input>, 'type' | 'end' | 'icon' | 'id'> 
   label: string
   hint?: string
   type?: 'text' | 'email' | 'password'
-  /** Whether the text was refused. */
-  wrong?: boolean
-  errorId: string
+  /** The id of what says that the text is to be corrected; null if it is not. */
+  errorId: string | null
 }
 
-/** A labelled field of an account. */
-export function FormField({ label, hint, type = 'text', wrong = false, errorId, ...rest }: Props) {
+/** A labelled field of an account or of the sign-in. */
+export function FormField({ label, hint, type = 'text', errorId, ...rest }: Props) {
   const id = useId()
-  const described = [wrong && errorId, hint && `${id}-hint`].filter(Boolean).join(' ')
+  const described = [errorId, hint && `${id}-hint`].filter(Boolean).join(' ')
   const field = {
     ...rest,
     id,
-    'aria-invalid': wrong,
+    'aria-invalid': errorId !== null,
     ...(described && { 'aria-describedby': described }),
   }
   return (
@@ -29,7 +28,7 @@ export function FormField({ label, hint, type = 'text', wrong = false, errorId, 
       {type === 'password' ? (
         <PasswordInput {...field} />
       ) : (
-        <Input spellCheck={false} {...field} type={type} />
+        <Input {...field} type={type} spellCheck={false} autoCapitalize="none" autoCorrect="off" />
       )}
       {hint && (
         <p id={`${id}-hint`} className="mt-1 text-fg-3 text-small">

@@ -69,8 +69,7 @@ export function PasswordForm({ username }: { username: string }) {
         type="password"
         name="current"
         autoComplete="current-password"
-        wrong={problem?.of === 'current'}
-        errorId={errorId}
+        errorId={problem?.of === 'current' ? errorId : null}
       />
       <FormField
         label={t('passwordNew')}
@@ -78,8 +77,7 @@ export function PasswordForm({ username }: { username: string }) {
         type="password"
         name="new"
         autoComplete="new-password"
-        wrong={problem?.of === 'new'}
-        errorId={errorId}
+        errorId={problem?.of === 'new' ? errorId : null}
       />
       {problem && (
         <div className="space-y-1">

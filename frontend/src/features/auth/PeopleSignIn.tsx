@@ -8,8 +8,8 @@ import { RequiredDialog } from '@/components/ui/RequiredDialog'
 import { type Key, useT } from '@/lib/i18n'
 import { personOfPage } from '@/lib/storage'
 import { enter, invitationIn, type Session } from './enter'
+import { FormField } from './FormField'
 import { type FieldName, type Refusal, refusalOf } from './refusal'
-import { SignInField } from './SignInField'
 import { Wait } from './Wait'
 
 interface Props {
@@ -138,7 +138,8 @@ export function PeopleSignIn({ mode, session }: Props) {
           </p>
         )}
         {fresh && mode.has_accounts && mode.registration === 'invite' && (
-          <SignInField
+          <FormField
+            size="page"
             name="invitation"
             label={t('invitationCode')}
             defaultValue={invitation}
@@ -147,7 +148,8 @@ export function PeopleSignIn({ mode, session }: Props) {
             errorId={errorOf('invitation')}
           />
         )}
-        <SignInField
+        <FormField
+          size="page"
           key="username"
           name="username"
           label={t('username')}
@@ -156,7 +158,8 @@ export function PeopleSignIn({ mode, session }: Props) {
           errorId={errorOf('username')}
         />
         {fresh && (
-          <SignInField
+          <FormField
+            size="page"
             name="email"
             type="email"
             label={t('emailOptional')}
@@ -164,7 +167,8 @@ export function PeopleSignIn({ mode, session }: Props) {
             errorId={errorOf('email')}
           />
         )}
-        <SignInField
+        <FormField
+          size="page"
           key={fresh ? 'new' : 'current'}
           name="password"
           type="password"
@@ -174,7 +178,8 @@ export function PeopleSignIn({ mode, session }: Props) {
           errorId={errorOf('password')}
         />
         {view === 'first' && (
-          <SignInField
+          <FormField
+            size="page"
             name="setup_code"
             label={t('setupCode')}
             hint={t('setupCodeHint')}

@@ -51,8 +51,7 @@ export function ProfileForm({ person }: { person: Person }) {
         autoComplete="username"
         value={username}
         onChange={event => setUsername(event.target.value)}
-        wrong={refusal?.field === 'username'}
-        errorId={errorId}
+        errorId={refusal?.field === 'username' ? errorId : null}
       />
       <FormField
         label={t('emailOptional')}
@@ -60,8 +59,7 @@ export function ProfileForm({ person }: { person: Person }) {
         autoComplete="email"
         value={email}
         onChange={event => setEmail(event.target.value)}
-        wrong={refusal?.field === 'email'}
-        errorId={errorId}
+        errorId={refusal?.field === 'email' ? errorId : null}
       />
       <p className="text-fg-3 text-small">
         {t('accountFacts', {
