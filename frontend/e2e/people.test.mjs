@@ -325,7 +325,7 @@ test('a person who is disabled sees the sign-in, and why', async ({ open }) => {
   await expect(dialog(page).getByRole('alert')).toContainText('This account is disabled.')
 })
 
-test('a server for one person shows no account, and is not asked at the start', async ({ open }) => {
+test('a server for one person shows no account, and is asked for its mode only', async ({ open }) => {
   const asked = []
   const page = await open({
     prepare: page =>
@@ -340,5 +340,5 @@ test('a server for one person shows no account, and is not asked at the start', 
   assert.equal(await page.getByRole('option', { name: /Sign out/ }).count(), 0)
   await page.keyboard.press('Escape')
   assert.equal(await page.getByRole('button', { name: /^(Account|Signed in)/ }).count(), 0)
-  assert.deepEqual(asked, [])
+  await expect.poll(() => asked).toEqual(['/api/auth/mode'])
 })

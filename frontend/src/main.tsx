@@ -13,7 +13,9 @@ import { followLink } from '@/features/auth/link'
 import { followSignOut } from '@/features/auth/signOut'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { getLang, loadLocale } from '@/lib/i18n'
+import { whenIdle } from '@/lib/idle'
 import { cspNonce } from '@/lib/nonce'
+import { personOfPage } from '@/lib/storage'
 
 // Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
 setNonce(cspNonce)
@@ -46,6 +48,11 @@ addEventListener('beforeunload', event => {
 })
 
 followSignOut()
+
+// A page that knows no person asks whose session the browser has, when everything else is there. Without an answer it stays as
+// it is.
+if (personOfPage === null)
+  whenIdle(() => void import('@/features/auth/recognize').then(it => it.recognizePerson()).catch(() => {}))
 
 // A one-time link signs in before any other request.
 // The page is rendered in a later task: the one that loaded all of this is long enough.
