@@ -87,7 +87,7 @@ pub fn job(cwd: &Path) -> Job {
         memory: COMMAND_MEMORY,
         network: Network::None,
         capture: None,
-        linked: None,
+        owner: miniclaw::domain::FolderOwner::Commands,
     }
 }
 

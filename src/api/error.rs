@@ -12,7 +12,8 @@ use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::domain::{
-    EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, SecretRefused, WorkId,
+    EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, RoleRefused, SecretRefused,
+    WorkId,
 };
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
@@ -155,6 +156,8 @@ impl From<StoreError> for ApiError {
             StoreError::NotKept { files } => return not_kept(files, error.to_string()),
             StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
             StoreError::Project(refused) => return project_refused(refused),
+            StoreError::Role(RoleRefused::ReadOnly) => (StatusCode::FORBIDDEN, "read_only", None),
+            StoreError::Role(RoleRefused::OwnerOnly) => (StatusCode::FORBIDDEN, "owner_only", None),
             StoreError::Secret(refused) => return secret_refused(refused),
             StoreError::NoUpload { .. } => (StatusCode::NOT_FOUND, "no_upload", None),
             StoreError::Incomplete { .. } => (StatusCode::CONFLICT, "incomplete", None),

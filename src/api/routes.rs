@@ -84,6 +84,10 @@ pub fn described() -> OpenApiRouter<App> {
             projects::files::rename,
             projects::files::delete
         ))
+        .routes(routes!(projects::members::list))
+        .routes(routes!(projects::members::set, projects::members::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(projects::members::invitations))
+        .routes(routes!(projects::members::accept, projects::members::decline))
         .routes(routes!(projects::files::make_folder))
         .routes(routes!(projects::search::search))
         .routes(routes!(projects::secrets::list))

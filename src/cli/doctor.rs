@@ -77,7 +77,7 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
         memory: COMMAND_MEMORY,
         network: Network::None,
         capture: None,
-        linked: None,
+        owner: crate::domain::FolderOwner::Commands,
     };
     Ok(match sandbox.run(job, CancellationToken::new()).await {
         Ok(done) if done.exit == Exit::Code(0) => format!("a trial command ran, in {} ms", done.took.as_millis()),

@@ -275,7 +275,7 @@ impl Kit {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            linked: None,
+            owner: crate::domain::FolderOwner::Commands,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let sandbox = Sandbox::new(SandboxConfig::new(Level::Standard));

@@ -21,7 +21,8 @@ pub struct AuditEntry {
     /// RFC 3339, UTC.
     pub at: String,
     /// `sign_in`, `sign_out`, `sign_out_everywhere`, `password_changed`, `profile_changed`, `token_made`, `token_deleted`,
-    /// `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `settings_changed`,
+    /// `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `member_set`, `member_removed`,
+    /// `project_joined`, `project_declined`, `settings_changed`,
     /// `provider_changed`, `model_changed`, or `admin_request` for any other request of an admin.
     pub event: String,
     pub outcome: AuditOutcome,

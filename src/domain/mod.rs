@@ -26,6 +26,7 @@ pub mod knowledge;
 pub mod language;
 pub mod linking;
 pub mod mask;
+pub mod members;
 pub mod mention;
 pub mod message;
 pub mod path;
@@ -80,6 +81,9 @@ pub use knowledge::Hit;
 pub use language::Language;
 pub use linking::{FolderIdentity, LinkProblem, LinkRefused};
 pub use mask::{Mask, MaskedStream};
+pub use members::{
+    FolderOwner, MemberBook, MemberRole, MemberState, MembersRefused, ProjectMember, ProjectRole, RoleRefused, SharedProject,
+};
 pub use mention::{Mention, MentionKind, mentions};
 pub use message::{CallStatus, Message, Role, ToolCall};
 pub use path::{BadPath, RelPath};

@@ -1,11 +1,12 @@
 //! The tools of a home, and those that replace them in a session that is bound to a project.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::command_access::CommandAccess;
 use super::runtime::Runtime;
 use super::tool_sources::{BoundTools, ProjectTools};
-use crate::domain::{ProjectId, Root, SecretName};
+use crate::domain::{FolderOwner, ProjectId, Root, SecretName};
 use crate::extraction::Extractor;
 use crate::library::Library;
 use crate::library::projects::ProjectLibraries;
@@ -73,16 +74,21 @@ fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
     let ToolParts { runtime, home, captures, .. } = parts;
     let sandbox = parts.commands.sandbox.clone()?;
     let root = Root::Project(id.clone());
-    let path = home.working_path(&root)?;
+    home.require_writable(&root).ok()?;
+    let (path, owner) = (home.working_path(&root)?, home.folder_owner(&root)?);
     // Commands may read what `read_file` may, knowledge/ only with permission, and nothing else of the home.
     let folder = |root: &Root| home.path().join(root.to_string());
-    let below = path.strip_prefix(home.path()).unwrap_or(&path);
+    let below = match owner {
+        // Its path names the account of its owner.
+        FolderOwner::Sharer { .. } => Path::new("workspaces").join(path.file_name().unwrap_or_default()),
+        FolderOwner::Commands | FolderOwner::Kept(_) => path.strip_prefix(home.path()).unwrap_or(&path).to_owned(),
+    };
     let environment = CommandEnvironment {
         sandbox,
         folder: WorkingFolder {
             name: format!("{}/", below.display()),
             path: path.clone(),
-            linked: home.linked_folder(&root),
+            owner,
         },
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),
@@ -103,6 +109,10 @@ fn project_tools(
     if let Some(Commands { environment, python }) = commands {
         tools.push(Arc::new(Bash::new(files, environment, (parts.jobs.clone(), secrets))));
         tools.extend(python);
+    }
+    if parts.home.require_writable(&Root::Project(id.clone())).is_err() {
+        // What they change would be refused.
+        tools.retain(|tool| tool.spec().effect.is_read_only());
     }
     tools.extend(shared.iter().cloned());
     set(tools)

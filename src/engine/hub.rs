@@ -8,7 +8,7 @@ mod recent;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::mpsc;
 
@@ -111,7 +111,12 @@ pub struct Subscription {
 pub struct Hub {
     boot: String,
     inner: Mutex<Inner>,
+    /// Is told each notice of this hub.
+    relay: OnceLock<Relay>,
 }
+
+/// Passes notices on to others.
+pub type Relay = Box<dyn Fn(&Notice) + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
@@ -201,7 +206,7 @@ fn tell(subscribers: &mut Vec<mpsc::Sender<Arc<Publication>>>, published: &Arc<P
 impl Hub {
     pub fn new() -> Self {
         let boot = crate::clock::new_secret()[..8].to_owned();
-        Self { boot, inner: Mutex::default() }
+        Self { boot, inner: Mutex::default(), relay: OnceLock::new() }
     }
 
     /// Whether anybody follows a session, or all of them.
@@ -232,7 +237,20 @@ impl Hub {
     }
 
     pub fn notice(&self, notice: Notice) {
+        if let Some(relay) = self.relay.get() {
+            relay(&notice);
+        }
+        self.relayed(notice);
+    }
+
+    /// Publishes a notice that comes from elsewhere, and is not passed on.
+    pub fn relayed(&self, notice: Notice) {
         self.inner().publish(None, PublishedItem::Notice(notice));
+    }
+
+    /// Has each notice of this hub passed on. Only the first call has an effect.
+    pub fn relay_to(&self, relay: Relay) {
+        let _ = self.relay.set(relay);
     }
 
     /// Returns the number of the last publication.

@@ -44,6 +44,7 @@ pub mod registry;
 mod runs;
 pub mod runtime;
 pub mod server_settings;
+mod sharing;
 pub mod skills;
 pub mod starter;
 pub mod tenant;
@@ -76,6 +77,7 @@ pub use projects::UploadSlot;
 pub use registry::{Homes, TenantId, TenantRegistry};
 pub use runs::Runs;
 pub use runtime::Runtime;
+pub use sharing::Sharing;
 pub use tenant::Tenant;
 
 use crate::domain::{ApprovalAnswer, EntryPath, SessionId, UserPrompt, When, WorkId};

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Engine, EngineError, Notice, blocking};
-use crate::domain::{LinkProblem, Project, ProjectId, ProjectName, ProjectRefused, Root, SecretName};
+use crate::domain::{AccountId, LinkProblem, Project, ProjectId, ProjectRole, ProjectName, ProjectRefused, Root, SecretName};
 use crate::store::{LinkTarget, LinkableFolder, NewLink, ProjectChange, StoreError, StoredSecret, Upload};
 
 /// Number of uploads that may arrive at once, for the whole server and for one home.
@@ -20,10 +20,35 @@ pub struct UploadSlot {
 }
 
 impl Engine {
-    /// Returns the projects that people have made, newest first.
+    /// Returns the projects of this home and those that others share with its person, newest first.
     pub async fn projects(&self) -> Result<Vec<Project>, EngineError> {
         let home = self.tenant.home.clone();
-        blocking(move || Ok(home.project_list())).await
+        blocking(move || {
+            let shared = home.shared_projects().into_iter().map(|(project, ..)| project);
+            let mut all: Vec<Project> = shared.collect();
+            let own = home.project_list().into_iter();
+            let own: Vec<Project> = own.filter(|project| all.iter().all(|shared| shared.id != project.id)).collect();
+            all.extend(own);
+            all.sort_by(|a, b| b.created_at.total_cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
+            Ok(all)
+        })
+        .await
+    }
+
+    /// Returns the projects that others share with the person, with the role and the owner of each.
+    pub async fn shared_with_me(&self) -> Result<Vec<(Project, ProjectRole, AccountId)>, EngineError> {
+        let home = self.tenant.home.clone();
+        blocking(move || Ok(home.shared_projects())).await
+    }
+
+    /// Returns what the person may do in a project, and whose it is if it is somebody else's.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::NoProject`] if there is no such project.
+    pub async fn role_in(&self, id: &ProjectId) -> Result<(ProjectRole, Option<AccountId>), EngineError> {
+        let (home, wanted) = (self.tenant.home.clone(), id.clone());
+        let found = blocking(move || Ok(home.role_in(&wanted))).await?;
+        found.ok_or_else(|| EngineError::NoProject(id.clone()))
     }
 
     /// Returns the deleted projects that can be restored, most recently deleted first.
@@ -36,7 +61,11 @@ impl Engine {
     /// Returns [`EngineError::NoProject`] if there is no such project.
     pub async fn project(&self, id: &ProjectId) -> Result<Project, EngineError> {
         let (home, wanted) = (self.tenant.home.clone(), id.clone());
-        let found = blocking(move || Ok(home.project(&wanted))).await?;
+        let found = blocking(move || {
+            let shared = home.shared_projects().into_iter().find(|(project, ..)| project.id == wanted);
+            Ok(shared.map(|(project, ..)| project).or_else(|| home.project(&wanted)))
+        })
+        .await?;
         found.ok_or_else(|| EngineError::NoProject(id.clone()))
     }
 
@@ -136,6 +165,7 @@ impl Engine {
     pub async fn change_project(&self, id: &ProjectId, change: ProjectChange) -> Result<Project, EngineError> {
         let changed = self.tenant.tree.change_project(self.tenant.claim, id.clone(), change).await;
         let changed = changed.map_err(|error| unknown(error, id))?;
+        self.own_projects_changed().await;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(changed)
     }
@@ -146,6 +176,7 @@ impl Engine {
     /// Returns [`EngineError::NoProject`] if there is no such project, and [`ProjectRefused::Busy`] while a session works in
     /// it.
     pub async fn delete_project(&self, id: &ProjectId) -> Result<(), EngineError> {
+        self.tenant.home.require_own(id)?;
         if self.is_at_work_in(id).await {
             return Err(StoreError::Project(ProjectRefused::Busy).into());
         }
@@ -158,6 +189,7 @@ impl Engine {
             Ok(())
         })
         .await?;
+        self.own_projects_changed().await;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(())
     }
@@ -170,6 +202,7 @@ impl Engine {
     pub async fn restore_project(&self, id: &ProjectId) -> Result<Project, EngineError> {
         let restored = self.tenant.tree.restore_project(self.tenant.claim, id.clone()).await;
         let restored = restored.map_err(|error| unknown(error, id))?;
+        self.own_projects_changed().await;
         self.tenant.hub.notice(Notice::ProjectsChanged);
         Ok(restored)
     }

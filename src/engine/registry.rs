@@ -11,10 +11,11 @@ use tokio::time::Instant;
 
 use super::command_access::HomeOwner;
 use super::runtime::Runtime;
+use super::sharing::Sharing;
 use super::tenant::Tenant;
 use super::{Engine, EngineError, blocking, starter};
 use crate::domain::AccountId;
-use crate::store::{Home, StoreError, is_unused};
+use crate::store::{Home, SharedProjects, StoreError, is_unused};
 
 /// Idle time after which a tenant is closed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
@@ -62,6 +63,8 @@ pub struct TenantRegistry {
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
     /// The users of the system that people's commands run as. Whoever is missing has no commands.
     command_users: RwLock<HashMap<TenantId, u32>>,
+    /// The projects that people share; absent on a server of one person.
+    sharing: Option<Arc<Sharing>>,
 }
 
 /// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
@@ -94,7 +97,22 @@ impl SlotState {
 
 impl TenantRegistry {
     pub fn new(runtime: Arc<Runtime>, homes: Homes) -> Arc<Self> {
-        Arc::new(Self { runtime, homes, slots: Mutex::default(), command_users: RwLock::default() })
+        Arc::new_cyclic(|tenants| {
+            let shared = match &homes {
+                Homes::Single(_) => None,
+                // Without it, nobody is a member of a project.
+                Homes::Each { people, .. } => SharedProjects::new(people)
+                    .inspect_err(|error| tracing::error!(%error, "projects cannot be shared"))
+                    .ok(),
+            };
+            let sharing = shared.map(|shared| Sharing::new(shared, tenants.clone()));
+            Self { runtime, homes, slots: Mutex::default(), command_users: RwLock::default(), sharing }
+        })
+    }
+
+    /// Returns the projects that people share; `None` on a server of one person.
+    pub fn sharing(&self) -> Option<&Arc<Sharing>> {
+        self.sharing.as_ref()
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -133,6 +151,9 @@ impl TenantRegistry {
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
             let engine = Tenant::open(registry.runtime.clone(), home, registry.owner_of(&id)).await?;
+            if let Some(sharing) = registry.sharing() {
+                sharing.follow(&engine, &id);
+            }
             state.opened = Some(OpenTenant { engine: engine.clone(), used_at: Instant::now() });
             Ok(engine)
         });
@@ -161,6 +182,7 @@ impl TenantRegistry {
             Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
             Homes::Each { people, .. } => people.join(&id.0),
         };
+        let membership = AccountId::parse(&id.0).zip(self.sharing().map(|sharing| sharing.projects.clone()));
         blocking(move || {
             if is_unused(&folder) {
                 starter::fill_person(&folder)
@@ -168,6 +190,9 @@ impl TenantRegistry {
             }
             let home = Home::open(&folder)?;
             home.close_to_others()?;
+            if let Some((account, shared)) = membership {
+                home.share(account, shared);
+            }
             Ok(home)
         })
         .await
@@ -179,7 +204,7 @@ impl TenantRegistry {
     }
 
     /// Returns the tenants that are in memory.
-    fn in_memory(&self) -> Vec<Arc<Engine>> {
+    pub(super) fn in_memory(&self) -> Vec<Arc<Engine>> {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let engines = slots.iter().filter_map(|slot| Some(slot.state.try_lock().ok()?.opened.as_ref()?.engine.clone()));
         engines.collect()

@@ -20,7 +20,8 @@ use super::runtime::Runtime;
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
 use super::watch;
-use super::{Engine, EngineError, Notice, Runs, blocking, starter};
+use super::sharing::{KnownRoles, Sharing};
+use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
 use crate::agent::Budget;
 use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root};
@@ -75,6 +76,10 @@ pub struct Tenant {
     pub(super) closing: CancellationToken,
     /// One for each upload that may arrive at once.
     pub(super) upload_slots: Arc<Semaphore>,
+    /// Set if several people use the server, with the id of this tenant.
+    pub(super) sharing: OnceLock<(Arc<Sharing>, TenantId)>,
+    /// What the person could do in projects of others when that was last looked at.
+    pub(super) shared_roles: KnownRoles,
     /// Warnings about this home and how commands run in it.
     pub problems: Vec<String>,
 }
@@ -151,6 +156,8 @@ impl Tenant {
         };
         let models = Models::new(runtime.models.clone(), hub.clone(), (prefix, audience));
         documents.followed_by(&models);
+        let of_home = home.clone();
+        let shared_roles = KnownRoles::new(blocking(move || Ok(of_home.shared_roles())).await?);
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
             problems: problems(&runtime, &home, &commands),
@@ -179,6 +186,8 @@ impl Tenant {
             closing: CancellationToken::new(),
             upload_slots: Arc::new(Semaphore::new(MAX_UPLOADS_PER_HOME)),
             skills,
+            sharing: OnceLock::new(),
+            shared_roles,
         });
         tenant.read_skills().await?;
         let engine = Engine::new(tenant.clone());

@@ -94,6 +94,7 @@ mod tests {
 
     use super::super::COMMAND_MEMORY;
     use super::*;
+    use crate::domain::FolderOwner;
 
     fn line(network: Network) -> Vec<String> {
         let job = Job {
@@ -106,7 +107,7 @@ mod tests {
             memory: COMMAND_MEMORY,
             network,
             capture: None,
-            linked: None,
+            owner: FolderOwner::Commands,
         };
         arguments(&job).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

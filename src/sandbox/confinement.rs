@@ -11,6 +11,7 @@ use super::namespace::{MountNamespace, RunAsOther};
 use super::user::{self, JobUser, NOBODY, job_user, other_user_can_run};
 use super::wire::{JobRequest, NetworkRequest, NotStarted};
 use super::{calls, linked, network, overlay, paths, scratch_owner, seccomp_notify, sys};
+use crate::domain::FolderOwner;
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,24 +81,34 @@ impl ConfinementTemplate {
         };
         // Before the overlay is mounted: in it, every file that is given to a user would be a change.
         let owner = user.unwrap_or_else(sys::user_id);
-        let given = [&request.cwd].into_iter().filter(|_| request.linked.is_none());
+        let given = [&request.cwd].into_iter().filter(|_| request.owner == FolderOwner::Commands);
         let own_folders = given.chain(request.overlay.as_ref().map(|overlay| &overlay.temporary));
         for folder in own_folders {
             scratch_owner::give(folder, owner, request.person).map_err(|error| unconfined(error.to_string()))?;
         }
         // Before anything is mounted: an error of a mount would not tell a person what has happened.
         linked::open(request).map_err(unconfined)?;
+        if let FolderOwner::Sharer { uid, .. } = request.owner {
+            if request.person.is_none() || user.is_none() {
+                return Err(unconfined(NO_SHARER.to_owned()));
+            }
+            scratch_owner::transfer_ownership(&request.cwd, uid).map_err(|error| unconfined(error.to_string()))?;
+            scratch_owner::close_to_others(&request.cwd).map_err(|error| unconfined(error.to_string()))?;
+        }
+        let exchange = match (OwnerExchange::for_job(request, user), request.owner) {
+            (Err(error), FolderOwner::Sharer { .. }) => return Err(unconfined(format!("{NO_EXCHANGE}: {error}"))),
+            // Without it, the job may write no more than its user may.
+            (exchange, _) => exchange.ok().flatten(),
+        };
         let mut has_user_namespace = false;
         // A folder that a person has linked, as the job sees it.
         let mut linked = None;
         match (&self.namespace, &request.overlay) {
             (Ok(namespace), wanted) => {
-                // Without it, the job may write no more than its user may.
-                let exchange = OwnerExchange::for_job(request, user).ok().flatten();
                 let mount = |overlay| overlay::mount(overlay, request, exchange.as_ref());
                 let overlay = wanted.as_ref().map(mount).transpose();
                 let overlay = overlay.map_err(|why| (NotStarted::Capture, why))?;
-                if let Some(overlay) = overlay.as_ref().filter(|_| request.linked.is_some()) {
+                if let Some(overlay) = overlay.as_ref().filter(|_| matches!(request.owner, FolderOwner::Kept(_))) {
                     linked = Some(overlay.try_clone().map_err(|error| unconfined(error.to_string()))?);
                 }
                 let by_other = if user.is_some() { RunAsOther::Yes } else { RunAsOther::No };
@@ -109,7 +120,17 @@ impl ConfinementTemplate {
                 let why = why.clone().unwrap_or_else(|| "this process makes no mounts".to_owned());
                 return Err((NotStarted::Capture, why));
             }
-            (Err(_), None) => {}
+            // Bubblewrap has made the mounts.
+            (Err(None), None) => {
+                let replaced = exchange.iter().try_for_each(|exchange| exchange.replace(request));
+                if let (Err(error), FolderOwner::Sharer { .. }) = (replaced, request.owner) {
+                    return Err(unconfined(format!("{NO_EXCHANGE}: {error}")));
+                }
+            }
+            (Err(Some(_)), None) if matches!(request.owner, FolderOwner::Sharer { .. }) => {
+                return Err(unconfined(NO_OWN_MOUNTS.to_owned()));
+            }
+            (Err(Some(_)), None) => {}
         }
         let recording = match (request.network, &self.namespace) {
             (NetworkRequest::Recorded, Ok(_)) => Some(recording_listener()),
@@ -159,6 +180,9 @@ pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let i
 /// Why a server that is not root runs no commands of people who have users of their own.
 const NO_OWN_USER: &str = "each person's commands run as a user of their own, and this server is not root, so it cannot \
      change its user";
+/// Why a command does not run in the folder of another person.
+const NO_EXCHANGE: &str = "the files of another person cannot be shown as those of this command's user here";
+const NO_SHARER: &str = "only the commands of a person work in the folder of another person";
 /// Why a person's commands do not run without a mount namespace.
 const NO_OWN_MOUNTS: &str = "the commands of several people need mounts of their own";
 

@@ -1,6 +1,7 @@
-//! Folders of a person whose files never change their owner. A server that runs as root runs its jobs as user 65534, who may
-//! write there no more than any other user. So the job's mounts of the folder show the folder's owner and that user in each
-//! other's place: the job works as the owner, there and nowhere else, and what it creates belongs to the owner.
+//! Folders of a person whose files never change their owner. A server that runs as root runs its jobs as user 65534, or as
+//! the user of the person whose command it is, who may write there no more than any other user. So the job's mounts of the folder
+//! show the folder's owner and that user in each other's place: the job works as the owner, there and nowhere else, and what it
+//! creates belongs to the owner.
 
 use std::fs;
 use std::io;
@@ -11,6 +12,7 @@ use std::path::Path;
 use super::sys::check;
 use super::user::NOBODY;
 use super::wire::JobRequest;
+use crate::domain::FolderOwner;
 
 /// The exchange of two users, and of two groups, as a user namespace that mounts refer to.
 pub struct OwnerExchange {
@@ -18,19 +20,34 @@ pub struct OwnerExchange {
 }
 
 impl OwnerExchange {
-    /// Returns the exchange for a job that runs as user 65534 in a folder that keeps its owner; `None` if it is not needed.
+    /// Returns the exchange for a job that runs as this user in a folder whose files belong to somebody else and stay theirs;
+    /// `None` if it is not needed.
     ///
     /// # Errors
     /// Returns an error if the system does not allow a user namespace.
     pub fn for_job(request: &JobRequest, user: Option<u32>) -> io::Result<Option<Self>> {
-        if request.linked.is_none() || user != Some(NOBODY) {
+        let Some(user) = user else { return Ok(None) };
+        let (owner, group) = match request.owner {
+            FolderOwner::Sharer { uid, .. } => (uid, uid),
+            FolderOwner::Kept(_) if user == NOBODY => {
+                let folder = fs::metadata(&request.cwd)?;
+                (folder.uid(), folder.gid())
+            }
+            FolderOwner::Kept(_) | FolderOwner::Commands => return Ok(None),
+        };
+        if owner == user {
             return Ok(None);
         }
-        let folder = fs::metadata(&request.cwd)?;
-        if folder.uid() == NOBODY {
-            return Ok(None);
-        }
-        user_namespace([exchange(folder.uid()), exchange(folder.gid())]).map(|namespace| Some(Self { namespace }))
+        user_namespace([exchange(owner, user), exchange(group, user)]).map(|namespace| Some(Self { namespace }))
+    }
+
+    /// Puts a mount of the working directory with the owners exchanged in its place, where somebody else has made the mounts.
+    ///
+    /// # Errors
+    /// Returns an error if the file system or the system does not allow it.
+    pub fn replace(&self, request: &JobRequest) -> io::Result<()> {
+        let tree = self.mount(&request.cwd, attributes_of(request))?;
+        super::namespace::move_mount(tree.as_fd(), &request.cwd)
     }
 
     /// Returns a detached mount of a folder, without the mounts below it, with the owners exchanged.
@@ -64,9 +81,18 @@ impl OwnerExchange {
     }
 }
 
-/// Returns the map of ids in which this id and 65534 have changed places, in the form of `/proc/{process}/uid_map`.
-fn exchange(id: u32) -> String {
-    let (low, high) = (id.min(NOBODY), id.max(NOBODY));
+/// Returns the attributes of the mount of a job's working directory.
+pub fn attributes_of(request: &JobRequest) -> u64 {
+    let writable = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+    match request.owner {
+        FolderOwner::Sharer { is_read_only: true, .. } => writable | libc::MOUNT_ATTR_RDONLY,
+        FolderOwner::Sharer { .. } | FolderOwner::Kept(_) | FolderOwner::Commands => writable,
+    }
+}
+
+/// Returns the map of ids in which these two have changed places, in the form of `/proc/{process}/uid_map`.
+fn exchange(one: u32, other: u32) -> String {
+    let (low, high) = (one.min(other), one.max(other));
     let mut map = String::new();
     let mut line = |inside: u32, outside: u32, count: u32| {
         if count > 0 {
@@ -134,11 +160,14 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         for owner in [0, 1, 1000, NOBODY - 1, NOBODY + 1, 100_000] {
-            let map = exchange(owner);
+            let map = exchange(owner, NOBODY);
             assert_eq!((of(owner, &map), of(NOBODY, &map)), (vec![NOBODY], vec![owner]), "{owner}");
             for other in [2, 999, 65_000, 70_000, u32::MAX - 2] {
                 assert_eq!(of(other, &map), [other], "{owner}");
             }
         }
+        let (ann, bob) = (2_100_000_000, 2_100_000_001);
+        let map = exchange(ann, bob);
+        assert_eq!((of(ann, &map), of(bob, &map), of(0, &map)), (vec![bob], vec![ann], vec![0]));
     }
 }

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::process::Process;
 use super::standby::StandbySupervisor;
 use super::{Exit, Job, Level, Network, Sandbox, SandboxConfig, SandboxError, empty_folder, sys};
+use crate::domain::FolderOwner;
 
 /// The supervisor is this program too, so this path leads its children to this program, even if the file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
@@ -54,7 +55,7 @@ impl Sandbox {
                 memory,
                 network: Network::None,
                 capture: None,
-                linked: None,
+                owner: FolderOwner::Commands,
             };
             match self.at(level).open(job).await {
                 Err(error @ (SandboxError::Confinement(_) | SandboxError::Program { .. })) => {

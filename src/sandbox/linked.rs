@@ -7,31 +7,28 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::wire::JobRequest;
-use crate::domain::FolderIdentity;
+use crate::domain::{FolderIdentity, FolderOwner};
 
 /// Opens the working directory of a job, through no link, if a person has linked it; `None` otherwise.
 ///
 /// # Errors
 /// Returns why it cannot be used: it is missing, or is not the folder that was linked.
 pub fn open(request: &JobRequest) -> Result<Option<OwnedFd>, String> {
-    if request.linked.is_none() {
-        return Ok(None);
-    }
+    let FolderOwner::Kept(linked) = request.owner else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let opened = match rustix::fs::openat2(CWD, &request.cwd, flags, Mode::empty(), resolve) {
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(replaced(request)),
         opened => opened.map_err(|error| format!("{}: {error}", request.cwd.display()))?,
     };
-    check(&opened, request).map(|()| Some(opened))
+    check(&opened, (&linked, request)).map(|()| Some(opened))
 }
 
-/// Checks that an open folder is the one that was linked, if the working directory of the job is linked.
+/// Checks that an open folder is the one that was linked.
 ///
 /// # Errors
 /// Returns a sentence if it is another one.
-fn check(folder: impl AsFd, request: &JobRequest) -> Result<(), String> {
-    let Some(linked) = &request.linked else { return Ok(()) };
+fn check(folder: impl AsFd, (linked, request): (&FolderIdentity, &JobRequest)) -> Result<(), String> {
     match identity(folder) {
         Ok(now) if linked.is_same(&now) => Ok(()),
         Ok(_) => Err(replaced(request)),

@@ -31,6 +31,7 @@ mod run;
 mod scratch_owner;
 mod seccomp_notify;
 mod service;
+mod sharing;
 mod spawn;
 mod standby;
 mod status;
@@ -45,7 +46,7 @@ use std::time::Duration;
 
 use self::standby::StandbySupervisor;
 use self::user::JobUser;
-use crate::domain::{EgressAttempts, EgressGrant, EgressProxy, FolderIdentity};
+use crate::domain::{EgressAttempts, EgressGrant, EgressProxy, FolderOwner};
 
 pub use captured::{Captured, ClippedText, OutputSink, grouped};
 pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
@@ -118,9 +119,8 @@ pub struct Job {
     pub network: Network,
     /// Where its changes are captured; without it they are made in the working directory itself.
     pub capture: Option<Overlay>,
-    /// The working directory, if it is a folder that a person has linked: its files never change their owner, and the job
-    /// does not start in another folder that has its path now.
-    pub linked: Option<FolderIdentity>,
+    /// To whom the files of its working directory belong.
+    pub owner: FolderOwner,
 }
 
 /// What a job can reach at the levels `standard` and `strict`. At level `off` it can reach everything.

@@ -13,10 +13,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::exchange::OwnerExchange;
+use super::exchange::{OwnerExchange, attributes_of};
 use super::sys::check;
 use super::user;
 use super::wire::JobRequest;
+use crate::domain::FolderOwner;
 
 /// The folder of POSIX shared memory and semaphores.
 pub const SHARED_MEMORY: &str = "/dev/shm";
@@ -98,13 +99,17 @@ impl MountNamespace {
         }
         let writable = [Some(&request.cwd).filter(|_| overlay.is_none()), temporary(request)];
         for path in writable.into_iter().flatten() {
-            let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-            let exchanged = exchange.filter(|_| path == &request.cwd);
-            // Where the file system does not allow it, the job may write no more than its user may.
-            let tree = exchanged.and_then(|exchange| exchange.mount(path, attributes).ok());
-            let tree = match tree {
-                Some(tree) => tree,
-                None => {
+            let attributes = match path == &request.cwd {
+                true => attributes_of(request),
+                false => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+            };
+            let exchanged = exchange.filter(|_| path == &request.cwd).map(|exchange| exchange.mount(path, attributes));
+            let tree = match exchanged {
+                Some(Ok(tree)) => tree,
+                // The job must not work in the name of its own user in the folder of another person.
+                Some(Err(error)) if matches!(request.owner, FolderOwner::Sharer { .. }) => return Err(error),
+                // Where the file system does not allow it, the job may write no more than its user may.
+                Some(Err(_)) | None => {
                     let tree = open_tree(path, true)?;
                     set_attributes_of(tree.as_fd(), attributes)?;
                     tree
@@ -265,7 +270,7 @@ fn clone_tree(folder: i32, path: &CStr, flags: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(tree as i32) })
 }
 
-fn move_mount(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+pub fn move_mount(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     const FROM_EMPTY_PATH: u32 = 4;
     let path = c_path(path)?;
     // SAFETY: both strings are NUL-terminated and outlive the call.

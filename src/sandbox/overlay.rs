@@ -18,6 +18,7 @@ use super::sys::{self, check};
 use super::user::{self, JobUser};
 use super::wire::JobRequest;
 use super::{Level, Sandbox, SandboxError, linked, namespace, paths, scratch_owner};
+use crate::domain::FolderOwner;
 
 /// The folders of a capture: empty, on the file system of the job's working directory unless that keeps its owner, and outside
 /// everything that the job may read or write. They belong to one job only.
@@ -87,7 +88,7 @@ pub fn mount(overlay: &Overlay, request: &JobRequest, exchange: Option<&OwnerExc
     let of_folder = lower.metadata().map_err(|error| error.to_string())?;
     let same_disk = |layer: &fs::File| layer.metadata().is_ok_and(|meta| meta.dev() == of_folder.dev());
     // A person's folder may be on any disk, and what changes in it is copied there.
-    if request.linked.is_none() && (!same_disk(&upper) || !same_disk(&work)) {
+    if request.owner == FolderOwner::Commands && (!same_disk(&upper) || !same_disk(&work)) {
         return Err(format!(
             "{} is on another file system than {}; put both on the same one",
             overlay.upper.display(),
@@ -95,8 +96,12 @@ pub fn mount(overlay: &Overlay, request: &JobRequest, exchange: Option<&OwnerExc
         ));
     }
     take_after(&upper, &of_folder).map_err(|error| format!("the layer for the changes: {error}"))?;
-    let exchanged = exchange.and_then(|exchange| exchanged((overlay, &lower), exchange).ok());
-    let made = exchanged.map_or_else(|| create([&lower, &upper, &work]), Ok);
+    let made = match exchange.map(|exchange| exchanged((overlay, &lower), exchange)) {
+        Some(Ok(made)) => Ok(made),
+        // The files of another person are nobody's to change in their own name.
+        Some(Err(error)) if matches!(request.owner, FolderOwner::Sharer { .. }) => Err(error),
+        Some(Err(_)) | None => create([&lower, &upper, &work]),
+    };
     made.map_err(|error| format!("the kernel refused the overlay: {error}"))
 }
 

@@ -153,7 +153,7 @@ impl Sandbox {
                 (None, Network::None | Network::Proxied) => NetworkRequest::Nothing,
             },
             overlay: job.capture.clone(),
-            linked: job.linked,
+            owner: job.owner,
         };
         Ok((request, grant))
     }

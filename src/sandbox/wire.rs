@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Overlay;
-use crate::domain::FolderIdentity;
+use crate::domain::FolderOwner;
 
 /// The argument that makes this program a supervisor.
 pub const ARGUMENT: &str = "__supervise";
@@ -38,8 +38,8 @@ pub struct JobRequest {
     pub network: NetworkRequest,
     /// Where its changes are captured.
     pub overlay: Option<Overlay>,
-    /// The working directory, if it is a folder that a person has linked. Its files keep their owner.
-    pub linked: Option<FolderIdentity>,
+    /// To whom the files of the working directory belong.
+    pub owner: FolderOwner,
 }
 
 impl JobRequest {

@@ -101,7 +101,7 @@ impl Home {
     /// # Errors
     /// Returns an error if the changes cannot be kept or applied; then nothing was changed.
     pub(super) fn apply_captured(&self, call: CapturedCall) -> Result<AppliedChanges, StoreError> {
-        let applied = self.keep_and_promote(&call);
+        let applied = self.require_writable(&call.root).and_then(|()| self.keep_and_promote(&call));
         // If nothing was applied, nothing of it is to be applied by the next start, and its space is needed.
         if let Err(error) = call.capture.remove() {
             tracing::warn!(%error, "the capture of a command could not be removed; the next start does it");
@@ -141,6 +141,7 @@ impl Home {
         });
         let promoted = self.noting((root, noted), || {
             let _one_writer = self.edit_lock();
+            self.check_working(root)?;
             capture.promote(changes)
         })?;
         if !promoted.left.is_empty() {

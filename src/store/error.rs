@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::domain::{LinkProblem, ProjectRefused, SecretRefused};
+use crate::domain::{LinkProblem, ProjectRefused, RoleRefused, SecretRefused};
 
 /// An error of a file operation, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,9 @@ pub enum StoreError {
     NoKey { reason: String },
     #[error("{0}")]
     Project(ProjectRefused),
+    /// A member of a shared project may not do it.
+    #[error("{0}")]
+    Role(RoleRefused),
     #[error("{0}")]
     Secret(SecretRefused),
     /// An upload that goes on after an interruption was committed, cancelled, or has expired.

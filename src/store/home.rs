@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
@@ -23,6 +23,7 @@ use super::resumable::ResumableUploads;
 use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
 use super::session_list::SummaryCache;
+use super::shared::Membership;
 use super::trusted::{TEXTS, TrustCache};
 use super::usage::UsageLog;
 use crate::domain::{ProjectId, Root};
@@ -60,8 +61,17 @@ struct Inner {
     uploads: ResumableUploads,
     /// Whether linked folders cannot be used.
     links_closed: AtomicBool,
+    /// Set if others can share projects with the person of this home.
+    membership: OnceLock<Membership>,
     /// Absent if the home was opened for reading only.
     _lock: Option<File>,
+}
+
+/// Held while files that people edit are compared and written.
+pub(super) struct EditGuard<'h> {
+    _own: std::sync::MutexGuard<'h, ()>,
+    /// Other homes have some of the same files.
+    _shared: Option<std::sync::MutexGuard<'h, ()>>,
 }
 
 /// What opening a home found.
@@ -171,6 +181,7 @@ impl Home {
                 indexes: ProjectIndexes::default(),
                 uploads: ResumableUploads::default(),
                 links_closed: AtomicBool::new(false),
+                membership: OnceLock::new(),
                 _lock: lock,
             }),
         }
@@ -278,8 +289,13 @@ impl Home {
         &self.inner.heads
     }
 
-    pub(super) fn edit_lock(&self) -> std::sync::MutexGuard<'_, ()> {
-        lock(&self.inner.edit)
+    pub(super) fn membership(&self) -> &OnceLock<Membership> {
+        &self.inner.membership
+    }
+
+    pub(super) fn edit_lock(&self) -> EditGuard<'_> {
+        let own = lock(&self.inner.edit);
+        EditGuard { _own: own, _shared: self.shared_writing() }
     }
 
     pub(super) fn summaries(&self) -> std::sync::MutexGuard<'_, SummaryCache> {

@@ -23,7 +23,7 @@ use crate::domain::linking::{FolderIdentity, LinkRefused, check_link};
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath, Root};
 
 /// The folder that holds the folders of all projects.
-const WORKSPACES: &str = "workspaces";
+pub(super) const WORKSPACES: &str = "workspaces";
 const DELETED: &str = "storage/deleted_projects";
 const FILE: SettingsFile = SettingsFile::Projects;
 
@@ -262,6 +262,7 @@ impl Home {
     /// # Errors
     /// Returns [`StoreError::NotFound`] if there is no such project, and [`ProjectRefused::NameTaken`].
     pub(super) fn change_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Project, StoreError> {
+        self.require_own(id)?;
         self.edit_projects(|projects| {
             if let Some(name) = &change.name {
                 free_name(projects, name, Some(id))?;
@@ -283,6 +284,7 @@ impl Home {
     /// # Errors
     /// Returns [`StoreError::NotFound`] if there is no such project.
     pub(super) fn delete_project(&self, id: &ProjectId) -> Result<(), StoreError> {
+        self.require_own(id)?;
         let project = self.project(id).ok_or_else(|| missing(id))?;
         self.edit_projects(|projects| {
             let project = find_project(projects, id, |project| project.deleted_at.is_none())?;
@@ -308,6 +310,7 @@ impl Home {
     /// Returns [`StoreError::NotFound`] if it is not deleted, [`ProjectRefused::NameTaken`] if another project has its name
     /// now, and [`ProjectRefused::FolderTaken`] if its folder's place is taken.
     pub(super) fn restore_project(&self, id: &ProjectId) -> Result<Project, StoreError> {
+        self.require_own(id)?;
         let project =
             self.deleted_projects().into_iter().find(|project| project.id == *id).ok_or_else(|| missing(id))?;
         if project.link.is_some() {
@@ -475,6 +478,11 @@ fn is_taken_in<'p>(workspaces: &'p Dir, projects: &'p [Project]) -> impl Fn(&str
     |folder| workspaces.symlink_metadata(folder).is_ok() || projects.iter().any(|known| is_same(&known.path, folder))
 }
 
+/// Returns the projects in the text of a `projects.json`; none if it is damaged.
+pub(super) fn listed_projects(bytes: &[u8]) -> Vec<Project> {
+    serde_json::from_slice::<ProjectFile>(bytes).map(|file| file.projects).unwrap_or_default()
+}
+
 fn missing(id: &ProjectId) -> StoreError {
     StoreError::NotFound { what: format!("the project {id}") }
 }
@@ -484,7 +492,7 @@ fn is_same(a: &str, b: &str) -> bool {
 }
 
 /// Returns the name of a project's folder if it is a single name: a person may have edited the file.
-fn folder_name(project: &Project) -> Result<&str, StoreError> {
+pub(super) fn folder_name(project: &Project) -> Result<&str, StoreError> {
     let path = RelPath::parse(&project.path).ok().filter(|path| path.as_str() == path.first_name());
     match path {
         Some(path) if path.as_str() == project.path && !project.path.starts_with('.') => Ok(&project.path),

@@ -65,6 +65,7 @@ impl Home {
     /// Returns [`StoreError::Conflict`] if an entry is not what its change expects, and [`StoreError::NotKept`] if a
     /// content is not kept, or is damaged.
     pub(super) fn revert(&self, session: &SessionId, changes: &[RecordedChange]) -> Result<(), StoreError> {
+        changes.iter().try_for_each(|change| self.require_writable(change.path.root()))?;
         let blobs = self.blobs(session)?;
         let mut not_kept = Vec::new();
         for change in changes {
@@ -185,6 +186,7 @@ impl Home {
             let noted = self.becoming((root, &entries), &|_, entry| hashes.get(&entry.path).cloned());
             let promoted = self.noting((root, noted), || {
                 let _one_writer = self.edit_lock();
+                self.check_working(root)?;
                 capture.promote(&LayerChanges { entries: entries.clone(), refused: Vec::new() })
             })?;
             Ok(promoted.left.into_iter().map(|left| left.path).filter(|path| !is_folder(path)).collect::<Vec<_>>())

@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 use super::error::StoreError;
 use super::home::Home;
 use super::linked;
-use crate::domain::{FolderIdentity, LinkProblem, ProjectId, Root};
+use crate::domain::{FolderIdentity, FolderOwner, LinkProblem, ProjectId, Root};
 
 /// The folder of a project.
 pub(super) struct ProjectFolder {
@@ -64,12 +64,16 @@ impl Home {
     /// folder cannot be used now.
     pub fn project_path(&self, root: &Root) -> Option<PathBuf> {
         let path = self.working_path(root)?;
-        (!self.is_linked(root) || self.check_root(root).is_ok()).then_some(path)
+        let is_held = self.folder_owner(root) == Some(FolderOwner::Commands);
+        (is_held || self.check_root(root).is_ok()).then_some(path)
     }
 
     /// Returns the path of a project's folder, whether it can be used now or not; `None` if this home does not have it.
     pub fn working_path(&self, root: &Root) -> Option<PathBuf> {
         let Root::Project(id) = root else { return None };
+        if let Some(shared) = self.shared_folder(id) {
+            return self.shared_path(&shared);
+        }
         let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
         Some(projects.get(id)?.path.clone())
     }
@@ -97,9 +101,21 @@ impl Home {
         self.open_root(root, StoreError::io(format!("folder {root}/"))).map(drop)
     }
 
+    /// Checks that commands may work in the folder of a root now.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::check_root`], and [`StoreError::Role`] in a project that the person may only read.
+    pub fn check_working(&self, root: &Root) -> Result<(), StoreError> {
+        self.require_writable(root)?;
+        self.check_root(root)
+    }
+
     /// Returns the projects of this home, whether their folders are available or not.
     pub fn project_ids(&self) -> Vec<ProjectId> {
-        self.projects().read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        let own: Vec<ProjectId> =
+            self.projects().read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        let shared = self.shared_roles().into_keys().filter(|id| !own.contains(id)).collect::<Vec<_>>();
+        own.into_iter().chain(shared).collect()
     }
 
     /// Removes a project; its folder is left as it is. Returns whether there was one.
@@ -112,7 +128,10 @@ impl Home {
     pub fn has_root(&self, root: &Root) -> bool {
         match root {
             Root::Workspace | Root::Memory | Root::Skills | Root::Knowledge | Root::Snapshot => true,
-            Root::Project(id) => self.projects().read().unwrap_or_else(PoisonError::into_inner).contains_key(id),
+            Root::Project(id) => {
+                self.projects().read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+                    || self.shared_folder(id).is_some()
+            }
         }
     }
 
@@ -129,6 +148,7 @@ impl Home {
         let refused = |why| Err(StoreError::NotAllowed { path: root.to_string(), why });
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
+            (None, Root::Project(id)) if let Some(shared) = self.shared_folder(id) => self.open_shared(&shared),
             (None, Root::Project(id)) => match self.project_handle(id) {
                 Some(Ok(held)) => held,
                 // No lock is held: a network disk may not answer for long.

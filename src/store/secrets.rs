@@ -17,7 +17,7 @@ use super::settings::SettingsFile;
 use super::tree::{TreeChange, TreePath};
 use crate::clock;
 use crate::domain::secret::MAX_SECRETS;
-use crate::domain::{ProjectId, SecretName, SecretRefused};
+use crate::domain::{ProjectId, Root, SecretName, SecretRefused};
 
 const FILE: SettingsFile = SettingsFile::Secrets;
 /// What the key is for.
@@ -80,6 +80,7 @@ impl Home {
         name: &SecretName,
         value: &SecretString,
     ) -> Result<Option<TreeChange>, StoreError> {
+        self.require_writable(&Root::Project(id.clone()))?;
         let sealed = self.sealed(id, name, value.expose_secret())?;
         self.change_secrets(|file| {
             let secrets = file.projects.entry(id.as_str().to_owned()).or_default();
@@ -93,6 +94,7 @@ impl Home {
 
     /// Returns the change that removes a secret.
     pub(super) fn secret_removal(&self, id: &ProjectId, name: &SecretName) -> Result<Option<TreeChange>, StoreError> {
+        self.require_writable(&Root::Project(id.clone()))?;
         self.change_secrets(|file| {
             let missing = || StoreError::Secret(SecretRefused::Unknown(name.to_string()));
             let secrets = file.projects.get_mut(id.as_str()).ok_or_else(missing)?;

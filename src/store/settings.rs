@@ -33,6 +33,8 @@ pub enum SettingsFile {
     Secrets,
     /// The accounts of a server that several people use.
     Accounts,
+    /// The members of the projects that people share.
+    Members,
 }
 
 impl SettingsFile {
@@ -44,6 +46,7 @@ impl SettingsFile {
             Self::Projects => "projects.json",
             Self::Secrets => "project-secrets.json",
             Self::Accounts => "accounts.json",
+            Self::Members => "project-members.json",
         }
     }
 }

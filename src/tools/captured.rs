@@ -17,7 +17,7 @@ use super::held::{Held, HeldChanges, Waiting, remove};
 use super::observed::{CallKey, ObservedRun, notes};
 use crate::domain::entry_path::escaped;
 use crate::domain::visible::visible;
-use crate::domain::{Mask, Root, ToolAnswer};
+use crate::domain::{FolderOwner, Mask, Root, ToolAnswer};
 use crate::sandbox::{Finished, Job, Network, OutputSink, Overlay, Sandbox, SandboxError};
 use crate::store::{
     AppliedChanges, Capture, CapturedCall, Home, LeftReason, ObservedCall, ObservedChanges, RecordGap, RecordedChange,
@@ -139,7 +139,7 @@ impl CapturedRun {
             None => Ok(()),
             Some(Captures { files, root, .. }) => {
                 let (home, root) = (files.home.clone(), root.clone());
-                let checked = tokio::task::spawn_blocking(move || home.check_root(&root));
+                let checked = tokio::task::spawn_blocking(move || home.check_working(&root));
                 checked.await.unwrap_or(Err(StoreError::ShutDown))
             }
         };
@@ -151,11 +151,15 @@ impl CapturedRun {
                 let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
                 let (home, root) = (files.home.clone(), root.clone());
                 let prepared = tokio::task::spawn_blocking(move || {
+                    home.require_writable(&root)?;
                     // If the folder cannot be given to the commands' user, the command itself is refused with the reason.
-                    match home.is_linked(&root) || sandbox.prepare(&folder).is_ok() {
-                        true => home.new_capture(&root),
-                        false => Ok(None),
-                    }
+                    let prepared = match home.folder_owner(&root) {
+                        Some(FolderOwner::Commands) => sandbox.prepare(&folder).is_ok(),
+                        Some(FolderOwner::Sharer { uid, .. }) => sandbox.of_person(uid).prepare(&folder).is_ok(),
+                        Some(FolderOwner::Kept(_)) => true,
+                        None => false,
+                    };
+                    if prepared { home.new_capture(&root) } else { Ok(None) }
                 });
                 prepared.await.unwrap_or(Err(StoreError::ShutDown))
             }

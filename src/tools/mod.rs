@@ -33,8 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
 use crate::domain::{
-    Effect, EgressAttempts, FolderIdentity, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer,
-    ToolSpec,
+    Effect, EgressAttempts, FolderOwner, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec,
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
@@ -235,8 +234,8 @@ pub struct WorkingFolder {
     pub path: PathBuf,
     /// How people and the model name it: `scratch/`, or `workspaces/tea/` for the folder of a project.
     pub name: String,
-    /// Which folder it is, if a person has linked it: its files keep their owner, and nothing runs in another one.
-    pub linked: Option<FolderIdentity>,
+    /// To whom its files belong.
+    pub owner: FolderOwner,
 }
 
 /// Where a home's commands run, and which of its files they can access.

@@ -33,7 +33,7 @@ impl ObservedRun {
         let (home, root) = (captures.home().clone(), captures.root().clone());
         let observed = tokio::task::spawn_blocking(move || {
             // A linked folder may have gone, or been replaced.
-            home.check_root(&root)?;
+            home.check_working(&root)?;
             home.observe(&root)
         });
         let observed = observed.await;

@@ -61,7 +61,7 @@ async fn probe(script: &str) -> Result<Finished, SandboxError> {
         memory: 1 << 30,
         network: Network::Recorded,
         capture: Some(overlay),
-        linked: None,
+        owner: miniclaw::domain::FolderOwner::Commands,
     };
     sandbox.run(job, CancellationToken::new()).await
 }

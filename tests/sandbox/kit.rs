@@ -71,7 +71,7 @@ impl Home {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            linked: None,
+            owner: miniclaw::domain::FolderOwner::Commands,
         }
     }
 

@@ -236,7 +236,7 @@ impl Person {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            linked: None,
+            owner: miniclaw::domain::FolderOwner::Commands,
         }
     }
 

@@ -3,13 +3,14 @@
 use axum::http::StatusCode;
 
 use crate::api::error::ApiError;
-use crate::domain::AccountRefused;
+use crate::domain::{AccountRefused, MembersRefused};
 use crate::engine::people::PeopleError;
 
 impl From<PeopleError> for ApiError {
     fn from(error: PeopleError) -> Self {
         match error {
             PeopleError::Refused(refused) => refused.into(),
+            PeopleError::Members(ref refused) => members_refused(refused),
             PeopleError::ChangedOnDisk => Self::new(StatusCode::CONFLICT, "accounts_changed", error.to_string()),
             PeopleError::NoAudit(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "audit_unavailable", error.to_string())
@@ -17,6 +18,18 @@ impl From<PeopleError> for ApiError {
             PeopleError::Engine(error) => error.into(),
         }
     }
+}
+
+fn members_refused(refused: &MembersRefused) -> ApiError {
+    let (status, code) = match refused {
+        MembersRefused::OwnName => (StatusCode::BAD_REQUEST, "own_name"),
+        MembersRefused::TooMany => (StatusCode::CONFLICT, "too_many_members"),
+        MembersRefused::NoMember => (StatusCode::NOT_FOUND, "no_member"),
+        MembersRefused::NoInvitation => (StatusCode::NOT_FOUND, "no_invitation"),
+        MembersRefused::Damaged => (StatusCode::SERVICE_UNAVAILABLE, "members_damaged"),
+        MembersRefused::ChangedOnDisk => (StatusCode::CONFLICT, "members_changed"),
+    };
+    ApiError::new(status, code, refused.to_string())
 }
 
 impl From<AccountRefused> for ApiError {

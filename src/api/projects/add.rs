@@ -64,6 +64,8 @@ pub async fn add(
     request: Request,
 ) -> Result<Json<Enveloped<Vec<AddedFile>>>, ApiError> {
     let folder = place_in(&project_root(&caller, &id)?, &path, Place::parse_folder)?;
+    // Before anything arrives that would be refused.
+    caller.tenant().home.require_writable(folder.root())?;
     let expect = expectation(request.headers())?;
     let _slot = caller.engine.upload_slot()?;
     let mut form = Form::of(request).await?;

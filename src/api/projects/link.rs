@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use super::members::Standing;
 use super::project::{Project, shown_with};
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
@@ -86,7 +87,9 @@ pub async fn link(
     };
     let linked = caller.engine.link_project(NewLink { path, proof, target }).await?;
     let linked = caller.engine.with_problems(vec![linked]).await?.pop();
-    Ok(enveloped(LinkAnswer { folder: to_link(&folder), project: linked.map(shown_with) }))
+    let standing = Standing::of(&caller).await?;
+    let project = linked.map(|linked| shown_with(&standing, linked));
+    Ok(enveloped(LinkAnswer { folder: to_link(&folder), project }))
 }
 
 fn to_link(folder: &LinkableFolder) -> FolderToLink {

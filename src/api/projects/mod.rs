@@ -8,6 +8,7 @@ mod form;
 pub mod git;
 pub mod git_history;
 pub mod link;
+pub mod members;
 pub mod notes;
 pub mod project;
 pub mod search;

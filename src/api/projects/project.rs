@@ -5,12 +5,13 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 
+use super::members::Standing;
 use crate::api::conversations::conversation::{OWNER, project_id};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
 use crate::api::error::{ApiError, problem_code};
 use crate::api::security::caller::Caller;
 use crate::clock;
-use crate::domain::{self, LinkProblem, ProjectId, ProjectName};
+use crate::domain::{self, LinkProblem, ProjectId, ProjectName, ProjectRole};
 use crate::store::ProjectChange;
 
 /// Number of projects in a page, unless the request says how many.
@@ -24,6 +25,10 @@ pub struct Project {
     name: String,
     /// The name of its folder in `workspaces/`, or the absolute path of the folder that is linked.
     path: String,
+    /// What the person who asks may do.
+    role: ProjectRole,
+    /// User name of whose project it is.
+    owner: String,
     /// Whether it is a folder of the machine that a person has linked.
     linked: bool,
     /// Whether its files can be used now. A linked folder may be gone.
@@ -82,7 +87,9 @@ pub async fn list(
     let (items, has_more) = (&all[range.clone()], range.end < all.len());
     let last = items.last().map(|last| last.id.as_str());
     let items = caller.engine.with_problems(items.to_vec()).await?;
-    Ok(enveloped(Page::of(items.into_iter().map(shown_with).collect(), last, has_more)))
+    let standing = Standing::of(&caller).await?;
+    let items = items.into_iter().map(|item| shown_with(&standing, item)).collect();
+    Ok(enveloped(Page::of(items, last, has_more)))
 }
 
 /// Creates a project with an empty folder.
@@ -97,7 +104,8 @@ pub async fn create(
     let Json(NewProject { name, description }) = request?;
     let name = ProjectName::parse(&name)?;
     let description = domain::project::description(&description.unwrap_or_default())?;
-    Ok(enveloped(shown(caller.engine.create_project(name, description).await?)))
+    let made = caller.engine.create_project(name, description).await?;
+    Ok(enveloped(shown(&caller, made).await?))
 }
 
 #[utoipa::path(get, path = "/api/projects/{id}", tag = "projects", operation_id = "read_project", params(("id" = String, Path)),
@@ -149,21 +157,27 @@ pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<Enve
 
 async fn one(caller: &Caller, project: domain::Project) -> Result<Json<Enveloped<Project>>, ApiError> {
     let problem = caller.engine.with_problems(vec![project.clone()]).await?.pop().and_then(|(_, problem)| problem);
-    Ok(enveloped(shown_with((project, problem))))
+    Ok(enveloped(shown_with(&Standing::of(caller).await?, (project, problem))))
 }
 
 /// Returns what the API tells of a project whose folder can be used.
-pub(super) fn shown(project: domain::Project) -> Project {
-    shown_with((project, None))
+pub(super) async fn shown(caller: &Caller, project: domain::Project) -> Result<Project, ApiError> {
+    Ok(shown_with(&Standing::of(caller).await?, (project, None)))
 }
 
-pub(super) fn shown_with((project, problem): (domain::Project, Option<LinkProblem>)) -> Project {
+pub(super) fn shown_with(
+    standing: &Standing,
+    (project, problem): (domain::Project, Option<LinkProblem>),
+) -> Project {
+    let (role, owner) = standing.in_project(&project.id);
     let domain::Project { id, name, path, link, description, created_at, updated_at, deleted_at } = project;
     Project {
         id,
         user_id: OWNER,
         name,
         path,
+        role,
+        owner,
         linked: link.is_some(),
         available: problem.is_none(),
         problem: problem.as_ref().map(problem_code),

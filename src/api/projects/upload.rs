@@ -52,7 +52,8 @@ pub async fn upload(caller: Caller, request: Request) -> Result<Json<Enveloped<P
     let upload = writer.finish().await?;
     match read.and_then(|told| told.checked(&upload)) {
         Ok((name, description)) => {
-            Ok(enveloped(shown(caller.engine.create_uploaded(name, description, upload).await?)))
+            let made = caller.engine.create_uploaded(name, description, upload).await?;
+            Ok(enveloped(shown(&caller, made).await?))
         }
         Err(error) => {
             // Many files may have arrived.

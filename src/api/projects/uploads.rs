@@ -276,7 +276,8 @@ pub async fn commit(
     let expected = (files.is_some() || bytes.is_some()).then_some(expected);
     let commit = UploadCommit { id: upload.info().id.clone(), name, description, expected };
     drop(upload);
-    Ok(enveloped(shown(caller.engine.commit_upload(commit).await?)))
+    let made = caller.engine.commit_upload(commit).await?;
+    Ok(enveloped(shown(&caller, made).await?))
 }
 
 /// Discards an upload with everything that has arrived.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
@@ -106,6 +106,17 @@ impl Caller {
             return Err(ApiError::single_mode());
         };
         self.require(right).map(|()| (people, account))
+    }
+
+    /// Returns the people of the server, and the caller's account, whatever the caller may do besides using their home.
+    ///
+    /// # Errors
+    /// Returns `single_mode` (409) on a single-person server, which has no members of projects.
+    pub fn members(&self) -> Result<(&Arc<People>, &AccountId), ApiError> {
+        match (&self.people, self.person.account()) {
+            (Some(people), Some(account)) => Ok((people, account)),
+            _ => Err(ApiError { status: StatusCode::CONFLICT, ..ApiError::single_mode() }),
+        }
     }
 
     /// Returns what has proved the caller's identity.

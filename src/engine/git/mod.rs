@@ -42,6 +42,10 @@ const STATUS: [&str; 7] = [
     "--find-renames",
 ];
 
+/// Why git does not run in the folder of another person.
+const NO_EXCHANGE: &str =
+    "the files of another person cannot be shown as those of your commands on this server, so git does not run here";
+
 /// What a diff compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiffOf {
@@ -262,6 +266,7 @@ impl Engine {
     /// # Errors
     /// Returns [`GitRefused::Exists`] if it is one.
     pub async fn git_init(&self, id: &ProjectId) -> Result<(), EngineError> {
+        self.tenant.home.require_writable(&Root::Project(id.clone()))?;
         match self.repository(id).await {
             Err(EngineError::Git(GitRefused::NoRepository)) => {}
             Err(error) => return Err(error),
@@ -288,6 +293,7 @@ impl Engine {
     /// Returns [`ProjectRefused::Busy`] while a conversation works in the project: what it finds must not change, and what
     /// changes must not count as its own.
     async fn free_to_change(&self, id: &ProjectId) -> Result<(), EngineError> {
+        self.tenant.home.require_writable(&Root::Project(id.clone()))?;
         match self.is_at_work_in(id).await {
             true => Err(StoreError::Project(ProjectRefused::Busy).into()),
             false => Ok(()),
@@ -307,6 +313,7 @@ impl Engine {
 
     /// Runs a command that changes something to its end, even if nobody waits for it.
     async fn git_write(&self, id: &ProjectId, command: GitCommand) -> Result<Vec<u8>, EngineError> {
+        self.tenant.home.require_writable(&Root::Project(id.clone()))?;
         let (runner, tenant) = (self.repository(id).await?, Arc::clone(&self.tenant));
         let written = tokio::spawn(async move {
             let _one_at_a_time = tenant.git.lock().await;
@@ -336,7 +343,9 @@ impl Engine {
         if sandbox.is_readable_by_every_job(&folder) {
             return Err(EngineError::NoSandbox("the home lies below a folder of the system".to_owned()));
         }
-        Ok(GitRunner { sandbox, folder, linked: home.linked_folder(&root), cancel: self.tenant.closing.clone() })
+        let is_read_only = home.require_writable(&root).is_err();
+        let owner = home.folder_owner(&root).ok_or_else(|| EngineError::NoSandbox(NO_EXCHANGE.to_owned()))?;
+        Ok(GitRunner { sandbox, folder, owner, is_read_only, cancel: self.tenant.closing.clone() })
     }
 }
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
-use crate::domain::{EntryPath, FolderIdentity, GitRefused};
+use crate::domain::{EntryPath, FolderOwner, GitRefused, RoleRefused};
 use crate::engine::{EngineError, blocking};
+use crate::store::StoreError;
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Finished, Job, Network, Sandbox, SandboxError, empty_folder};
 
 /// Time limit of a command that only reads, and of one that changes something.
@@ -148,8 +149,10 @@ pub(super) struct GitRunner {
     pub sandbox: Sandbox,
     /// The project's folder.
     pub folder: PathBuf,
-    /// Which folder it is, if a person has linked it: its files keep their owner.
-    pub linked: Option<FolderIdentity>,
+    /// To whom the files of the folder belong.
+    pub owner: FolderOwner,
+    /// Whether the person may only read the project.
+    pub is_read_only: bool,
     /// Stops every command.
     pub cancel: CancellationToken,
 }
@@ -209,7 +212,7 @@ impl GitRunner {
 
     /// Lets the user of commands into the folder, as each command does. It is only read by some.
     async fn give_folder(&self) -> Result<(), EngineError> {
-        if self.linked.is_some() {
+        if self.owner != FolderOwner::Commands {
             return Ok(());
         }
         let (sandbox, folder) = (self.sandbox.clone(), self.folder.clone());
@@ -235,7 +238,7 @@ impl GitRunner {
         let git = self.folder.join(".git");
         let cwd = match command.access {
             // The user of commands is shown as the owner only of a working directory.
-            _ if self.linked.is_some() => self.folder.clone(),
+            _ if self.owner != FolderOwner::Commands => self.folder.clone(),
             Access::Nothing => empty.path().to_owned(),
             Access::Repository => git.clone(),
             Access::Files => self.folder.clone(),
@@ -269,8 +272,17 @@ impl GitRunner {
             memory: COMMAND_MEMORY,
             network: Network::None,
             capture: None,
-            linked: self.linked,
+            owner: match self.owner {
+                FolderOwner::Sharer { uid, .. } => {
+                    FolderOwner::Sharer { uid, is_read_only: command.access == Access::Nothing }
+                }
+                owner => owner,
+            },
         };
+        // Whoever calls: nothing is changed for a person who may only read.
+        if self.is_read_only && command.access != Access::Nothing {
+            return Err(StoreError::Role(RoleRefused::ReadOnly).into());
+        }
         let done = self.sandbox.run(job, self.cancel.clone()).await.map_err(refused)?;
         output(done, command.keep)
     }

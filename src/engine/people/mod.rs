@@ -8,6 +8,7 @@ pub mod credential;
 mod devices;
 mod joining;
 mod login_limiter;
+mod members;
 pub mod offline;
 mod passwords;
 mod sign_ins;
@@ -19,7 +20,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::{Engine, EngineError, TenantId, TenantRegistry};
 use crate::clock;
-use crate::domain::{Account, AccountBook, AccountId, AccountRefused, UidRange};
+use crate::domain::{Account, AccountBook, AccountId, AccountRefused, MembersRefused, UidRange};
 use crate::store::{AccountsUnusable, StoreError};
 
 pub use accounts::{LoginFrom, NewToken, ProfileChange, SignedIn};
@@ -29,10 +30,12 @@ pub use credential::{Credential, NotAccepted};
 pub use devices::DEVICE_LIFE;
 pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
+pub use members::{ProjectInvitation, ProjectPeople, ShownMember};
 pub use sign_ins::SIGN_IN_LIFE;
 
 use attempts::Attempts;
 use devices::DeviceKey;
+use members::Members;
 use passwords::Passwords;
 use sign_ins::SignInKeys;
 
@@ -45,6 +48,7 @@ pub struct People {
     book: watch::Sender<Arc<AccountBook>>,
     /// The hash of the file. Held while it is written.
     stored: Mutex<Option<String>>,
+    members: Members,
     passwords: Passwords,
     keys: SignInKeys,
     devices: DeviceKey,
@@ -75,6 +79,8 @@ pub enum PeopleError {
     Refused(#[from] AccountRefused),
     #[error("accounts.json was changed by another program; restart the server to use it")]
     ChangedOnDisk,
+    #[error(transparent)]
+    Members(MembersRefused),
     #[error("the audit log cannot be written, so nothing was changed: {0}")]
     NoAudit(String),
     #[error(transparent)]
@@ -91,9 +97,12 @@ impl People {
         let secret = config.people.jwt_secret.as_ref().ok_or(PeopleUnusable::NoSecret)?;
         let home = server.tenant().home.clone();
         let (runtime, uids) = (server.tenant().runtime.clone(), config.people.uids);
-        let read = tokio::task::spawn_blocking(move || (home.accounts(), runtime.sandbox.person_obstacle(uids)));
-        let (stored, obstacle) = read.await.map_err(|_| AccountsUnusable::Store(StoreError::ShutDown))?;
+        let read = tokio::task::spawn_blocking(move || {
+            (home.accounts(), home.members(), runtime.sandbox.person_obstacle(uids))
+        });
+        let (stored, members, obstacle) = read.await.map_err(|_| AccountsUnusable::Store(StoreError::ShutDown))?;
         let stored = stored?;
+        let members = Members::new(members.map_err(AccountsUnusable::Store)?);
         if let Some(obstacle) = &obstacle {
             tracing::warn!("the commands of people are left out: {obstacle}");
         }
@@ -102,6 +111,7 @@ impl People {
             setup_code: stored.book.accounts.is_empty().then(clock::new_secret),
             book: watch::Sender::new(Arc::new(stored.book)),
             stored: Mutex::new(stored.etag),
+            members,
             passwords: Passwords::new().await.map_err(|_| PeopleUnusable::NoHashes)?,
             keys: SignInKeys::new(secret),
             devices: DeviceKey::new(secret),
@@ -111,6 +121,7 @@ impl People {
             server,
             tenants,
         });
+        people.look_at_exchange().await;
         people.set_command_users();
         if people.uids.is_some() && people.book().accounts.iter().any(|account| account.uid.is_none()) {
             // Accounts of an earlier version, or of a server on which commands could not run.
@@ -150,6 +161,7 @@ impl People {
         let active = book.accounts.iter().filter(|account| account.is_active);
         self.tenants
             .set_command_users(active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))));
+        self.set_shares();
     }
 
     fn book(&self) -> Arc<AccountBook> {

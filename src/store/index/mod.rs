@@ -159,12 +159,17 @@ impl Home {
         index.observations.noting(&Noted { paths: all, becoming }, &noter, write)
     }
 
-    /// Like [`Self::noting`], for places.
+    /// Like [`Self::noting`], for places that the person of this home may change.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Role`] if they may not, and the errors of `write`.
     pub(super) fn noting_places<'p, T>(
         &self,
         places: impl IntoIterator<Item = &'p Place>,
-        write: impl FnOnce() -> T,
-    ) -> T {
+        write: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let places: Vec<&Place> = places.into_iter().collect();
+        places.iter().try_for_each(|place| self.require_writable(place.root()))?;
         let is_in_project = |place: &&Place| self.project_path(place.root()).is_some();
         let places: Vec<&Place> = places.into_iter().filter(is_in_project).collect();
         let Some(first) = places.first() else { return write() };

@@ -231,7 +231,7 @@ impl Shell {
             return CommandEnd::not_run(Reason::Blocked, words);
         }
         let folder = command.folder();
-        if let Err(error) = self.files.access.home.check_root(&self.files.root) {
+        if let Err(error) = self.files.access.home.check_working(&self.files.root) {
             return CommandEnd::not_run(Reason::NoFolder, format!("not run: {error}."));
         }
         let Running { cancel, live, output, captured, given } = running;
@@ -256,7 +256,7 @@ impl Shell {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
-            linked: self.environment.folder.linked,
+            owner: self.environment.folder.owner,
         };
         let push = |bytes: &[u8]| output.push(bytes);
         let ended = captured.run(job, cancel.clone(), &push);

@@ -296,6 +296,12 @@ impl Jobs {
         join_all(jobs.iter().filter(|job| job.is_running()).map(Job::stopped)).await;
     }
 
+    /// Stops the jobs in the folder of a project, and waits until they have ended, up to eight seconds.
+    pub async fn stop_in(&self, root: &Root) {
+        let jobs: Vec<Job> = self.lock().values().flat_map(|of_session| of_session.jobs.values().cloned()).collect();
+        join_all(jobs.iter().filter(|job| job.is_running() && job.root == *root).map(Job::stopped)).await;
+    }
+
     /// Whether a job is running in the folder of a project.
     pub fn is_any_running_in(&self, root: &Root) -> bool {
         let all = self.lock();

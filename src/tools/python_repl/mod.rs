@@ -250,7 +250,7 @@ impl PythonHost {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
-            linked: self.environment.folder.linked,
+            owner: self.environment.folder.owner,
         };
         self.environment.sandbox.open(job).await
     }

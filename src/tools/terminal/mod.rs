@@ -101,7 +101,7 @@ impl Command {
             memory: COMMAND_MEMORY,
             network: permissions.job_network(),
             capture: None,
-            linked: shell.environment.folder.linked,
+            owner: shell.environment.folder.owner,
         };
         let captured = shell.environment.begin(capturing, &self.call).await;
         let ended = captured.run(job, options.cancel, &|_| {}).await;
