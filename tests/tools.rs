@@ -32,7 +32,11 @@ fn home() -> Home {
     Home {
         environment: CommandEnvironment {
             sandbox,
-            folder: WorkingFolder { path: scratch, name: "scratch/".to_owned(), owner: miniclaw::domain::FolderOwner::Commands },
+            folder: WorkingFolder {
+                path: scratch,
+                name: "scratch/".to_owned(),
+                owner: miniclaw::domain::FolderOwner::Commands,
+            },
             readable: vec![memory],
             knowledge,
             captures: None,

@@ -12,8 +12,8 @@ use crate::config::settings::SettingError;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::domain::{
-    EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, RoleRefused, SecretRefused,
-    WorkId,
+    EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, RoleRefused,
+    SecretRefused, WorkId,
 };
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;

@@ -128,8 +128,12 @@ impl MemberBook {
             if self.projects[..at].iter().any(|other| other.id == project.id) {
                 return Err(format!("the project {} is there twice", project.id));
             }
-            let mut accounts: Vec<&AccountId> =
-                project.members.iter().filter(|member| member.state == MemberState::Member).filter_map(|m| m.account.as_ref()).collect();
+            let mut accounts: Vec<&AccountId> = project
+                .members
+                .iter()
+                .filter(|member| member.state == MemberState::Member)
+                .filter_map(|m| m.account.as_ref())
+                .collect();
             accounts.push(&project.owner);
             accounts.sort();
             if accounts.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -170,10 +174,12 @@ impl MemberBook {
             }
         }
         let project = self.of_owner(id, owner).ok_or(MembersRefused::NoMember)?;
-        let is_member =
-            |member: &ProjectMember| member.state == MemberState::Member && account.is_some() && member.account == account;
-        let is_invited =
-            |member: &ProjectMember| member.state == MemberState::Invited && folded(&member.username) == folded(&username);
+        let is_member = |member: &ProjectMember| {
+            member.state == MemberState::Member && account.is_some() && member.account == account
+        };
+        let is_invited = |member: &ProjectMember| {
+            member.state == MemberState::Invited && folded(&member.username) == folded(&username)
+        };
         let at = project.members.iter().position(is_member).or_else(|| project.members.iter().position(is_invited));
         if let Some(known) = at.and_then(|at| project.members.get_mut(at)) {
             known.role = role;
@@ -199,7 +205,8 @@ impl MemberBook {
         let project = self.projects.iter_mut().find(|project| project.id == *id);
         let project = project.ok_or(MembersRefused::NoInvitation)?;
         let is_theirs = |member: &ProjectMember| member.account.as_ref() == Some(account);
-        let invited = project.members.iter().rev().find(|member| is_theirs(member) && member.state == MemberState::Invited);
+        let invited =
+            project.members.iter().rev().find(|member| is_theirs(member) && member.state == MemberState::Invited);
         let invited = invited.cloned().ok_or(MembersRefused::NoInvitation)?;
         project.members.retain(|member| !is_theirs(member));
         project.members.push(ProjectMember { state: MemberState::Member, since: now, ..invited });
@@ -217,7 +224,8 @@ impl MemberBook {
         if project.members.len() == before {
             return Err(MembersRefused::NoMember);
         }
-        self.projects.retain(|project| !(project.id == *id && project.members.is_empty() && project.unknown.is_empty()));
+        self.projects
+            .retain(|project| !(project.id == *id && project.members.is_empty() && project.unknown.is_empty()));
         Ok(())
     }
 }

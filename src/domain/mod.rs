@@ -82,7 +82,8 @@ pub use language::Language;
 pub use linking::{FolderIdentity, LinkProblem, LinkRefused};
 pub use mask::{Mask, MaskedStream};
 pub use members::{
-    FolderOwner, MemberBook, MemberRole, MemberState, MembersRefused, ProjectMember, ProjectRole, RoleRefused, SharedProject,
+    FolderOwner, MemberBook, MemberRole, MemberState, MembersRefused, ProjectMember, ProjectRole, RoleRefused,
+    SharedProject,
 };
 pub use mention::{Mention, MentionKind, mentions};
 pub use message::{CallStatus, Message, Role, ToolCall};

@@ -85,11 +85,7 @@ fn command_tools(parts: &ToolParts, id: &ProjectId) -> Option<Commands> {
     };
     let environment = CommandEnvironment {
         sandbox,
-        folder: WorkingFolder {
-            name: format!("{}/", below.display()),
-            path: path.clone(),
-            owner,
-        },
+        folder: WorkingFolder { name: format!("{}/", below.display()), path: path.clone(), owner },
         readable: Root::HOME.iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
         knowledge: folder(&Root::Knowledge),
         captures: Some(captures.in_project(root)),

@@ -6,7 +6,9 @@ use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Engine, EngineError, Notice, blocking};
-use crate::domain::{AccountId, LinkProblem, Project, ProjectId, ProjectRole, ProjectName, ProjectRefused, Root, SecretName};
+use crate::domain::{
+    AccountId, LinkProblem, Project, ProjectId, ProjectName, ProjectRefused, ProjectRole, Root, SecretName,
+};
 use crate::store::{LinkTarget, LinkableFolder, NewLink, ProjectChange, StoreError, StoredSecret, Upload};
 
 /// Number of uploads that may arrive at once, for the whole server and for one home.

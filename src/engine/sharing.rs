@@ -33,17 +33,16 @@ impl Sharing {
 
     /// Tells the others of a shared project what this tenant is told.
     fn relay(self: &Arc<Self>, from: &TenantId, notice: &Notice) {
-        let root = match notice {
-            Notice::FileChanged { path, .. } | Notice::FolderChanged { path } => {
-                Place::parse_folder(path).ok().map(|place| place.root().clone())
-            }
+        let project = match notice {
+            Notice::FileChanged { path, .. } | Notice::FolderChanged { path } => match Place::parse_folder(path) {
+                Ok(place) => match place.root() {
+                    Root::Project(id) if *id != ProjectId::scratch() => Some(id.clone()),
+                    _ => return,
+                },
+                Err(_) => return,
+            },
             Notice::ProjectsChanged => None,
             _ => return,
-        };
-        let project = match root {
-            Some(Root::Project(id)) if id != ProjectId::scratch() => Some(id),
-            None => None,
-            Some(_) => return,
         };
         let (sharing, from, notice) = (self.clone(), from.clone(), notice.clone());
         tokio::task::spawn_blocking(move || {

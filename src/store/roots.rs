@@ -78,11 +78,6 @@ impl Home {
         Some(projects.get(id)?.path.clone())
     }
 
-    /// Returns whether a project is a folder that a person has linked.
-    pub fn is_linked(&self, root: &Root) -> bool {
-        self.linked_folder(root).is_some()
-    }
-
     /// Returns which folder a person has linked as this project; `None` for any other root.
     pub fn linked_folder(&self, root: &Root) -> Option<FolderIdentity> {
         let Root::Project(id) = root else { return None };

@@ -15,7 +15,9 @@ use super::error::StoreError;
 use super::home::{Home, lock};
 use super::projects::{WORKSPACES, folder_name, listed_projects};
 use super::settings::SettingsFile;
-use crate::domain::{AccountId, FolderOwner, MemberBook, MemberRole, MemberState, Project, ProjectId, ProjectRole, RoleRefused, Root};
+use crate::domain::{
+    AccountId, FolderOwner, MemberBook, MemberRole, MemberState, Project, ProjectId, ProjectRole, RoleRefused, Root,
+};
 
 /// The shared projects of a server, for the homes of its people.
 pub struct SharedProjects {
@@ -111,8 +113,7 @@ impl SharedProjects {
         let home = self.people.open_dir(owner.as_str()).ok()?;
         let file = SettingsFile::Projects.name();
         let meta = home.symlink_metadata(file).ok()?;
-        let stamp =
-            (meta.size(), meta.ino(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
+        let stamp = (meta.size(), meta.ino(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
         if let Some((known, projects)) = lock(&self.lists).get(owner)
             && *known == stamp
         {

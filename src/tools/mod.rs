@@ -33,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
 use crate::domain::{
-    Effect, EgressAttempts, FolderOwner, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer, ToolSpec,
+    Effect, EgressAttempts, FolderOwner, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer,
+    ToolSpec,
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 

@@ -75,6 +75,7 @@ mod project_git;
 mod project_git_hostile;
 mod project_guides;
 mod project_links;
+mod project_members;
 mod project_resumed;
 mod project_secrets;
 mod project_uploads;

@@ -165,10 +165,7 @@ pub(super) async fn shown(caller: &Caller, project: domain::Project) -> Result<P
     Ok(shown_with(&Standing::of(caller).await?, (project, None)))
 }
 
-pub(super) fn shown_with(
-    standing: &Standing,
-    (project, problem): (domain::Project, Option<LinkProblem>),
-) -> Project {
+pub(super) fn shown_with(standing: &Standing, (project, problem): (domain::Project, Option<LinkProblem>)) -> Project {
     let (role, owner) = standing.in_project(&project.id);
     let domain::Project { id, name, path, link, description, created_at, updated_at, deleted_at } = project;
     Project {

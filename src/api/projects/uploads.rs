@@ -263,7 +263,7 @@ pub async fn commit(
 ) -> Result<Json<Enveloped<Project>>, ApiError> {
     let Json(FinishedUpload { name, description, files, bytes }) = request?;
     if let Some(made) = caller.engine.committed_upload(id.clone()).await? {
-        return Ok(enveloped(shown(made)));
+        return Ok(enveloped(shown(&caller, made).await?));
     }
     let upload = caller.engine.resumable_upload(&id).await?;
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());

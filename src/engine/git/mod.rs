@@ -169,6 +169,7 @@ impl Engine {
         message: String,
         author: Option<GitAuthor>,
     ) -> Result<String, EngineError> {
+        self.tenant.home.require_writable(&Root::Project(id.clone()))?;
         let GitOverview { status, author: known, .. } = self.git_overview(id).await?;
         let status = status.ok_or(GitRefused::NoRepository)?;
         if status.entries.iter().any(|entry| entry.unstaged == Some(GitChange::Conflict)) {
@@ -207,6 +208,7 @@ impl Engine {
     /// # Errors
     /// Returns [`GitRefused::BranchExists`] if there is one with this name.
     pub async fn git_create_branch(&self, id: &ProjectId, name: &BranchName, switch: bool) -> Result<(), EngineError> {
+        self.tenant.home.require_writable(&Root::Project(id.clone()))?;
         if self.has_branch(id, name).await? {
             return Err(GitRefused::BranchExists.into());
         }

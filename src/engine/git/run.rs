@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::visible::visible;
 use crate::domain::{EntryPath, FolderOwner, GitRefused, RoleRefused};
 use crate::engine::{EngineError, blocking};
-use crate::store::StoreError;
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Finished, Job, Network, Sandbox, SandboxError, empty_folder};
+use crate::store::StoreError;
 
 /// Time limit of a command that only reads, and of one that changes something.
 const READ_WALL: Duration = Duration::from_secs(30);

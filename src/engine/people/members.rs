@@ -68,7 +68,12 @@ pub struct ProjectInvitation {
 
 impl People {
     /// Returns the members of a project of this owner.
-    pub fn members_of(&self, id: &ProjectId, owner: &AccountId, role: ProjectRole) -> Result<ProjectPeople, PeopleError> {
+    pub fn members_of(
+        &self,
+        id: &ProjectId,
+        owner: &AccountId,
+        role: ProjectRole,
+    ) -> Result<ProjectPeople, PeopleError> {
         let book = self.members.book();
         let project = book.project(id).filter(|project| project.owner == *owner);
         let members = project.into_iter().flat_map(|project| &project.members).map(|member| self.shown(member));
@@ -244,4 +249,3 @@ impl From<MembersRefused> for PeopleError {
         Self::Members(refused)
     }
 }
-
