@@ -91,6 +91,8 @@ struct File {
     jwt_secret: Option<String>,
     insecure_http: bool,
     trusted_proxies: Vec<std::net::IpAddr>,
+    own_providers: Option<bool>,
+    own_provider_hosts: Vec<String>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
 }

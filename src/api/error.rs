@@ -17,11 +17,12 @@ use crate::domain::{
 };
 use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
+use crate::engine::own_providers::OwnProvidersRefused;
 use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::server_settings::SettingsRefused;
 use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::{EngineError, UndoError};
-use crate::store::{NotKeptFile, StoreError};
+use crate::store::{NotKeptFile, OwnProviderRefused, StoreError};
 
 /// Maximum bytes of the framework's error text that are passed on.
 const MAX_ERROR_TEXT_BYTES: usize = 4096;
@@ -159,6 +160,9 @@ impl From<StoreError> for ApiError {
             StoreError::Role(RoleRefused::ReadOnly) => (StatusCode::FORBIDDEN, "read_only", None),
             StoreError::Role(RoleRefused::OwnerOnly) => (StatusCode::FORBIDDEN, "owner_only", None),
             StoreError::Secret(refused) => return secret_refused(refused),
+            StoreError::OwnProvider(OwnProviderRefused::Unknown(_)) => (StatusCode::NOT_FOUND, "unknown_provider", None),
+            StoreError::OwnProvider(OwnProviderRefused::TooMany) => (StatusCode::CONFLICT, "too_many_providers", None),
+            StoreError::OwnProvider(OwnProviderRefused::Exists(_)) => (StatusCode::CONFLICT, "provider_exists", None),
             StoreError::NoUpload { .. } => (StatusCode::NOT_FOUND, "no_upload", None),
             StoreError::Incomplete { .. } => (StatusCode::CONFLICT, "incomplete", None),
             StoreError::TooManyUploads => (StatusCode::SERVICE_UNAVAILABLE, "too_many_uploads", None),
@@ -324,6 +328,13 @@ impl From<EngineError> for ApiError {
                 ProviderRefused::NotEditable(_) => Self::new(StatusCode::CONFLICT, "not_editable", message),
                 ProviderRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
                 ProviderRefused::KeyNeeded => Self::new(StatusCode::CONFLICT, "key_needed", message),
+            },
+            EngineError::OwnProviders(refused) => match refused {
+                OwnProvidersRefused::OnePerson => Self::single_mode(),
+                OwnProvidersRefused::Off => Self::new(StatusCode::FORBIDDEN, "own_providers_off", message),
+                OwnProvidersRefused::NotEncrypted => Self::bad_request("address_not_encrypted", message),
+                OwnProvidersRefused::UnreadableKey => Self::new(StatusCode::CONFLICT, "key_unreadable", message),
+                OwnProvidersRefused::UnknownModel(_) => Self::new(StatusCode::NOT_FOUND, "unknown_model", message),
             },
             EngineError::SettingsRefused(refused) => match refused {
                 SettingsRefused::Setting(SettingError::Unknown(_)) => Self::bad_request("unknown_setting", message),

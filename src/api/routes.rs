@@ -54,6 +54,16 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(models::providers::check))
         .routes(routes!(models::providers::set_default))
         .routes(routes!(models::providers::set_fallback))
+        .routes(
+            routes!(models::own_providers::own_providers, models::own_providers::add_own)
+                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(
+            routes!(models::own_providers::change_own, models::own_providers::remove_own)
+                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
+        )
+        .routes(routes!(models::own_providers::check_own))
+        .routes(routes!(models::own_providers::set_own_default))
         .routes(routes!(models::providers::change_model).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(chat::message::chat))
         .routes(routes!(chat::events::all_events))

@@ -52,6 +52,10 @@ pub struct PeopleConfig {
     pub insecure_http: bool,
     /// The addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
     pub trusted_proxies: Vec<IpAddr>,
+    /// Whether people may connect providers for themselves.
+    pub own_providers: bool,
+    /// Hosts with or without port, besides public ones, at which people may connect providers for themselves.
+    pub own_provider_hosts: Vec<String>,
     /// The users of the system that people's commands run as.
     pub uids: UidRange,
 }
@@ -94,6 +98,8 @@ pub(super) fn people(file: &File, environment: &Environment) -> Result<PeopleCon
         jwt_secret: secret.map(SecretString::from),
         insecure_http: file.insecure_http,
         trusted_proxies: file.trusted_proxies.clone(),
+        own_providers: file.own_providers.unwrap_or(true),
+        own_provider_hosts: file.own_provider_hosts.clone(),
         uids: uids.unwrap_or(UidRange::DEFAULT),
     })
 }
@@ -111,6 +117,7 @@ impl PartialEq for PeopleConfig {
         let secret = |config: &Self| config.jwt_secret.as_ref().map(|secret| secret.expose_secret().to_owned());
         (self.mode, self.registration, self.insecure_http) == (other.mode, other.registration, other.insecure_http)
             && (&self.trusted_proxies, self.uids) == (&other.trusted_proxies, other.uids)
+            && (self.own_providers, &self.own_provider_hosts) == (other.own_providers, &other.own_provider_hosts)
             && secret(self) == secret(other)
     }
 }

@@ -31,6 +31,9 @@ pub struct ModelCatalogue {
     addresses: Mutex<BTreeMap<AddressWithKey, Address>>,
 }
 
+/// What the ids of models of a person's own providers begin with, so that they never mean a model of the server.
+pub(super) const OWN_PREFIX: &str = "own/";
+
 /// A provider's address, and the digest of the key that is sent to it.
 type AddressWithKey = (String, Option<[u8; 32]>);
 
@@ -122,6 +125,18 @@ impl ModelCatalogue {
         drop(current);
         self.followers().iter().for_each(|models| models.catalogue_changed());
         Ok(())
+    }
+
+    /// Returns the models at these endpoints, which are only a person's own. Endpoints without a client are skipped.
+    pub(super) fn own_models(&self, endpoints: &[ConfiguredEndpoint]) -> Vec<RemoteModel> {
+        let model = |(configured, id): (&ConfiguredEndpoint, String)| {
+            let ConfiguredEndpoint { endpoint, from } = configured;
+            let client = Client::logging(endpoint.clone(), self.health(endpoint));
+            let client = client.inspect_err(|error| tracing::warn!(id, %error, "this model cannot be used")).ok()?;
+            let candidate = candidate(format!("{OWN_PREFIX}{id}"), endpoint, from);
+            Some(RemoteModel { candidate, client: Arc::new(client) })
+        };
+        endpoints.iter().zip(ids(endpoints)).filter_map(model).collect()
     }
 
     /// Sets the fallback model, by the name that is sent to the provider, or [`EMBEDDED`](super::models::EMBEDDED). It
@@ -291,6 +306,7 @@ mod tests {
             api_key: None,
             context_window: 8192,
             price: None,
+            reachable: None,
             profile: Profile::new(ProfileKind::OpenAi, model),
         };
         ConfiguredEndpoint { endpoint, from: "a test".to_owned() }

@@ -1,7 +1,7 @@
 //! Why the application refuses or fails.
 
 use super::documents::UndoError;
-use super::{TenantId, approvals, labels, models, provider_changes, server_settings, withdrawal};
+use super::{TenantId, approvals, labels, models, own_providers, provider_changes, server_settings, withdrawal};
 use crate::domain::{BadChoice, GitRefused, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
 use crate::provider::ProviderError;
 use crate::store::StoreError;
@@ -31,6 +31,8 @@ pub enum EngineError {
     AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(transparent)]
     ProviderRefused(#[from] provider_changes::ProviderRefused),
+    #[error(transparent)]
+    OwnProviders(#[from] own_providers::OwnProvidersRefused),
     #[error(transparent)]
     SettingsRefused(#[from] server_settings::SettingsRefused),
     #[error(

@@ -31,6 +31,7 @@ mod next_request;
 pub mod notice;
 mod opening;
 mod outgoing;
+pub mod own_providers;
 pub mod page_ends;
 pub mod people;
 mod pins;

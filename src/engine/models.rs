@@ -2,6 +2,7 @@
 //! one, which is started on first use.
 
 mod fallback;
+mod own;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -10,8 +11,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 pub use fallback::EMBEDDED;
+pub(super) use own::OwnModels;
 
-use super::catalogue::{ModelCatalogue, RemoteModel};
+use super::catalogue::{ModelCatalogue, OWN_PREFIX, RemoteModel};
 use super::hub::Hub;
 use super::local_model::{LoadState, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
@@ -83,7 +85,7 @@ enum Target {
 
 enum Choice {
     None(String),
-    Remote(Arc<Client>),
+    Remote(RemoteModel),
     Local,
 }
 
@@ -95,6 +97,8 @@ built-in model with `make model`, and restart miniclaw.";
 /// The models as one tenant sees them.
 pub struct Models {
     catalogue: Arc<ModelCatalogue>,
+    /// Those of the providers that the person has connected for themselves.
+    own: RwLock<OwnModels>,
     choice: RwLock<Choice>,
     status: RwLock<ModelStatus>,
     hub: Arc<Hub>,
@@ -116,9 +120,10 @@ impl Models {
         hub: Arc<Hub>,
         (shared_prefix, audience): (SharedPrefix, Audience),
     ) -> Arc<Self> {
-        let (choice, status) = default_of(&catalogue);
+        let (choice, status) = default_of(&catalogue, &OwnModels::default());
         let models = Arc::new(Self {
             catalogue: catalogue.clone(),
+            own: RwLock::default(),
             choice: RwLock::new(choice),
             status: RwLock::new(status),
             hub,
@@ -129,8 +134,14 @@ impl Models {
         models
     }
 
+    /// Replaces the models of the providers that the person has connected for themselves.
+    pub(super) fn set_own(&self, own: OwnModels) {
+        *write(&self.own) = own;
+        self.catalogue_changed();
+    }
+
     pub(super) fn catalogue_changed(&self) {
-        let (choice, status) = default_of(&self.catalogue);
+        let (choice, status) = default_of(&self.catalogue, &read(&self.own));
         *write(&self.choice) = choice;
         if !self.set(status) {
             // The default model is the same, but the choice of others may have changed.
@@ -169,14 +180,15 @@ impl Models {
 
     /// Returns all models that can be chosen.
     pub fn candidates(&self) -> Vec<ModelCandidate> {
-        self.catalogue.candidates()
+        let own = read(&self.own).models.iter().map(|model| model.candidate.clone()).collect();
+        [own, self.catalogue.candidates()].concat()
     }
 
     /// Returns the id of the default model; `None` if there is no model.
     pub fn default_id(&self) -> Option<String> {
         match &*read(&self.choice) {
             Choice::None(_) => None,
-            Choice::Remote(_) => self.catalogue.first_remote().map(|model| model.candidate.id),
+            Choice::Remote(model) => Some(model.candidate.id.clone()),
             Choice::Local => self.catalogue.local().map(|local| local.candidate().id),
         }
     }
@@ -184,6 +196,10 @@ impl Models {
     /// Resolves a choice, by the id or by the part of it before the address.
     fn target(&self, chosen: &Chosen) -> Result<Target, ModelError> {
         let Some(wanted) = &chosen.model else { return Ok(Target::Default) };
+        if wanted.starts_with(OWN_PREFIX) {
+            let found = read(&self.own).find(wanted);
+            return found.map(Target::Remote).ok_or_else(|| ModelError::Gone(wanted.clone()));
+        }
         let remote = self.catalogue.remote();
         let plain = |model: &&RemoteModel| model.candidate.id.split('@').next() == Some(wanted);
         let found = remote.iter().find(|model| model.candidate.id == *wanted).or_else(|| remote.iter().find(plain));
@@ -211,7 +227,7 @@ impl Models {
     fn remote(&self, chosen: &Chosen) -> Option<Arc<Client>> {
         match (self.target(chosen).ok()?, &*read(&self.choice)) {
             (Target::Remote(model), _) => Some(model.client),
-            (Target::Default, Choice::Remote(client)) => Some(client.clone()),
+            (Target::Default, Choice::Remote(model)) => Some(model.client.clone()),
             (Target::Default, Choice::None(_) | Choice::Local) | (Target::Local, _) => None,
         }
     }
@@ -227,7 +243,7 @@ impl Models {
             Target::Local => self.catalogue.local(),
             Target::Default => match &*read(&self.choice) {
                 Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
-                Choice::Remote(client) => return Ok(self.for_session(client, chosen)),
+                Choice::Remote(model) => return Ok(self.for_session(&model.client, chosen)),
                 Choice::Local => self.catalogue.local(),
             },
         };
@@ -352,11 +368,13 @@ impl Models {
 }
 
 /// Returns the default model and its status.
-fn default_of(catalogue: &ModelCatalogue) -> (Choice, ModelStatus) {
-    match (catalogue.first_remote(), catalogue.local()) {
+fn default_of(catalogue: &ModelCatalogue, own: &OwnModels) -> (Choice, ModelStatus) {
+    let first = own.chosen().or_else(|| catalogue.first_remote());
+    let first = if catalogue.local().is_none() { first.or_else(|| own.models.first().cloned()) } else { first };
+    match (first, catalogue.local()) {
         (Some(first), _) => {
             let status = remote_status(first.client.endpoint());
-            (Choice::Remote(first.client), status)
+            (Choice::Remote(first), status)
         }
         (None, Some(local)) => (Choice::Local, local.status()),
         (None, None) => (Choice::None(NO_MODEL.to_owned()), none_status(NO_MODEL)),

@@ -361,9 +361,18 @@ pub async fn models_of(base_url: &Url, api_key: Option<SecretString>) -> Result<
 
 /// Returns the entries of the models of a new provider that can be chosen at first.
 fn first_models(names: &[String], default_model: Option<&str>) -> Vec<Value> {
-    let chats = |name: &&str| !NO_CHAT.iter().any(|part| name.to_lowercase().contains(part));
-    let others = names.iter().map(String::as_str).filter(chats).filter(|name| Some(*name) != default_model);
+    let chats = |name: &&str| is_chat_model(name) && Some(*name) != default_model;
+    let others = names.iter().map(String::as_str).filter(chats);
     default_model.into_iter().chain(others).take(FIRST_ENABLED).map(|name| json!({"name": name})).collect()
+}
+
+/// Returns the models of a new provider that can be chosen at first.
+pub(super) fn first_names(names: &[String]) -> Vec<String> {
+    names.iter().filter(|name| is_chat_model(name)).take(FIRST_ENABLED).cloned().collect()
+}
+
+fn is_chat_model(name: &str) -> bool {
+    !NO_CHAT.iter().any(|part| name.to_lowercase().contains(part))
 }
 
 /// Returns the place of a provider in the file.

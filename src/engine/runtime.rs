@@ -97,7 +97,8 @@ impl Runtime {
         config.token.clone_from(&old.token);
         config.tls.clone_from(&old.tls);
         // Who may make an account changes at once; who uses the server, and how they sign in, after a restart.
-        config.people = PeopleConfig { registration: config.people.registration, ..old.people.clone() };
+        let PeopleConfig { registration, own_providers, own_provider_hosts, .. } = config.people;
+        config.people = PeopleConfig { registration, own_providers, own_provider_hosts, ..old.people.clone() };
         let said = old.overrides.iter().filter(|(_, (_, source))| *source == SettingSource::CommandLine);
         config.overrides.extend(said.map(|(key, value)| (*key, value.clone())));
         self.host_names.write().unwrap_or_else(PoisonError::into_inner).clone_from(&config.host_names);

@@ -190,6 +190,9 @@ impl Tenant {
             shared_roles,
         });
         tenant.read_skills().await?;
+        if let Err(error) = tenant.use_own_providers().await {
+            tracing::error!(%error, "the person's own providers could not be read; the server runs without them");
+        }
         let engine = Engine::new(tenant.clone());
         let repaired = engine.recover(unsettled).await?;
         if repaired > 0 {

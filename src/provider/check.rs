@@ -83,6 +83,7 @@ mod tests {
             model: String::new(),
             label: String::new(),
             price: None,
+            reachable: None,
             context_window: 1,
         }
     }

@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::error::{ConnectionFailure, KeyProblem, ProviderError};
+use crate::egress::NoPublicAddress;
 
 /// Maximum length of a quotation from a provider, in characters.
 const MAX_QUOTE_CHARACTERS: usize = 300;
@@ -130,6 +131,8 @@ impl ErrorContext {
         let last = || self.quote(causes.rsplit(": ").next().unwrap_or_default());
         let trouble = if error.is_builder() {
             ConnectionFailure::BadAddress("the request could not be built".to_owned())
+        } else if let Some(private) = private_address(error) {
+            ConnectionFailure::BadAddress(private)
         } else if error.is_timeout() {
             ConnectionFailure::ConnectTimeout
         } else if says(&["dns error", "failed to lookup"]) {
@@ -155,6 +158,13 @@ impl ErrorContext {
             None => line.trim_end_matches('.').to_owned(),
         }
     }
+}
+
+/// Returns why no address of the name may be dialled, if that is the cause.
+fn private_address(error: &reqwest::Error) -> Option<String> {
+    let first: &dyn std::error::Error = error;
+    let mut causes = std::iter::successors(Some(first), |cause| cause.source());
+    causes.find_map(|cause| cause.downcast_ref::<NoPublicAddress>()).map(ToString::to_string)
 }
 
 /// Returns the causes of the error; its address is left out because it may contain credentials.

@@ -362,6 +362,7 @@ mod tests {
             model: model.to_owned(),
             label: String::new(),
             price: None,
+            reachable: None,
             context_window: 0,
         })
     }

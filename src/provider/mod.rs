@@ -34,6 +34,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::egress::Reachable;
 use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSpec, Usage};
 
 pub use body::{Recipient, body, tools};
@@ -62,6 +63,8 @@ pub struct Endpoint {
     pub context_window: u32,
     /// What its tokens cost, if a person has said so.
     pub price: Option<Price>,
+    /// What may be reached, if a person has chosen the address who does not own the server; `None` for every address.
+    pub reachable: Option<Arc<Reachable>>,
 }
 
 impl Endpoint {

@@ -1,5 +1,6 @@
 use std::io;
 
+use super::own_providers::OwnProviderRefused;
 use crate::domain::{LinkProblem, ProjectRefused, RoleRefused, SecretRefused};
 
 /// An error of a file operation, classified by what the caller can do about it.
@@ -54,6 +55,9 @@ pub enum StoreError {
     Role(RoleRefused),
     #[error("{0}")]
     Secret(SecretRefused),
+    /// The providers of a person were not changed.
+    #[error(transparent)]
+    OwnProvider(OwnProviderRefused),
     /// An upload that goes on after an interruption was committed, cancelled, or has expired.
     #[error("there is no upload {id}: it was finished or cancelled, or nothing arrived for a day; begin a new one")]
     NoUpload { id: String },

@@ -26,7 +26,7 @@ const JOURNAL: &str = "people-move.json";
 const RECORD: &str = "people-adopted.json";
 const PEOPLE: &str = "people";
 /// What belongs to a person. `sessions` is the last one, because it holds the lock of the home.
-const ENTRIES: [&str; 14] = [
+const ENTRIES: [&str; 15] = [
     "workspace",
     "skills",
     "memory",
@@ -39,6 +39,7 @@ const ENTRIES: [&str; 14] = [
     "session-key.json",
     "projects.json",
     "project-secrets.json",
+    "providers.json",
     "SKILLS_SNAPSHOT.md",
     "sessions",
 ];

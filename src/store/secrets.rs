@@ -1,18 +1,15 @@
-//! `project-secrets.json`: the secrets of the projects. Names are readable; each value is sealed (ChaCha20-Poly1305) with a key
-//! that is derived from `session-key.json`, and bound to its project and its name.
+//! `project-secrets.json`: the secrets of the projects. Names are readable; each value is sealed and
+//! bound to its project and its name.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::rand::{SecureRandom, SystemRandom};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::StoreError;
 use super::home::Home;
+use super::sealed_text::SealedFor;
 use super::settings::SettingsFile;
 use super::tree::{TreeChange, TreePath};
 use crate::clock;
@@ -67,7 +64,7 @@ impl Home {
         let entries = file.projects.get(id.as_str()).into_iter().flatten();
         let open = |(name, entry): (&String, &Entry)| {
             let name = SecretName::parse(name).map_err(StoreError::Secret)?;
-            let value = self.opened(id, &name, &entry.sealed);
+            let value = self.open_text(SealedFor { purpose: PURPOSE, bound_to: &bound_to(id, &name) }, &entry.sealed);
             Ok((name, value))
         };
         entries.map(open).collect()
@@ -81,7 +78,7 @@ impl Home {
         value: &SecretString,
     ) -> Result<Option<TreeChange>, StoreError> {
         self.require_writable(&Root::Project(id.clone()))?;
-        let sealed = self.sealed(id, name, value.expose_secret())?;
+        let sealed = self.seal_text(SealedFor { purpose: PURPOSE, bound_to: &bound_to(id, name) }, value)?;
         self.change_secrets(|file| {
             let secrets = file.projects.entry(id.as_str().to_owned()).or_default();
             if secrets.len() >= MAX_SECRETS && !secrets.contains_key(name.as_str()) {
@@ -122,32 +119,6 @@ impl Home {
     /// Returns an error for a damaged file, which is left as it is: it may hold the only copy of a secret.
     fn secret_file(&self) -> Result<SecretFile, StoreError> {
         parsed(self.settings_bytes(FILE)?.0.as_deref())
-    }
-
-    fn secret_key(&self) -> LessSafeKey {
-        let key = self.seal().derived_key(PURPOSE);
-        LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &key).expect("the key has 32 bytes"))
-    }
-
-    fn sealed(&self, id: &ProjectId, name: &SecretName, value: &str) -> Result<String, StoreError> {
-        let failed = |_| StoreError::io("sealing a secret")(std::io::Error::other("the system has no random numbers"));
-        let mut nonce = [0; NONCE_LEN];
-        SystemRandom::new().fill(&mut nonce).map_err(failed)?;
-        let mut bytes = value.as_bytes().to_vec();
-        let bound = Aad::from(bound_to(id, name));
-        let key = self.secret_key();
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut bytes).map_err(failed)?;
-        Ok(STANDARD.encode([nonce.as_slice(), &bytes].concat()))
-    }
-
-    fn opened(&self, id: &ProjectId, name: &SecretName, sealed: &str) -> Option<SecretString> {
-        let bytes = STANDARD.decode(sealed).ok()?;
-        let (nonce, bytes) = bytes.split_first_chunk::<NONCE_LEN>()?;
-        let mut bytes = bytes.to_vec();
-        let bound = Aad::from(bound_to(id, name));
-        let nonce = Nonce::assume_unique_for_key(*nonce);
-        let value = self.secret_key().open_in_place(nonce, bound, &mut bytes).ok()?;
-        Some(SecretString::from(std::str::from_utf8(value).ok()?))
     }
 }
 

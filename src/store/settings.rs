@@ -31,6 +31,8 @@ pub enum SettingsFile {
     Projects,
     /// The secrets of the projects, sealed.
     Secrets,
+    /// The providers that a person has connected for themselves, with sealed keys.
+    OwnProviders,
     /// The accounts of a server that several people use.
     Accounts,
     /// The members of the projects that people share.
@@ -45,6 +47,7 @@ impl SettingsFile {
             Self::Server => "config.yml",
             Self::Projects => "projects.json",
             Self::Secrets => "project-secrets.json",
+            Self::OwnProviders => "providers.json",
             Self::Accounts => "accounts.json",
             Self::Members => "project-members.json",
         }
@@ -211,7 +214,7 @@ impl Home {
     pub(super) fn replace_settings(&self, file: SettingsFile, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let written = match bytes {
             // They hold hashes of passwords and sealed secrets, whatever mode a person has given them.
-            Some(bytes) if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets) => {
+            Some(bytes) if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets | SettingsFile::OwnProviders) => {
                 atomic::replace_with_mode(self.root(), file.name(), bytes, 0o600)
             }
             Some(bytes) => atomic::replace(self.root(), file.name(), bytes, 0o600),

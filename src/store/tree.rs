@@ -400,7 +400,7 @@ impl Tree {
 
     /// Makes the change that `plan` derives from the files, and plans again if one of them changed in between. Returns
     /// `false` if nothing was to be changed.
-    async fn edit(
+    pub(super) async fn edit(
         &self,
         claim: Claim,
         plan: impl Fn(&Home) -> Result<Option<TreeChange>, StoreError> + Send + 'static,

@@ -58,6 +58,7 @@ mod moving;
 mod nth_failure;
 mod observed_changes;
 mod operations;
+mod own_providers;
 mod people;
 mod people_adopt;
 mod people_attacks;

@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub mod list;
+pub mod own_providers;
 mod provider_address;
 mod provider_types;
 pub mod providers;

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::config::providers::ProviderPlace;
 use crate::domain::ErrorParams;
 use crate::engine::provider_list::{KnownThinking, KnownWindow, ListedModel, ListedPlace, ListedProvider};
-use crate::provider::HealthState;
+use crate::provider::{Health, HealthState, Problem};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Providers {
@@ -215,8 +215,26 @@ pub struct ModelRole {
 }
 
 /// Distinguishes a null from an absent field.
-fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<SecretString>>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<SecretString>>, D::Error> {
     Option::deserialize(field).map(Some)
+}
+
+impl ProviderState {
+    pub(super) fn of(health: Option<&Health>) -> Self {
+        match health.map(|health| health.state) {
+            None => Self::Unchecked,
+            Some(HealthState::Ready) => Self::Ready,
+            Some(HealthState::Unreachable) => Self::Unreachable,
+            Some(HealthState::Refused) => Self::Refused,
+            Some(HealthState::Error) => Self::Error,
+        }
+    }
+}
+
+impl From<Problem> for ProviderDetail {
+    fn from(Problem { code, message, params }: Problem) -> Self {
+        Self { code: code.to_owned(), message, params }
+    }
 }
 
 impl From<ListedProvider> for ProviderInfo {
@@ -235,18 +253,7 @@ impl From<ListedProvider> for ProviderInfo {
             Some((_, from)) => Some((*from).to_owned()),
             None => provider.has_key.then(|| "config.yml".to_owned()),
         };
-        let (state, since, problem) = match provider.health {
-            None => (ProviderState::Unchecked, None, None),
-            Some(health) => {
-                let state = match health.state {
-                    HealthState::Ready => ProviderState::Ready,
-                    HealthState::Unreachable => ProviderState::Unreachable,
-                    HealthState::Refused => ProviderState::Refused,
-                    HealthState::Error => ProviderState::Error,
-                };
-                (state, Some(clock::rfc3339(health.since)), health.problem)
-            }
-        };
+        let health = provider.health;
         Self {
             id: provider.id,
             name: provider.name,
@@ -260,13 +267,9 @@ impl From<ListedProvider> for ProviderInfo {
                 source: key_source,
                 variable: provider.variable.map(|(name, _)| name),
             },
-            state,
-            state_since: since,
-            detail: problem.map(|problem| ProviderDetail {
-                code: problem.code.to_owned(),
-                message: problem.message,
-                params: problem.params,
-            }),
+            state: ProviderState::of(health.as_ref()),
+            state_since: health.as_ref().map(|health| clock::rfc3339(health.since)),
+            detail: health.and_then(|health| health.problem).map(ProviderDetail::from),
             models: provider.models.into_iter().map(ProviderModelInfo::from).collect(),
         }
     }

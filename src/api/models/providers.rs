@@ -209,7 +209,7 @@ async fn managed(caller: &Caller) -> Result<Arc<Tenant>, ApiError> {
 }
 
 /// Reports a malformed body without quoting it, because it may contain a key.
-fn redacted_json_error(rejection: JsonRejection) -> ApiError {
+pub(super) fn redacted_json_error(rejection: JsonRejection) -> ApiError {
     let too_large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
     ApiError::new(
         if too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST },
@@ -218,7 +218,7 @@ fn redacted_json_error(rejection: JsonRejection) -> ApiError {
     )
 }
 
-fn checked_name(name: String) -> Result<String, ApiError> {
+pub(super) fn checked_name(name: String) -> Result<String, ApiError> {
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(ApiError::bad_request("bad_name", format!("a name is a line of 1 to {MAX_NAME} bytes")));
@@ -226,7 +226,7 @@ fn checked_name(name: String) -> Result<String, ApiError> {
     Ok(name.to_owned())
 }
 
-fn checked_model(name: String) -> Result<String, ApiError> {
+pub(super) fn checked_model(name: String) -> Result<String, ApiError> {
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_LENGTH || name.chars().any(char::is_control) {
         return Err(ApiError::bad_request("bad_model", format!("a model's name is a line of 1 to {MAX_LENGTH} bytes")));
@@ -253,6 +253,16 @@ fn checked_parameter(name: &str, value: &Value) -> Result<(), ApiError> {
 
 fn shown(server: &Tenant) -> Result<Providers, ApiError> {
     let list = server.providers()?;
+    Ok(Providers {
+        providers: list.providers.into_iter().map(ProviderInfo::from).collect(),
+        known: known_providers(),
+        default_model: list.default_model,
+        fallback_model: list.fallback_model,
+    })
+}
+
+/// Returns the providers that can be added by their names.
+pub(super) fn known_providers() -> Vec<KnownProvider> {
     let known = OFFERED.into_iter().filter_map(|kind| {
         let base_url = kind.default_base_url()?.to_owned();
         Some(KnownProvider {
@@ -262,12 +272,7 @@ fn shown(server: &Tenant) -> Result<Providers, ApiError> {
             needs_key: kind.key_variable().is_some(),
         })
     });
-    Ok(Providers {
-        providers: list.providers.into_iter().map(ProviderInfo::from).collect(),
-        known: known.collect(),
-        default_model: list.default_model,
-        fallback_model: list.fallback_model,
-    })
+    known.collect()
 }
 
 fn one(server: &Tenant, id: &str) -> Result<ProviderInfo, ApiError> {

@@ -12,9 +12,13 @@ pub const EMBEDDED: &str = "local";
 
 impl Models {
     /// Returns the client to ask in place of `asked`, with the session's choice of thinking. `None` if no fallback is
-    /// configured, it does not exist or start, or it is the same model. A local model never falls back to a remote one,
+    /// configured, it does not exist or start, or it is the same model. A model of a person's own provider never falls back
+    /// to one of the server: they have chosen who gets the conversation. A local model never falls back to a remote one,
     /// because it may have been chosen so that no data leaves the machine.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
+        if asked.endpoint().reachable.is_some() {
+            return None;
+        }
         let wanted = self.catalogue.fallback()?;
         let remote = self.catalogue.remote();
         let endpoints: Vec<&Endpoint> = remote.iter().map(|model| model.client.endpoint()).collect();

@@ -11,8 +11,7 @@ use url::Url;
 
 use super::SIZE_LIMIT;
 use super::api::ApiRequest;
-use super::resolver::GuardedResolver;
-use crate::egress::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress};
+use crate::egress::{DialTarget, EgressRefusal, Guard, GuardedResolver, Lookup, NoPublicAddress};
 
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(7);

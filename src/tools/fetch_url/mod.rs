@@ -4,7 +4,6 @@ mod api;
 mod get;
 mod json;
 mod page;
-mod resolver;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
