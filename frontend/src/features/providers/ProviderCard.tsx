@@ -11,9 +11,7 @@ import { check } from './changes'
 import { EditProvider } from './EditProvider'
 import { ModelList } from './ModelList'
 import { RemoveProvider } from './RemoveProvider'
-import { keyPlace, readOnlyReason, stateOf } from './state'
-
-const DOT = { ok: 'bg-ok', idle: 'bg-fg-3', warn: 'bg-warn', bad: 'bg-bad' }
+import { DOT, keyPlace, readOnlyReason, stateOf } from './state'
 
 /** A provider: its address, its true state, what can be done with it, and its models. */
 export function ProviderCard({ provider }: { provider: Provider }) {

@@ -4,6 +4,14 @@ import { getLang, type Key, locale, type Translate } from '@/lib/i18n'
 
 export type Tone = 'ok' | 'idle' | 'warn' | 'bad'
 
+/** The color of the dot beside a state. */
+export const DOT: Readonly<Record<Tone, string>> = {
+  ok: 'bg-ok',
+  idle: 'bg-fg-3',
+  warn: 'bg-warn',
+  bad: 'bg-bad',
+}
+
 const WORDS = {
   unchecked: { key: 'providerUnchecked', tone: 'idle' },
   ready: { key: 'providerReady', tone: 'ok' },
@@ -13,7 +21,10 @@ const WORDS = {
 } as const satisfies Record<Provider['state'], { key: Key; tone: Tone }>
 
 /** What the last request to a provider had as a result, as text. */
-export function stateOf({ state, state_since }: Provider, t: Translate): { words: string; tone: Tone } {
+export function stateOf(
+  { state, state_since }: Pick<Provider, 'state' | 'state_since'>,
+  t: Translate,
+): { words: string; tone: Tone } {
   const { key, tone } = WORDS[state]
   return { words: t(key, { at: state_since ? since(state_since) : '' }), tone }
 }

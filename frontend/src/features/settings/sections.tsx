@@ -1,8 +1,10 @@
 /** Every section of the settings, in order. */
 import type { ComponentType } from 'react'
+import { isAdmin, isMulti } from '@/api/multi'
 import { ShortcutList } from '@/app/ShortcutList'
+import { OwnProviders } from '@/features/providers/OwnProviders'
 import { ProvidersSection } from '@/features/providers/ProvidersSection'
-import type { Key } from '@/lib/i18n'
+import { type Key, t } from '@/lib/i18n'
 import { About } from './About'
 import { Approvals } from './Approvals'
 import { ConfigRows } from './ConfigRows'
@@ -50,8 +52,14 @@ export const SECTIONS: readonly SettingsSection[] = [
     part: 'models',
     Content: () => (
       <div className="space-y-3">
-        <ProvidersSection />
-        <ConfigRows part="models" />
+        {isMulti() && <OwnProviders />}
+        {(!isMulti() || isAdmin()) && (
+          <>
+            {isMulti() && <h4 className="pt-2 font-semibold text-[13px]">{t('providersForAll')}</h4>}
+            <ProvidersSection />
+            <ConfigRows part="models" />
+          </>
+        )}
       </div>
     ),
   },

@@ -1,5 +1,21 @@
 /** Providers and their models, in the settings. */
 export const providers = {
+  ownProviders: 'Your own providers',
+  ownProvidersHint:
+    'Connect a provider with a key of your own. Only you use it, and what you use counts towards your limits like everything else.',
+  ownProvidersOff: 'The administrator of this server does not allow providers of your own.',
+  ownProviderAdd: 'Connect a provider of your own',
+  ownProviderConnect: 'Connect',
+  ownProviderKept: 'Your key is encrypted in your home on this server. It’s never shown again.',
+  ownProviderApi: 'API',
+  ownProviderApiAuto: 'As the address says',
+  ownKeySet: 'API key set',
+  ownKeyUnreadable: 'The API key cannot be read. Enter it again.',
+  ownModels: '{n} {n|model|models}',
+  ownDefault: 'Your default model',
+  ownDefaultServer: 'That of the server',
+  ownDefaultGone: '{model} (no longer there)',
+  providersForAll: 'For everybody',
   providersTitle: 'Providers and models',
   providersHint: 'Keys stay on this server and are never shown again. Changes apply at once.',
   providerAdd: 'Add provider',

@@ -1,6 +1,21 @@
 import type { providers as en } from '../en/providers'
 
 export const providers: Record<keyof typeof en, string> = {
+  ownProviders: '你自己的服务商',
+  ownProvidersHint: '用你自己的密钥连接服务商。只有你能使用它，用量与其他用量一样计入你的限额。',
+  ownProvidersOff: '此服务器的管理员不允许连接自己的服务商。',
+  ownProviderAdd: '连接自己的服务商',
+  ownProviderConnect: '连接',
+  ownProviderKept: '密钥加密保存在此服务器上你的主目录中，不会再次显示。',
+  ownProviderApi: 'API',
+  ownProviderApiAuto: '由地址决定',
+  ownKeySet: '已设置 API 密钥',
+  ownKeyUnreadable: '无法读取 API 密钥，请重新输入。',
+  ownModels: '{n} 个模型',
+  ownDefault: '你的默认模型',
+  ownDefaultServer: '服务器的默认模型',
+  ownDefaultGone: '{model}（已不存在）',
+  providersForAll: '对所有人',
   providersTitle: '服务商与模型',
   providersHint: '密钥只保存在此服务器上，不会再次显示。更改立即生效。',
   providerAdd: '添加服务商',
