@@ -160,7 +160,9 @@ impl From<StoreError> for ApiError {
             StoreError::Role(RoleRefused::ReadOnly) => (StatusCode::FORBIDDEN, "read_only", None),
             StoreError::Role(RoleRefused::OwnerOnly) => (StatusCode::FORBIDDEN, "owner_only", None),
             StoreError::Secret(refused) => return secret_refused(refused),
-            StoreError::OwnProvider(OwnProviderRefused::Unknown(_)) => (StatusCode::NOT_FOUND, "unknown_provider", None),
+            StoreError::OwnProvider(OwnProviderRefused::Unknown(_)) => {
+                (StatusCode::NOT_FOUND, "unknown_provider", None)
+            }
             StoreError::OwnProvider(OwnProviderRefused::TooMany) => (StatusCode::CONFLICT, "too_many_providers", None),
             StoreError::OwnProvider(OwnProviderRefused::Exists(_)) => (StatusCode::CONFLICT, "provider_exists", None),
             StoreError::NoUpload { .. } => (StatusCode::NOT_FOUND, "no_upload", None),

@@ -86,7 +86,7 @@ pub(super) fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>
         ProfileKind::Other => model.to_owned(),
         ref kind => format!("{} {model}", kind.name()),
     };
-    Endpoint { profile, base_url, api_key, model: model.to_owned(), label, context_window, price: None, reachable: None }
+    Endpoint { profile, base_url, api_key, model: model.to_owned(), label, context_window, price: None, reach: None }
 }
 
 /// Moves the chosen model to the front. Returns the choice if it is not a configured model.

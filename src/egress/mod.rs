@@ -5,8 +5,6 @@ mod grants;
 mod guard;
 mod proxy;
 mod request;
-mod resolver;
 
 pub use guard::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress, dialable, system_lookup};
 pub use proxy::Proxy;
-pub use resolver::{GuardedResolver, Reachable};

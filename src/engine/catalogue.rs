@@ -306,7 +306,7 @@ mod tests {
             api_key: None,
             context_window: 8192,
             price: None,
-            reachable: None,
+            reach: None,
             profile: Profile::new(ProfileKind::OpenAi, model),
         };
         ConfiguredEndpoint { endpoint, from: "a test".to_owned() }

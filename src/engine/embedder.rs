@@ -142,7 +142,7 @@ mod tests {
             model: "m".to_owned(),
             label: "Test".to_owned(),
             price: None,
-            reachable: None,
+            reach: None,
             context_window: 0,
         }))
     }

@@ -163,7 +163,7 @@ impl LocalModel {
             label: self.label(),
             context_window: files.context_window,
             price: None,
-            reachable: None,
+            reach: None,
         };
         let client = Arc::new(Client::new(endpoint).map_err(|error| error.to_string())?);
         Ok(ModelProcess { service, server, client, prefix_sent: Arc::default(), generation })

@@ -2,8 +2,11 @@
 //! public addresses only, and those that the admin allows (`own_provider_hosts`): the person who chooses the address is not
 //! the one whose network the server is in.
 
+use std::error::Error;
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use serde_json::json;
 use url::Url;
@@ -15,8 +18,8 @@ use super::provider_list::endpoint_of;
 use super::{EngineError, Tenant, blocking};
 use crate::config::ConfiguredEndpoint;
 use crate::config::providers::{free_id, name_of};
-use crate::egress::{Guard, Reachable, system_lookup};
-use crate::provider::{Api, Endpoint, Health, ProfileKind, ProviderError, list_models};
+use crate::egress::{DialTarget, Guard, Lookup, dialable, system_lookup};
+use crate::provider::{AddressRefused, Api, Endpoint, Health, ProfileKind, ProviderError, Reach, list_models};
 use crate::store::{OwnKey, OwnProvider, OwnProviderChange, OwnProviders};
 
 /// Why the providers of a person are not there.
@@ -186,7 +189,8 @@ impl Tenant {
 
     async fn own_provider(&self, id: &str) -> Result<OwnProvider, EngineError> {
         let known = self.read_own_providers().await?.providers.into_iter().find(|provider| provider.id == id);
-        let unknown = || crate::store::StoreError::OwnProvider(crate::store::OwnProviderRefused::Unknown(id.to_owned()));
+        let unknown =
+            || crate::store::StoreError::OwnProvider(crate::store::OwnProviderRefused::Unknown(id.to_owned()));
         Ok(known.ok_or_else(unknown)?)
     }
 
@@ -219,7 +223,7 @@ impl Tenant {
     /// Returns [`OwnProvidersRefused::NotEncrypted`] for an address without TLS that the admin has not allowed.
     fn require_encrypted(&self, base_url: &Url) -> Result<(), EngineError> {
         let hosts = &self.runtime.config().people.own_provider_hosts;
-        let is_allowed = matches!(Guard::new(hosts).check(base_url), Ok(crate::egress::DialTarget::Allowed));
+        let is_allowed = matches!(Guard::new(hosts).check(base_url), Ok(DialTarget::Allowed));
         if base_url.scheme() == "https" || is_allowed {
             return Ok(());
         }
@@ -244,9 +248,56 @@ impl Tenant {
         let api = provider.api.as_ref().and_then(|word| serde_json::from_value(json!(word)).ok());
         let guard = Guard::new(&config.people.own_provider_hosts).but_not(Some(self.runtime.own_port));
         let mut endpoint = endpoint_of(&provider.base_url, key, model).with_api(api);
-        endpoint.reachable = Some(Arc::new(Reachable::new(guard, system_lookup())));
+        endpoint.reach = Some(Arc::new(GuardedReach { guard, lookup: system_lookup() }));
         config.seeing.mark(&mut endpoint);
         config.prices.mark(&mut endpoint);
         endpoint
+    }
+}
+
+/// Lets a client reach public addresses and the hosts that the admin allows.
+struct GuardedReach {
+    guard: Guard,
+    lookup: Lookup,
+}
+
+impl Reach for GuardedReach {
+    fn check(&self, url: &Url) -> Result<(), AddressRefused> {
+        self.guard.check(url).map(drop).map_err(|why| AddressRefused(why.to_string()))
+    }
+
+    fn addresses(
+        &self,
+        url: &Url,
+        name: String,
+    ) -> BoxFuture<'static, Result<Vec<IpAddr>, Box<dyn Error + Send + Sync>>> {
+        let reach = self.guard.check(url).map_err(|why| AddressRefused(why.to_string()));
+        let found = (self.lookup)(name.clone());
+        Box::pin(async move {
+            let dialled = dialable(&name, found.await?, reach?);
+            Ok(dialled.map_err(|why| AddressRefused(why.to_string()))?)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn name_that_turns_to_a_private_address_is_refused() {
+        let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let lookup: Lookup = Arc::new(move |_| {
+            let first = calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            let address: IpAddr = if first { [93, 184, 216, 34].into() } else { [127, 0, 0, 1].into() };
+            Box::pin(async move { Ok(vec![address]) })
+        });
+        let reach = GuardedReach { guard: Guard::new(&[]), lookup };
+        let url = Url::parse("https://flip.test/v1").unwrap();
+        reach.check(&url).unwrap();
+        assert_eq!(reach.addresses(&url, "flip.test".to_owned()).await.unwrap().len(), 1);
+        let second = reach.addresses(&url, "flip.test".to_owned()).await.unwrap_err();
+        assert!(second.downcast_ref::<AddressRefused>().is_some(), "{second}");
+        assert!(reach.check(&Url::parse("https://[::1]/v1").unwrap()).is_err());
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn endpoint_of(base_url: &Url, api_key: Option<SecretString>, name: &
         model: name.to_owned(),
         label: String::new(),
         price: None,
-        reachable: None,
+        reach: None,
     }
 }
 

@@ -83,7 +83,7 @@ mod tests {
             model: String::new(),
             label: String::new(),
             price: None,
-            reachable: None,
+            reach: None,
             context_window: 1,
         }
     }

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::error::{ConnectionFailure, KeyProblem, ProviderError};
-use crate::egress::NoPublicAddress;
+use super::reach::AddressRefused;
 
 /// Maximum length of a quotation from a provider, in characters.
 const MAX_QUOTE_CHARACTERS: usize = 300;
@@ -131,8 +131,8 @@ impl ErrorContext {
         let last = || self.quote(causes.rsplit(": ").next().unwrap_or_default());
         let trouble = if error.is_builder() {
             ConnectionFailure::BadAddress("the request could not be built".to_owned())
-        } else if let Some(private) = private_address(error) {
-            ConnectionFailure::BadAddress(private)
+        } else if let Some(why) = refused_address(error) {
+            ConnectionFailure::BadAddress(why)
         } else if error.is_timeout() {
             ConnectionFailure::ConnectTimeout
         } else if says(&["dns error", "failed to lookup"]) {
@@ -161,10 +161,10 @@ impl ErrorContext {
 }
 
 /// Returns why no address of the name may be dialled, if that is the cause.
-fn private_address(error: &reqwest::Error) -> Option<String> {
+fn refused_address(error: &reqwest::Error) -> Option<String> {
     let first: &dyn std::error::Error = error;
     let mut causes = std::iter::successors(Some(first), |cause| cause.source());
-    causes.find_map(|cause| cause.downcast_ref::<NoPublicAddress>()).map(ToString::to_string)
+    causes.find_map(|cause| cause.downcast_ref::<AddressRefused>()).map(ToString::to_string)
 }
 
 /// Returns the causes of the error; its address is left out because it may contain credentials.

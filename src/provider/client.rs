@@ -13,9 +13,9 @@ use super::classify::ErrorContext;
 use super::error::{ConnectionFailure, KeyProblem, ProviderError};
 use super::health::HealthLog;
 use super::profile::{Api, Profile, Thinking, is_loopback};
+use super::reach::ReachableNames;
 use super::turn::AnswerStream;
 use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
-use crate::egress::EgressRefusal;
 
 /// The path of the embeddings API, relative to the base address.
 pub(super) const EMBEDDINGS: &str = "/embeddings";
@@ -183,9 +183,10 @@ impl Shared {
         let error_context = Arc::new(error_context(&endpoint));
         let url = api_url(&endpoint.base_url, (endpoint.profile.api, path));
         let url = url.map_err(|why| error_context.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
-        if let Some(reachable) = &endpoint.reachable {
-            let refused = |why: EgressRefusal| error_context.unreachable(ConnectionFailure::BadAddress(why.to_string()));
-            reachable.resolver(&url).map_err(refused)?;
+        if let Some(reach) = &endpoint.reach {
+            reach
+                .check(&url)
+                .map_err(|why| error_context.unreachable(ConnectionFailure::BadAddress(why.to_string())))?;
         }
         headers(&endpoint).ok_or_else(|| error_context.key_error(KeyProblem::Unsendable, String::new()))?;
         let (http, changes, health) = (OnceLock::new(), Mutex::default(), HealthLog::default());
@@ -218,11 +219,10 @@ impl Shared {
         }
         let headers = headers(&self.endpoint).unwrap_or_default();
         let mut builder = builder(&self.url, headers).connect_timeout(CONNECT_TIMEOUT);
-        if let Some(reachable) = &self.endpoint.reachable {
-            let refused = |why: EgressRefusal| ConnectionFailure::BadAddress(why.to_string());
-            let resolver = reachable.resolver(&self.url).map_err(|why| self.error_context.unreachable(refused(why)))?;
+        if let Some(reach) = self.endpoint.reach.clone() {
             // A proxy would resolve the name itself.
-            builder = builder.no_proxy().dns_resolver(Arc::new(resolver));
+            let names = ReachableNames { reach, url: self.url.clone() };
+            builder = builder.no_proxy().dns_resolver(Arc::new(names));
         }
         let http = builder.build().map_err(|error| self.error_context.transport(&error))?;
         Ok(self.http.get_or_init(|| http))
@@ -287,7 +287,7 @@ fn error_context(endpoint: &Endpoint) -> ErrorContext {
         label => label.to_owned(),
     };
     let setting = match endpoint.profile.kind.key_variable() {
-        _ if endpoint.reachable.is_some() => format!("the key of {provider} among your own providers"),
+        _ if endpoint.reach.is_some() => format!("the key of {provider} among your own providers"),
         Some(variable) => format!("api_key in the settings of {provider}, or the variable {variable}"),
         None => "OPENAI_API_KEY in .env, or its api_key in config.yml".to_owned(),
     };

@@ -73,7 +73,7 @@ fn endpoint(kind: ProfileKind, origin: &str, model: &str, window: Option<u64>) -
         model: model.to_owned(),
         label: kind.name().to_owned(),
         price: None,
-        reachable: None,
+        reach: None,
     })
 }
 

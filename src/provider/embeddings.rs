@@ -362,7 +362,7 @@ mod tests {
             model: model.to_owned(),
             label: String::new(),
             price: None,
-            reachable: None,
+            reach: None,
             context_window: 0,
         })
     }

@@ -19,6 +19,7 @@ mod error_params;
 mod health;
 pub mod local;
 mod profile;
+mod reach;
 mod retry;
 pub mod scripted;
 mod sse;
@@ -34,7 +35,6 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::egress::Reachable;
 use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSpec, Usage};
 
 pub use body::{Recipient, body, tools};
@@ -45,6 +45,7 @@ pub use embeddings::Embeddings;
 pub use error::{ConnectionFailure, KeyProblem, Persistence, ProviderError, TimeoutPhase};
 pub use health::{Health, HealthLog, HealthState, Problem};
 pub use profile::{Api, Parameters, Profile, ProfileKind, Thinking};
+pub use reach::{AddressRefused, Reach};
 pub use turn::AnswerStream;
 
 /// A model at an address, with everything needed to send it requests.
@@ -64,7 +65,7 @@ pub struct Endpoint {
     /// What its tokens cost, if a person has said so.
     pub price: Option<Price>,
     /// What may be reached, if a person has chosen the address who does not own the server; `None` for every address.
-    pub reachable: Option<Arc<Reachable>>,
+    pub reach: Option<Arc<dyn Reach>>,
 }
 
 impl Endpoint {

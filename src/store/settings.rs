@@ -214,7 +214,9 @@ impl Home {
     pub(super) fn replace_settings(&self, file: SettingsFile, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let written = match bytes {
             // They hold hashes of passwords and sealed secrets, whatever mode a person has given them.
-            Some(bytes) if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets | SettingsFile::OwnProviders) => {
+            Some(bytes)
+                if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets | SettingsFile::OwnProviders) =>
+            {
                 atomic::replace_with_mode(self.root(), file.name(), bytes, 0o600)
             }
             Some(bytes) => atomic::replace(self.root(), file.name(), bytes, 0o600),

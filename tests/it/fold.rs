@@ -41,7 +41,7 @@ fn client_of(api: Api, model: &str) -> Client {
         label: "mock".to_owned(),
         context_window: 32_768,
         price: None,
-        reachable: None,
+        reach: None,
     };
     Client::new(endpoint).expect("a client")
 }

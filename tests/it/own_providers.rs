@@ -57,7 +57,8 @@ async fn own_provider_is_used_by_its_person_alone() {
     page(&server, &bob, ("PUT", "/api/own-providers/default"), chosen).await.ok();
     assert_eq!(get(&server, &bob, "/api/models").await.ok()["default_id"], json!(model));
     for (person, session) in [(&bob, "his"), (&ada, "hers")] {
-        let text = ask(&server, person, ("POST", "/api/chat"), json!({"session_id": session, "message": "hi"})).await.text();
+        let text =
+            ask(&server, person, ("POST", "/api/chat"), json!({"session_id": session, "message": "hi"})).await.text();
         assert_eq!(text.contains("From my own."), session == "his", "{text}");
     }
     assert!(!own.requests().is_empty());

@@ -16,7 +16,7 @@ impl Models {
     /// to one of the server: they have chosen who gets the conversation. A local model never falls back to a remote one,
     /// because it may have been chosen so that no data leaves the machine.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
-        if asked.endpoint().reachable.is_some() {
+        if asked.endpoint().reach.is_some() {
             return None;
         }
         let wanted = self.catalogue.fallback()?;

@@ -31,7 +31,7 @@ fn endpoint(kind: ProfileKind, base_url: &Url) -> Endpoint {
         label: "Test".into(),
         context_window: 32_768,
         price: None,
-        reachable: None,
+        reach: None,
     }
 }
 

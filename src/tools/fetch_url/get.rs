@@ -11,7 +11,8 @@ use url::Url;
 
 use super::SIZE_LIMIT;
 use super::api::ApiRequest;
-use crate::egress::{DialTarget, EgressRefusal, Guard, GuardedResolver, Lookup, NoPublicAddress};
+use super::resolver::GuardedResolver;
+use crate::egress::{DialTarget, EgressRefusal, Guard, Lookup, NoPublicAddress};
 
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(7);

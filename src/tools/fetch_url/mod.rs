@@ -4,6 +4,7 @@ mod api;
 mod get;
 mod json;
 mod page;
+mod resolver;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,30 +4,7 @@ use std::net::SocketAddr;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use url::Url;
-
-use super::{DialTarget, EgressRefusal, Guard, Lookup, dialable};
-
-/// What may be reached at an address that somebody else than the owner of the server has chosen.
-#[derive(Clone)]
-pub struct Reachable {
-    guard: Guard,
-    lookup: Lookup,
-}
-
-impl Reachable {
-    pub fn new(guard: Guard, lookup: Lookup) -> Self {
-        Self { guard, lookup }
-    }
-
-    /// Returns the resolver with which a client may dial this address.
-    ///
-    /// # Errors
-    /// Returns why the address may not be reached, as far as that can be told without resolving its name.
-    pub fn resolver(&self, url: &Url) -> Result<GuardedResolver, EgressRefusal> {
-        Ok(GuardedResolver { lookup: self.lookup.clone(), reach: self.guard.check(url)? })
-    }
-}
+use crate::egress::{DialTarget, Lookup, dialable};
 
 /// Resolves names only to addresses that the client may dial.
 pub struct GuardedResolver {
