@@ -135,6 +135,7 @@ fn parsed(bytes: Option<&[u8]>) -> Result<SecretFile, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use secrecy::ExposeSecret;
     use std::os::unix::fs::PermissionsExt;
 
     const VALUE: &str = "sk-canary-9b1e7c";

@@ -7,7 +7,7 @@ use miniclaw::provider::scripted;
 use serde_json::{Value, json};
 
 use crate::http::Answer;
-use crate::people::{Person, admin, ask, get, joined, world};
+use crate::people::{Person, admin, ask, get, joined, signed_in, world};
 use crate::script::{always, says, script};
 use crate::world::Server;
 
@@ -79,6 +79,8 @@ async fn own_provider_is_used_by_its_person_alone() {
     ask(&server, &bob, ("POST", "/api/chat"), json!({"session_id": "more", "message": "hi"})).await;
     assert!(own.requests().len() > before);
     let id = one["id"].as_str().unwrap();
+    // The name of the cookie has the port in it.
+    let bob = signed_in(&server, "bob").await;
     page(&server, &bob, ("DELETE", &format!("{PATH}/{id}")), Value::Null).await.ok();
     let gone = ask(&server, &bob, ("POST", "/api/chat"), json!({"session_id": "last", "message": "hi"})).await.text();
     assert!(gone.contains("Fine."), "the server's model answers again: {gone}");

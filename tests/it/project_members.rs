@@ -144,8 +144,21 @@ fn changes() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
+/// Routes that change nothing, although their questions are sent by POST.
+const READING_POSTS: [&str; 1] = ["/search"];
+
+/// Sends a change as the route takes it: files come as a form, everything else is JSON.
+async fn change(server: &Server<'_>, person: &Person, (method, path): (&str, &str), body: Value) -> Answer {
+    if !path.ends_with("/files") {
+        return ask(server, person, (method, path), body).await;
+    }
+    let form = "--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"new.txt\"\r\n\r\nnew\r\n--x--\r\n";
+    let bearer = format!("Bearer {}", person.token);
+    let headers = [("Authorization", bearer.as_str()), ("Content-Type", "multipart/form-data; boundary=x")];
+    server.send(method, path, &headers, form.as_bytes()).await
+}
+
 #[tokio::test]
-#[ignore = "does not pass yet"]
 async fn roles_hold_on_every_route_of_a_project() {
     let world = world("").await;
     let server = world.serve().await;
@@ -170,10 +183,18 @@ async fn roles_hold_on_every_route_of_a_project() {
             assert_eq!(answer.status(), 404, "a stranger: {method} {below}: {}", answer.text());
             continue;
         }
+        if READING_POSTS.contains(&below.as_str()) {
+            let asked = ("POST", fill(below));
+            let stranger = ask(&server, &shared.carol, (asked.0, &asked.1), json!({"query": "one"})).await;
+            assert_eq!(stranger.status(), 404, "a stranger: {method} {below}: {}", stranger.text());
+            let viewer = ask(&server, &shared.bob, (asked.0, &asked.1), json!({"query": "one"})).await;
+            assert_eq!(viewer.status(), 200, "a viewer: {method} {below}: {}", viewer.text());
+            continue;
+        }
         let (_, _, body) = known.unwrap_or_else(|| panic!("{method} {below} is not in the list of changes"));
-        let stranger = ask(&server, &shared.carol, (method, &fill(below)), body.clone()).await;
+        let stranger = change(&server, &shared.carol, (method, &fill(below)), body.clone()).await;
         assert_eq!(stranger.status(), 404, "a stranger: {method} {below}: {}", stranger.text());
-        let viewer = ask(&server, &shared.bob, (method, &fill(below)), body).await;
+        let viewer = change(&server, &shared.bob, (method, &fill(below)), body).await;
         let (status, reason) = refused(&viewer);
         assert_eq!(status, 403, "a viewer: {method} {below}: {}", viewer.text());
         assert!(matches!(reason.as_str(), "read_only" | "owner_only"), "{method} {below}: {reason}");
@@ -388,7 +409,6 @@ async fn command_of_a_member_keeps_the_owner_of_files() {
 }
 
 #[tokio::test]
-#[ignore = "does not pass yet"]
 async fn run_and_job_of_a_removed_member_end_at_once() {
     for level in levels() {
         let time = format!("93{}.{}", std::process::id(), level.name().len());
@@ -404,7 +424,7 @@ async fn run_and_job_of_a_removed_member_end_at_once() {
         shared.with_bob(&server, "editor").await;
         let (one, two) = (bound(&server, &shared.bob, &shared.id).await, bound(&server, &shared.bob, &shared.id).await);
         says_to(&server, &shared.bob, (&one, "go-job")).await;
-        let body = json!({"message": "go-late", "session_id": two, "stream": false});
+        let body = json!({"message": "go-late", "session_id": two});
         let bearer = format!("Bearer {}", shared.bob.token);
         let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
         let request = server.request("POST", "/api/chat", &headers, body.to_string().as_bytes());

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use miniclaw::domain::FolderIdentity;
+use miniclaw::domain::{FolderIdentity, FolderOwner};
 use miniclaw::sandbox::{Exit, Job, Level, Overlay, SandboxError};
 use miniclaw::store::Capture;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ async fn run(level: Level, swap: Swap, captures: bool) -> (Result<Exit, SandboxE
         fs::set_permissions(home.path(folder), fs::Permissions::from_mode(0o777)).unwrap();
     }
     let folder = home.path("above/linked");
-    let linked = Some(identity(&folder));
+    let linked = identity(&folder);
     let away = |name: &str| fs::rename(home.path(name), home.path("away")).unwrap();
     match swap {
         Swap::Nothing => {}
@@ -61,7 +61,7 @@ async fn run(level: Level, swap: Swap, captures: bool) -> (Result<Exit, SandboxE
         temporary: capture.temporary(),
     });
     let argv = ["/bin/bash", "-c", "echo x > written"];
-    let job = Job { cwd: folder.clone(), capture: overlay, linked, ..home.job(&argv) };
+    let job = Job { cwd: folder.clone(), capture: overlay, owner: FolderOwner::Kept(linked), ..home.job(&argv) };
     let ended = home.sandbox.run(job, CancellationToken::new()).await.map(|done| done.exit);
     let wrong = [folder.join("written"), home.path("other/linked/written")];
     let is_wrong = swap != Swap::Nothing && wrong.iter().any(|path| path.exists());

@@ -1,11 +1,8 @@
 /** The members of a project, and the invitations to projects of others. Responses have an envelope. */
 import { useQuery } from '@tanstack/react-query'
-import type { Client } from 'openapi-fetch'
 import { personOfPage } from '@/lib/storage'
-import { api as client, dataOf } from './client'
-import type { MemberPaths, MemberRole, ProjectInvitation, ProjectMember, ProjectMembers } from './memberTypes'
-
-const api = client as unknown as Client<MemberPaths>
+import { api, dataOf } from './client'
+import type { MemberRole, ProjectInvitation, ProjectMember, ProjectMembers } from './types'
 
 const of = (id: string, username: string) => ({ params: { path: { id, username } } })
 const to = (project_id: string) => ({ params: { path: { project_id } } })
@@ -17,7 +14,7 @@ export const invitationsKey = ['projects', 'invitations']
 const listMembers = (id: string): Promise<ProjectMembers> =>
   dataOf(api.GET('/api/projects/{id}/members', { params: { path: { id } } })).then(r => r.data)
 const listInvitations = (): Promise<ProjectInvitation[]> =>
-  dataOf(api.GET('/api/projects/invitations', { params: { path: {} } })).then(r => r.data.items)
+  dataOf(api.GET('/api/projects/invitations')).then(r => r.data.items)
 
 /** Invites somebody, or changes their role. The answer doesn't tell whether anybody has the name. */
 export const putMember = (id: string, username: string, role: MemberRole): Promise<ProjectMember> =>

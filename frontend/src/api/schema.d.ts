@@ -853,6 +853,91 @@ export interface paths {
         patch: operations["models_change_model"];
         trace?: never;
     };
+    "/api/own-providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the providers that the caller has connected for themselves, their state and their models. */
+        get: operations["models_own_providers"];
+        put?: never;
+        /**
+         * Tests a provider, keeps it in `providers.json` of the caller's home, its key sealed, and lists its models.
+         * @description Requires the page's secret.
+         */
+        post: operations["models_add_own"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/own-providers/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Chooses the model that the caller uses by default.
+         * @description Requires the page's secret.
+         */
+        put: operations["models_set_own_default"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/own-providers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Removes an own provider and its key.
+         * @description Requires the page's secret.
+         */
+        delete: operations["models_remove_own"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes name, key or models of an own provider. A new key is tested first.
+         * @description Requires the page's secret.
+         */
+        patch: operations["models_change_own"];
+        trace?: never;
+    };
+    "/api/own-providers/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Asks an own provider for its models. The state of the provider says whether it answered.
+         * @description Requires the page's secret.
+         */
+        post: operations["models_check_own"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects": {
         parameters: {
             query?: never;
@@ -869,6 +954,41 @@ export interface paths {
         /** Creates a project with an empty folder. */
         post: operations["projects_create_project"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the projects that others want to share with the caller. */
+        get: operations["projects_list_project_invitations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/invitations/{project_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accepts an invitation: the caller is a member from now on. */
+        post: operations["projects_accept_project_invitation"];
+        /** Declines an invitation. */
+        delete: operations["projects_decline_project_invitation"];
         options?: never;
         head?: never;
         patch?: never;
@@ -967,7 +1087,8 @@ export interface paths {
         put?: never;
         /**
          * Creates a project of what has arrived, whole or not at all. If that is refused, the upload stays as it is.
-         * @description If all files lie in one folder, its content becomes the project.
+         * @description If all files lie in one folder, its content becomes the project. The project has the id of the upload: a request that is
+         *     repeated, because its response was lost, returns the project.
          */
         post: operations["projects_commit_upload"];
         delete?: never;
@@ -1266,6 +1387,44 @@ export interface paths {
         /** Takes changes out of what is staged. The files stay as they are. */
         post: operations["projects_git_unstage"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the members of a project, for its owner and its members. */
+        get: operations["projects_list_project_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/members/{username}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Invites a person to a project, or changes the role of one who is invited or a member. Only for its owner.
+         * @description The response is the same whether somebody has the user name or not. The person becomes a member by accepting.
+         */
+        put: operations["projects_set_project_member"];
+        post?: never;
+        /** Removes a member or takes an invitation back, as the owner; or leaves a project, as its member. */
+        delete: operations["projects_remove_project_member"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2889,7 +3048,8 @@ export interface components {
             at: string;
             /**
              * @description `sign_in`, `sign_out`, `sign_out_everywhere`, `password_changed`, `profile_changed`, `token_made`, `token_deleted`,
-             *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `settings_changed`,
+             *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `member_set`, `member_removed`,
+             *     `project_joined`, `project_declined`, `settings_changed`,
              *     `provider_changed`, `model_changed`, or `admin_request` for any other request of an admin.
              */
             event: string;
@@ -3720,7 +3880,8 @@ export interface components {
                     at: string;
                     /**
                      * @description `sign_in`, `sign_out`, `sign_out_everywhere`, `password_changed`, `profile_changed`, `token_made`, `token_deleted`,
-                     *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `settings_changed`,
+                     *     `registered`, `account_changed`, `password_reset`, `invitation_made`, `invitation_deleted`, `member_set`, `member_removed`,
+                     *     `project_joined`, `project_declined`, `settings_changed`,
                      *     `provider_changed`, `model_changed`, or `admin_request` for any other request of an admin.
                      */
                     event: string;
@@ -3863,6 +4024,10 @@ export interface components {
                     name: string;
                     /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
                     path: string;
+                    /** @description What the person who asks may do. */
+                    role: components["schemas"]["ProjectRole"];
+                    /** @description User name of whose project it is. */
+                    owner: string;
                     /** @description Whether it is a folder of the machine that a person has linked. */
                     linked: boolean;
                     /** @description Whether its files can be used now. A linked folder may be gone. */
@@ -3875,6 +4040,29 @@ export interface components {
                     updated_at: string;
                     /** @description When it was deleted; absent if it is not. */
                     deleted_at?: string | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_ProjectInvitation: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    project_id: string;
+                    name: string;
+                    /** @description User name of who invites. */
+                    owner: string;
+                    role: components["schemas"]["MemberRole"];
+                    /** @description RFC 3339, UTC. */
+                    since: string;
                 }[];
                 /** @description The `cursor` of the next page; `null` if this is the last one. */
                 next_cursor?: string | null;
@@ -3906,6 +4094,10 @@ export interface components {
                 name: string;
                 /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
                 path: string;
+                /** @description What the person who asks may do. */
+                role: components["schemas"]["ProjectRole"];
+                /** @description User name of whose project it is. */
+                owner: string;
                 /** @description Whether it is a folder of the machine that a person has linked. */
                 linked: boolean;
                 /** @description Whether its files can be used now. A linked folder may be gone. */
@@ -3949,6 +4141,37 @@ export interface components {
                 items: components["schemas"]["ProjectEntry"][];
                 /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
                 left_out: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectMember: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                username: string;
+                role: components["schemas"]["MemberRole"];
+                /** @description `invited` until the person accepts; also if nobody has the user name. */
+                state: components["schemas"]["MemberState"];
+                /** @description RFC 3339, UTC. */
+                since: string;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_ProjectMembers: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description What the person who asks may do. */
+                role: components["schemas"]["ProjectRole"];
+                /** @description User name. */
+                owner: string;
+                members: components["schemas"]["ProjectMember"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4986,6 +5209,16 @@ export interface components {
          * @enum {string}
          */
         Media: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
+        MemberRequest: {
+            role: components["schemas"]["MemberRole"];
+        };
+        /**
+         * @description What a person may do in a project that somebody shares with them.
+         * @enum {string}
+         */
+        MemberRole: "viewer" | "editor";
+        /** @enum {string} */
+        MemberState: "invited" | "member";
         /** @description Something that a message names. */
         Mention: {
             kind: components["schemas"]["MentionKind"];
@@ -5371,6 +5604,58 @@ export interface components {
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        OwnDefault: {
+            /** @description The id of a model of an own provider; null leaves the default to the server. */
+            model?: string | null;
+        };
+        /** @enum {string} */
+        OwnKeyState: "none" | "set" | "unreadable";
+        OwnModelInfo: {
+            /** @description The id in `GET /api/models`. */
+            id: string;
+            name: string;
+        };
+        OwnProviderInfo: {
+            id: string;
+            name: string;
+            /** @description `deepseek`, `openai`, …; `other` for any server with OpenAI's API. */
+            kind: string;
+            base_url: string;
+            /** @description `openai`, `anthropic` or `responses`; null if the address tells it. */
+            api?: string | null;
+            key: components["schemas"]["OwnKeyState"];
+            /** @description What the last request or check had as a result. */
+            state: components["schemas"]["ProviderState"];
+            /** @description When it got into this state, as RFC 3339; null before the first request. */
+            state_since?: string | null;
+            detail?: components["schemas"]["ProviderDetail"] | null;
+            models: components["schemas"]["OwnModelInfo"][];
+            /** @description The names of the models that it named when it was asked last, since the start of the server. */
+            named: string[];
+        };
+        OwnProviderPatch: {
+            name?: string | null;
+            /** @description A new key; null removes it; absent keeps it. */
+            api_key?: string | null;
+            /** @description The names of the models that can be chosen, at most 100. */
+            models?: string[] | null;
+        };
+        OwnProviderToAdd: {
+            /** @description Base URL of the API, e.g. `https://api.openai.com/v1`. */
+            base_url: string;
+            /** @description The key. May be absent for a server that needs none. */
+            api_key?: string | null;
+            name?: string | null;
+            /** @description The form of requests: `openai`, `anthropic` or `responses`; absent if the address tells it. */
+            api?: string | null;
+        };
+        OwnProviders: {
+            providers: components["schemas"]["OwnProviderInfo"][];
+            /** @description Providers that can be added. */
+            known: components["schemas"]["KnownProvider"][];
+            /** @description Id of the model that is used by default; null leaves it to the server. */
+            default_model?: string | null;
+        };
         /** @description One page of a list. */
         Page_UploadedFile: {
             items: {
@@ -5520,6 +5805,10 @@ export interface components {
             name: string;
             /** @description The name of its folder in `workspaces/`, or the absolute path of the folder that is linked. */
             path: string;
+            /** @description What the person who asks may do. */
+            role: components["schemas"]["ProjectRole"];
+            /** @description User name of whose project it is. */
+            owner: string;
             /** @description Whether it is a folder of the machine that a person has linked. */
             linked: boolean;
             /** @description Whether its files can be used now. A linked folder may be gone. */
@@ -5587,6 +5876,30 @@ export interface components {
             embedded: number;
             counts: components["schemas"]["IndexCounts"];
         };
+        ProjectInvitation: {
+            project_id: string;
+            name: string;
+            /** @description User name of who invites. */
+            owner: string;
+            role: components["schemas"]["MemberRole"];
+            /** @description RFC 3339, UTC. */
+            since: string;
+        };
+        ProjectMember: {
+            username: string;
+            role: components["schemas"]["MemberRole"];
+            /** @description `invited` until the person accepts; also if nobody has the user name. */
+            state: components["schemas"]["MemberState"];
+            /** @description RFC 3339, UTC. */
+            since: string;
+        };
+        ProjectMembers: {
+            /** @description What the person who asks may do. */
+            role: components["schemas"]["ProjectRole"];
+            /** @description User name. */
+            owner: string;
+            members: components["schemas"]["ProjectMember"][];
+        };
         /** @description A Markdown file of the project. */
         ProjectNote: {
             /** @description Relative to the project's root. */
@@ -5633,6 +5946,11 @@ export interface components {
             links_to: string[];
             links_to_count: number;
         };
+        /**
+         * @description What a person may do in a project.
+         * @enum {string}
+         */
+        ProjectRole: "viewer" | "editor" | "owner";
         ProjectSecret: {
             /** @description Also the name of the variable. */
             name: string;
@@ -8983,6 +9301,282 @@ export interface operations {
             };
         };
     };
+    models_own_providers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            /** @description single_mode, own_providers_off */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_add_own: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnProviderToAdd"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            /** @description bad_address, address_not_encrypted */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description provider_exists, too_many_providers */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the provider's refusal */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_set_own_default: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnDefault"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_remove_own: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_change_own: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnProviderPatch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the provider's refusal */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_check_own: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnProviders"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description key_unreadable */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     projects_list_projects: {
         parameters: {
             query?: {
@@ -9048,6 +9642,112 @@ export interface operations {
                 };
             };
             /** @description name_taken */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_project_invitations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Page_ProjectInvitation"];
+                };
+            };
+            /** @description single_mode */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_accept_project_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description no_invitation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description single_mode */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_decline_project_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description no_invitation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description single_mode */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10508,6 +11208,154 @@ export interface operations {
                 };
             };
             /** @description git_locked, git_failed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_list_project_members: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectMembers"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description single_mode */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_set_project_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_ProjectMember"];
+                };
+            };
+            /** @description own_name, bad_username */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description owner_only, read_only; not_allowed with an access token */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description too_many_members, single_mode */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_remove_project_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_Option_String"];
+                };
+            };
+            /** @description owner_only; not_allowed with an access token */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description no_member */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description single_mode */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const project = (id: string, name: string, more: Partial<Project> = {}): Project => ({
   ...{ id, user_id: 1, name, path: `folder-${id}`, description: '', created_at: '', updated_at: '' },
-  ...{ linked: false, available: true },
+  ...{ linked: false, available: true, role: 'owner' as const, owner: 'default' },
   ...more,
 })
 const session = (id: string) => ({
