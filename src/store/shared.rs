@@ -19,6 +19,9 @@ use crate::domain::{
     AccountId, FolderOwner, MemberBook, MemberRole, MemberState, Project, ProjectId, ProjectRole, RoleRefused, Root,
 };
 
+/// The projects of a home, and the stamp of the file that they were read from.
+type ReadList = (FileStamp, Arc<Vec<Project>>);
+
 /// The shared projects of a server, for the homes of its people.
 pub struct SharedProjects {
     /// The folder with the homes of people.
@@ -26,7 +29,7 @@ pub struct SharedProjects {
     path: PathBuf,
     state: RwLock<Arc<SharedState>>,
     /// The lists of owners, each as it was when its file had this stamp.
-    lists: Mutex<HashMap<AccountId, (FileStamp, Arc<Vec<Project>>)>>,
+    lists: Mutex<HashMap<AccountId, ReadList>>,
     /// Held while somebody who shares projects, or has shared ones, changes files: their homes have the same files.
     writing: Mutex<()>,
 }
