@@ -9,6 +9,8 @@ export default defineConfig({
     environment: 'happy-dom',
     include: ['test/**/*.test.{ts,tsx,mjs}'],
     restoreMocks: true,
+    // A slow machine is no fault of what is tested.
+    testTimeout: 20_000,
     setupFiles: ['test/setup.ts'],
   },
 })
