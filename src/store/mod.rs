@@ -18,6 +18,7 @@ mod capture;
 mod captured;
 mod chain;
 mod changes;
+mod deleted_projects;
 mod error;
 mod fence;
 mod files;

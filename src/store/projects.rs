@@ -3,13 +3,12 @@
 //! good.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
 use super::resumable::ResumableUpload;
@@ -19,19 +18,18 @@ use super::tree::{TreeChange, TreePath};
 use super::tree_uploads::UploadCommit;
 use super::uploads::Upload;
 use crate::clock;
-use crate::domain::linking::{FolderIdentity, LinkRefused, check_link};
+use crate::domain::linking::{FolderIdentity, check_link};
 use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, RelPath, Root};
 
 /// The folder that holds the folders of all projects.
 pub(super) const WORKSPACES: &str = "workspaces";
-const DELETED: &str = "storage/deleted_projects";
 const FILE: SettingsFile = SettingsFile::Projects;
 
 /// `projects.json`. A write keeps fields that this version does not know, and entries that it cannot read.
 #[derive(Default, Deserialize)]
 #[serde(from = "StoredProjects")]
-struct ProjectFile {
-    projects: Vec<Project>,
+pub(super) struct ProjectFile {
+    pub projects: Vec<Project>,
     /// Entries that are no project, each with the reason.
     unreadable: Vec<(Value, String)>,
     unknown: Map<String, Value>,
@@ -279,86 +277,6 @@ impl Home {
         self.project(id).ok_or_else(|| missing(id))
     }
 
-    /// Deletes a project: its folder goes to the trash, as a whole. A linked folder stays where it is.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::NotFound`] if there is no such project.
-    pub(super) fn delete_project(&self, id: &ProjectId) -> Result<(), StoreError> {
-        self.require_own(id)?;
-        let project = self.project(id).ok_or_else(|| missing(id))?;
-        self.edit_projects(|projects| {
-            let project = find_project(projects, id, |project| project.deleted_at.is_none())?;
-            project.deleted_at = Some(clock::now());
-            Ok(())
-        })?;
-        let moved = self.move_deleted(&project);
-        if moved.is_ok() {
-            self.remove_project(id);
-        } else {
-            // It stays what it was. If even that fails, the next start moves the folder.
-            self.edit_projects(|projects| {
-                find_project(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
-                Ok(())
-            })?;
-        }
-        moved
-    }
-
-    /// Restores a deleted project with its folder.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::NotFound`] if it is not deleted, [`ProjectRefused::NameTaken`] if another project has its name
-    /// now, and [`ProjectRefused::FolderTaken`] if its folder's place is taken.
-    pub(super) fn restore_project(&self, id: &ProjectId) -> Result<Project, StoreError> {
-        self.require_own(id)?;
-        let project =
-            self.deleted_projects().into_iter().find(|project| project.id == *id).ok_or_else(|| missing(id))?;
-        if project.link.is_some() {
-            return self.restore_link(&project);
-        }
-        let workspaces = self.workspaces()?;
-        let doing = || format!("restoring the project {}", project.name);
-        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
-        let is_moved = deleted.symlink_metadata(id.as_str()).is_ok();
-        if is_moved && workspaces.symlink_metadata(&project.path).is_ok() {
-            return Err(StoreError::Project(ProjectRefused::FolderTaken(project.path)));
-        }
-        if let Ok(name) = ProjectName::parse(&project.name) {
-            free_name(&self.project_file().projects, &name, Some(id))?;
-        }
-        // Otherwise the deletion has failed before it was moved.
-        if is_moved {
-            deleted.rename(id.as_str(), &workspaces, &project.path).map_err(StoreError::io(doing()))?;
-            atomic::sync_dir(&workspaces).map_err(StoreError::io(doing()))?;
-        }
-        self.edit_projects(|projects| {
-            find_project(projects, id, |project| project.deleted_at.is_some())?.deleted_at = None;
-            Ok(())
-        })?;
-        self.open_project(&project)?;
-        self.project(id).ok_or_else(|| missing(id))
-    }
-
-    /// Links the folder of a deleted project again, whether it is there now or not.
-    fn restore_link(&self, project: &Project) -> Result<Project, StoreError> {
-        let path = Path::new(&project.path);
-        let is_other = |other: &&Project| other.link.is_some() && other.id != project.id && other.deleted_at.is_none();
-        let overlaps = |other: &&Project| path.starts_with(&other.path) || Path::new(&other.path).starts_with(path);
-        self.edit_projects(|projects| {
-            if let Ok(name) = ProjectName::parse(&project.name) {
-                free_name(projects, &name, Some(&project.id))?;
-            }
-            if let Some(other) = projects.iter().filter(is_other).find(overlaps) {
-                let linked = LinkRefused::Linked { path: project.path.clone(), name: other.name.clone() };
-                return Err(StoreError::Project(ProjectRefused::Link(linked)));
-            }
-            find_project(projects, &project.id, |project| project.deleted_at.is_some())?.deleted_at = None;
-            Ok(())
-        })?;
-        self.open_project(project)?;
-        self.project(&project.id).ok_or_else(|| missing(&project.id))
-    }
-
     /// Creates a project of a folder that a person has linked.
     pub(super) fn add_linked(
         &self,
@@ -376,7 +294,7 @@ impl Home {
         Ok(project)
     }
 
-    fn project_file(&self) -> ProjectFile {
+    pub(super) fn project_file(&self) -> ProjectFile {
         let bytes = self.settings_bytes(FILE).ok().and_then(|(bytes, _)| bytes);
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
@@ -425,24 +343,7 @@ impl Home {
         Ok(())
     }
 
-    /// Moves the folder of a deleted project to the trash, unless it is there already.
-    fn move_deleted(&self, project: &Project) -> Result<(), StoreError> {
-        if project.link.is_some() {
-            return Ok(());
-        }
-        let folder = folder_name(project)?;
-        let doing = || format!("deleting the project {}", project.name);
-        let workspaces = self.workspaces()?;
-        self.root().create_dir_all(DELETED).map_err(StoreError::io(doing()))?;
-        let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;
-        if deleted.symlink_metadata(project.id.as_str()).is_ok() || workspaces.symlink_metadata(folder).is_err() {
-            return Ok(());
-        }
-        workspaces.rename(folder, &deleted, project.id.as_str()).map_err(StoreError::io(doing()))?;
-        atomic::sync_dir(&deleted).map_err(StoreError::io(doing()))
-    }
-
-    fn workspaces(&self) -> Result<Dir, StoreError> {
+    pub(super) fn workspaces(&self) -> Result<Dir, StoreError> {
         let doing = || format!("opening {WORKSPACES}/");
         if !self.root().is_dir(WORKSPACES) {
             // Commands run as another user where the server is root, and must reach their folder.
@@ -483,7 +384,7 @@ pub(super) fn listed_projects(bytes: &[u8]) -> Vec<Project> {
     serde_json::from_slice::<ProjectFile>(bytes).map(|file| file.projects).unwrap_or_default()
 }
 
-fn missing(id: &ProjectId) -> StoreError {
+pub(super) fn missing(id: &ProjectId) -> StoreError {
     StoreError::NotFound { what: format!("the project {id}") }
 }
 
@@ -510,7 +411,7 @@ pub(super) fn find_project<'p>(
 
 /// # Errors
 /// Returns [`ProjectRefused::NameTaken`] if a project other than `own` has this name and is not deleted.
-fn free_name(projects: &[Project], name: &ProjectName, own: Option<&ProjectId>) -> Result<(), StoreError> {
+pub(super) fn free_name(projects: &[Project], name: &ProjectName, own: Option<&ProjectId>) -> Result<(), StoreError> {
     let is_taken =
         |other: &&Project| other.deleted_at.is_none() && Some(&other.id) != own && name.is_same_as(&other.name);
     match projects.iter().find(is_taken) {
