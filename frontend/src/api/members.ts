@@ -7,7 +7,7 @@ import type { MemberRole, ProjectInvitation, ProjectMember, ProjectMembers } fro
 const of = (id: string, username: string) => ({ params: { path: { id, username } } })
 const to = (project_id: string) => ({ params: { path: { project_id } } })
 
-export const membersKey = (id: string) => ['members', id]
+export const membersKey = (id: string) => ['project-members', id]
 /** Refreshed with the projects. */
 export const invitationsKey = ['projects', 'invitations']
 
