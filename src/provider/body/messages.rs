@@ -65,10 +65,26 @@ pub(super) fn body(to: Recipient<'_>, request: &ModelRequest) -> Map<String, Val
 
 /// Returns the answer's limit if nobody set one: less if the prompt leaves less of the context window.
 fn default_limit(to: Recipient<'_>, request: &ModelRequest) -> u32 {
-    let bytes: usize = request.messages.iter().map(text_bytes).sum();
-    let prompt = u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+    let tools: usize = request.tools.iter().map(tool_bytes).sum();
+    let bytes = request.messages.iter().map(text_bytes).sum::<usize>() + tools;
+    let pictures: usize = request.messages.iter().map(picture_tokens).sum();
+    let tokens = (bytes / BYTES_PER_TOKEN).saturating_add(pictures);
+    let prompt = u32::try_from(tokens).unwrap_or(u32::MAX);
     let left = to.context_window.saturating_sub(prompt).max(LEAST_ANSWER_TOKENS);
     ANSWER_TOKENS.min(to.profile.output_ceiling.unwrap_or(u32::MAX)).min(left)
+}
+
+/// Returns the bytes of a tool's description in a request, about.
+fn tool_bytes(tool: &ToolSpec) -> usize {
+    tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+}
+
+/// Returns the tokens of the pictures of a message, about.
+fn picture_tokens(message: &ChatMessage) -> usize {
+    match message {
+        ChatMessage::Pictured { pictures, .. } => pictures.iter().map(|seen| seen.picture.tokens()).sum(),
+        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => 0,
+    }
 }
 
 fn text_bytes(message: &ChatMessage) -> usize {
