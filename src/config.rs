@@ -9,6 +9,7 @@ mod models;
 pub mod people;
 mod prices;
 pub mod providers;
+mod proxy_sign_in;
 mod retrieval;
 pub mod settings;
 mod tls;
@@ -25,8 +26,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use url::Url;
 
-use crate::agent::{RunLimits, UsageLimits};
-use crate::domain::{AutoCompact, Price};
+use crate::agent::RunLimits;
+use crate::domain::{AutoCompact, Price, UsageLimits, WrittenLimits};
 use crate::provider::Endpoint;
 use crate::sandbox::Level;
 use crate::store;
@@ -38,6 +39,7 @@ use settings::SettingSource;
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
+pub use proxy_sign_in::{ProxySecret, ProxySignIn};
 pub use retrieval::Retrieval;
 pub use tls::TlsPaths;
 pub use tools::ToolSwitches;
@@ -72,7 +74,7 @@ struct File {
     undo: UndoEntry,
     /// By the id of a model, or the name that is sent to its server.
     prices: BTreeMap<String, Price>,
-    limits: prices::LimitsEntry,
+    limits: WrittenLimits,
     tools: ToolSwitches,
     web_search: tools::SearchEntry,
     // Fields of the NanoClaw document that this server has under another name, or does not need (`document`).
@@ -93,6 +95,7 @@ struct File {
     trusted_proxies: Vec<std::net::IpAddr>,
     own_providers: Option<bool>,
     own_provider_hosts: Vec<String>,
+    proxy_sign_in: Option<proxy_sign_in::Entry>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
 }

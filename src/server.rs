@@ -148,9 +148,10 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
     let token = config.token.clone().filter(|_| !is_multi);
-    let proxies = config.people.trusted_proxies.clone();
+    let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
     let runtime = Runtime::start(config, home.path(), bound.port()).await?;
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
+    let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {

@@ -1,5 +1,5 @@
-//! The limits of `limits` in config.yml. Each request to the model is checked before it is sent: what has been used in the
-//! period, what other runs have reserved, and the most that this request may use must fit.
+//! Limits of usage. Each request to the model is checked before it is sent: what has been used in the period, what other runs
+//! have reserved, and the most that this request may use must fit.
 //!
 //! A work counts in the period in which it began, and until it ends in that of its last request. Requests for titles and summaries
 //! are not checked.
@@ -7,35 +7,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::limits::{AdminLimits, LimitReached, LimitsInForce};
 use super::recorder::Recorder;
 use super::run::Run;
 use super::turn::ExchangeError;
 use crate::clock;
-use crate::domain::{Cost, Currency, ErrorParams, Usage, Work, WorkId};
+use crate::domain::{Cost, Currency, Usage, UsageLimits, Work, WorkId};
 use crate::prompt::request::NextRequest;
 use crate::provider::{Client, Endpoint};
 use crate::store::{CountedWork, Home, StoreError};
 
 /// Output tokens that a request is taken to need if nothing limits its answer.
 const ANSWER_TOKENS: u64 = 4096;
-
-/// The most that a home may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UsageLimits {
-    /// In a day of UTC.
-    pub day: UsageLimit,
-    /// In a month of UTC.
-    pub month: UsageLimit,
-}
-
-/// The most that may be used in one period. Absent means any amount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UsageLimit {
-    /// Input and output together.
-    pub tokens: Option<u64>,
-    /// Limits only what is paid in this currency.
-    pub cost: Option<Cost>,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsagePeriod {
@@ -63,51 +46,10 @@ impl UsagePeriod {
     }
 }
 
-impl UsageLimits {
-    pub fn is_unlimited(&self) -> bool {
-        *self == Self::default()
-    }
-
-    pub fn of(&self, period: UsagePeriod) -> UsageLimit {
-        match period {
-            UsagePeriod::Day => self.day,
-            UsagePeriod::Month => self.month,
-        }
-    }
-}
-
-/// A request would exceed a limit.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error(
-    "This server's limit of {limit}{} a {} does not allow this request: {used} have been used, and it may need {}. Nothing was sent. \
-     Wait until the {} is over (UTC), or ask whoever runs the server to raise limits.{}.{} in config.yml.",
-    if *.field == "tokens" { " tokens" } else { "" }, .period.word(), .needed.as_deref().unwrap_or("an unknown amount"),
-    .period.word(), .period.word(), .field
-)]
-pub struct LimitReached {
-    pub period: UsagePeriod,
-    /// `tokens` or `cost`.
-    pub field: &'static str,
-    pub limit: String,
-    pub used: String,
-    /// `None` if the price of the model is not known.
-    pub needed: Option<String>,
-}
-
-impl LimitReached {
-    /// Returns what the sentence contains, and which of its forms it is.
-    pub fn params(&self) -> ErrorParams {
-        let form = if self.needed.is_some() { self.field } else { "unpriced" };
-        let key = format!("{}.{form}", self.period.word());
-        let named = [("key", Some(key)), ("limit", Some(self.limit.clone())), ("used", Some(self.used.clone()))];
-        let named = named.into_iter().chain([("needed", self.needed.clone())]);
-        named.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    }
-}
-
 /// What a home uses, and what its runs have reserved.
 pub struct Budget {
     home: Home,
+    of_admin: Arc<AdminLimits>,
     running: Mutex<HashMap<WorkId, RunningWork>>,
 }
 
@@ -164,8 +106,13 @@ impl Drop for Reservation {
 }
 
 impl Budget {
-    pub fn new(home: Home) -> Self {
-        Self { home, running: Mutex::default() }
+    pub fn new(home: Home, of_admin: Arc<AdminLimits>) -> Self {
+        Self { home, of_admin, running: Mutex::default() }
+    }
+
+    /// Returns the limits that count on a server with these limits for everybody.
+    pub fn limits(&self, server: UsageLimits) -> LimitsInForce {
+        self.of_admin.or(server)
     }
 
     /// Returns what was used in the period that contains the Unix time `now`, works under way included.
@@ -183,7 +130,7 @@ impl Budget {
     /// Returns the limit that the request would exceed. Returns an error if the sessions cannot be listed.
     pub fn reserve(
         self: &Arc<Self>,
-        limits: &UsageLimits,
+        limits: &LimitsInForce,
         work: &Work,
         worst: Usage,
     ) -> Result<Result<Reservation, LimitReached>, StoreError> {
@@ -203,7 +150,7 @@ impl Budget {
             own.at = now;
             UsagePeriod::ALL
                 .into_iter()
-                .try_for_each(|period| limits.of(period).check(period, (&used(works, &running, (period, now)), worst)))
+                .try_for_each(|period| limits.check(period, (&used(works, &running, (period, now)), worst)))
         })?;
         if let Err(reached) = checked {
             return Ok(Err(reached));
@@ -238,43 +185,6 @@ fn used(
         reserved.iter().for_each(|reserved| total.add(*reserved));
     }
     total
-}
-
-impl UsageLimit {
-    fn check(self, period: UsagePeriod, (used, worst): (&UsedInPeriod, Usage)) -> Result<(), LimitReached> {
-        if let Some(limit) = self.tokens
-            && used.tokens.saturating_add(worst.total()) > limit
-        {
-            return Err(LimitReached {
-                period,
-                field: "tokens",
-                limit: limit.to_string(),
-                used: used.tokens.to_string(),
-                needed: Some(worst.total().to_string()),
-            });
-        }
-        let Some(limit) = self.cost else { return Ok(()) };
-        let spent = used.nanos.get(&limit.currency).copied().unwrap_or_default();
-        let needed = worst.cost.filter(|cost| cost.currency == limit.currency).map(|cost| cost.nanos);
-        let exceeds = match needed {
-            // It costs nothing.
-            Some(0) => false,
-            Some(needed) => spent.saturating_add(needed) > limit.nanos,
-            // What it will cost is not known, so nothing may be left to spend already.
-            None => spent >= limit.nanos,
-        };
-        if !exceeds {
-            return Ok(());
-        }
-        let shown = |nanos: u64| format!("{} {}", Cost { nanos, ..limit }.amount(), limit.currency);
-        Err(LimitReached {
-            period,
-            field: "cost",
-            limit: shown(limit.nanos),
-            used: shown(spent),
-            needed: needed.map(shown),
-        })
-    }
 }
 
 /// Returns what `one` has more than `other`.
@@ -313,9 +223,9 @@ impl Run {
         client: &Client,
         next: &NextRequest,
     ) -> Result<Option<Reservation>, ExchangeError> {
-        let limits = self.usage_limits;
+        let limits = self.budget.limits(self.usage_limits);
         let work = recorder.session().works.iter().rev().find(|work| work.work_id == *recorder.work_id());
-        let Some(work) = work.filter(|_| !limits.is_unlimited()).cloned() else { return Ok(None) };
+        let Some(work) = work.filter(|_| !limits.limits.is_unlimited()).cloned() else { return Ok(None) };
         let body = client.body(&next.request);
         let worst = worst_case(client.endpoint(), next.tokens(&body, &self.tokens).total(), &body);
         let budget = self.budget.clone();
@@ -330,7 +240,9 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::LimitSource;
     use super::*;
+    use crate::domain::UsageLimit;
 
     fn tokens(input_tokens: u64) -> Usage {
         Usage { input_tokens, ..Usage::default() }
@@ -341,13 +253,14 @@ mod tests {
         serde_json::from_value(work).unwrap()
     }
 
-    fn day(tokens: u64) -> UsageLimits {
-        UsageLimits { day: UsageLimit { tokens: Some(tokens), cost: None }, month: UsageLimit::default() }
+    fn day(tokens: u64) -> LimitsInForce {
+        let day = UsageLimit { tokens: Some(tokens), cost: None };
+        LimitsInForce { limits: UsageLimits { day, ..UsageLimits::default() }, source: LimitSource::Server }
     }
 
     fn budget() -> (tempfile::TempDir, Arc<Budget>) {
         let folder = tempfile::tempdir().unwrap();
-        let budget = Arc::new(Budget::new(Home::open(folder.path()).unwrap()));
+        let budget = Arc::new(Budget::new(Home::open(folder.path()).unwrap(), Arc::default()));
         (folder, budget)
     }
 
@@ -395,7 +308,8 @@ mod tests {
     #[test]
     fn money_limits_what_is_paid_in_its_currency() {
         let cost = Cost::of(1.0, Currency::USD);
-        let limit = UsageLimit { tokens: None, cost };
+        let limits = UsageLimits { month: UsageLimit { tokens: None, cost }, ..UsageLimits::default() };
+        let limits = LimitsInForce { limits, source: LimitSource::Server };
         let paid = |amount: f64, currency: &str| Usage {
             cost: Cost::of(amount, Currency::parse(currency).unwrap()),
             ..tokens(1)
@@ -403,7 +317,7 @@ mod tests {
         let check = |spent: Usage, worst| {
             let mut used = UsedInPeriod::default();
             used.add(spent);
-            limit.check(UsagePeriod::Month, (&used, worst))
+            limits.check(UsagePeriod::Month, (&used, worst))
         };
         assert!(check(paid(0.5, "USD"), paid(0.5, "USD")).is_ok());
         let reached = check(paid(0.5, "USD"), paid(0.6, "USD")).err().unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use super::budget::{Budget, UsageLimits};
+use super::budget::Budget;
 use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::estimate::{SentText, cut_off};
@@ -15,7 +15,7 @@ use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
-use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
+use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint, UsageLimits};
 use crate::library::{DEFAULT_HITS, Library, SearchOptions};
 use crate::prompt::pictures;
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::budget::LimitReached;
+use super::limits::LimitReached;
 use super::recorder::{NotRecorded, Recorder};
 use super::run::TurnEnd;
 use crate::domain::{

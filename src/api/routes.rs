@@ -26,6 +26,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(auth::account::mode))
         .routes(routes!(auth::account::register).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(auth::account::login).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
+        .routes(routes!(auth::proxy::sign_in_by_proxy).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(auth::account::logout))
         .routes(routes!(auth::account::logout_everywhere))
         .routes(routes!(auth::account::password).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
@@ -37,6 +38,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(auth::people::people))
         .routes(routes!(auth::people::change_person).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(auth::people::reset_password))
+        .routes(routes!(auth::usage::usage_of_people))
+        .routes(routes!(auth::usage::usage_of_people_csv))
         .routes(routes!(auth::audit::audit))
         .routes(
             routes!(auth::invitations::list_invitations, auth::invitations::invite)

@@ -7,6 +7,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::app::App;
 use super::error::ApiError;
+use crate::api::security::client::Peer;
 use crate::api::security::guard::page_secret;
 use crate::clock;
 
@@ -23,14 +24,14 @@ not built into it. Build it with <code>make build</code>, or use the API: <a hre
 
 /// Serves an asset, or the page for any other path, because the UI has its own paths. Unknown API paths return an
 /// error.
-pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
+pub async fn asset(State(app): State<App>, peer: Peer, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
         let message = format!("there is no {}; GET /api/docs shows what there is", uri.path());
         return ApiError::new(StatusCode::NOT_FOUND, "no_such_endpoint", message).into_response();
     }
     if path.is_empty() || path == PAGE {
-        return page(&app, &headers);
+        return page(&app, peer, &headers);
     }
     let encodings = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |name: &str| encodings.split(',').any(|e| e.split(';').next().is_some_and(|e| e.trim() == name));
@@ -47,7 +48,7 @@ pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Resp
         Some(file) => file_answer(path, file),
         // A missing asset is an error; any other path belongs to the UI.
         None if path.starts_with("assets/") => StatusCode::NOT_FOUND.into_response(),
-        None => page(&app, &headers),
+        None => page(&app, peer, &headers),
     }
 }
 
@@ -100,9 +101,9 @@ fn mime(path: &str) -> &'static str {
 
 /// Returns the page, with a new nonce for the styles that the editor and menus add and, if the client may use the API,
 /// with the secret that proves that an answer to a question comes from the page.
-fn page(app: &App, headers: &HeaderMap) -> Response {
+fn page(app: &App, peer: Peer, headers: &HeaderMap) -> Response {
     let nonce = clock::new_secret();
-    let secret = page_secret(app, headers)
+    let secret = page_secret(app, peer, headers)
         .map(|secret| format!("<meta name=\"miniclaw-secret\" content=\"{secret}\">"))
         .unwrap_or_default();
     let html = match Dist::get(PAGE) {

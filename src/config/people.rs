@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+use super::proxy_sign_in::{ProxySignIn, proxy_sign_in};
 use super::{ConfigError, Environment, File, bad, substitute};
 use crate::domain::{BadUidRange, UidRange};
 
@@ -56,6 +57,8 @@ pub struct PeopleConfig {
     pub own_providers: bool,
     /// Hosts with or without port, besides public ones, at which people may connect providers for themselves.
     pub own_provider_hosts: Vec<String>,
+    /// How people sign in by one of these proxies, if they can.
+    pub proxy_sign_in: Option<ProxySignIn>,
     /// The users of the system that people's commands run as.
     pub uids: UidRange,
 }
@@ -100,6 +103,7 @@ pub(super) fn people(file: &File, environment: &Environment) -> Result<PeopleCon
         trusted_proxies: file.trusted_proxies.clone(),
         own_providers: file.own_providers.unwrap_or(true),
         own_provider_hosts: file.own_provider_hosts.clone(),
+        proxy_sign_in: proxy_sign_in(file, environment)?,
         uids: uids.unwrap_or(UidRange::DEFAULT),
     })
 }
@@ -118,6 +122,7 @@ impl PartialEq for PeopleConfig {
         (self.mode, self.registration, self.insecure_http) == (other.mode, other.registration, other.insecure_http)
             && (&self.trusted_proxies, self.uids) == (&other.trusted_proxies, other.uids)
             && (self.own_providers, &self.own_provider_hosts) == (other.own_providers, &other.own_provider_hosts)
+            && self.proxy_sign_in == other.proxy_sign_in
             && secret(self) == secret(other)
     }
 }

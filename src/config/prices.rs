@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::{ConfigError, bad};
-use crate::agent::{UsageLimit, UsageLimits};
-use crate::domain::{Cost, Currency, Price};
+use crate::domain::{Price, UsageLimits, WrittenLimits};
 use crate::provider::Endpoint;
 
 /// The prices of models by the names that are sent to their servers. Case is ignored.
@@ -37,37 +34,15 @@ pub(super) fn prices<'a>(
     Ok(Prices(named.collect()))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LimitsEntry {
-    day: Option<LimitEntry>,
-    month: Option<LimitEntry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitEntry {
-    tokens: Option<u64>,
-    cost: Option<f64>,
-    currency: Option<String>,
-}
-
-pub(super) fn limits(entry: &LimitsEntry) -> Result<UsageLimits, ConfigError> {
-    let limit = |name: &str, entry: &Option<LimitEntry>| {
-        let Some(entry) = entry else { return Ok(UsageLimit::default()) };
-        let wrong = |field: &str, must: &str| bad("config.yml", format!("limits.{name}.{field}: must be {must}"));
-        let currency = entry.currency.as_deref().map_or(Ok(Currency::USD), Currency::parse);
-        let currency = currency.map_err(|_| wrong("currency", "a code such as USD"))?;
-        let cost = entry.cost.map(|amount| Cost::of(amount, currency).ok_or_else(|| wrong("cost", "0 or more")));
-        Ok(UsageLimit { tokens: entry.tokens, cost: cost.transpose()? })
-    };
-    Ok(UsageLimits { day: limit("day", &entry.day)?, month: limit("month", &entry.month)? })
+pub(super) fn limits(entry: &WrittenLimits) -> Result<UsageLimits, ConfigError> {
+    entry.parse().map_err(|error| bad("config.yml", error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::load;
     use super::*;
+    use crate::domain::{Cost, Currency, UsageLimit};
 
     #[test]
     fn price_is_found_by_id_or_name_and_overrides_the_providers() {

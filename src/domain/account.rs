@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::account_fields::{MAX_AVATAR, MAX_TOKEN_NAME, MAX_USERNAME, PASSWORD, Username, folded};
 use super::uid_range::UidRange;
+use super::usage_limits::{UsageLimits, WrittenLimits};
 
 /// Maximum number of access tokens of an account.
 pub const MAX_TOKENS: usize = 50;
@@ -57,6 +58,15 @@ pub enum AccountRole {
     Admin,
 }
 
+impl AccountRole {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// A person's account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
@@ -76,6 +86,9 @@ pub struct Account {
     /// The user and group of the system that this person's commands run as; no other account ever gets the same one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
+    /// The limits that an admin has set for this person; those of the server count otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<WrittenLimits>,
     /// The hash of the password in PHC format.
     pub password_hash: String,
     /// Sign-ins with a lower number are over.
@@ -163,6 +176,8 @@ impl AccountBook {
         for account in &self.accounts {
             let name = Username::parse(&account.username);
             let name = name.map_err(|error| format!("the account {}: {error}", account.id))?;
+            let limits = account.limits.as_ref().map(WrittenLimits::parse).transpose();
+            limits.map_err(|error| format!("the account {}: {error}", account.id))?;
             for (seen, mine) in seen.iter_mut().zip([account.id.to_string(), name.key()]) {
                 if seen.contains(&mine) {
                     return Err(format!("two accounts have the id or the user name {mine}"));
@@ -228,6 +243,7 @@ impl AccountBook {
             created_at: new.now,
             last_login_at: None,
             uid: None,
+            limits: None,
             password_hash: new.password_hash,
             token_version: 1,
             ended_sign_ins: Vec::new(),
@@ -288,6 +304,11 @@ impl AccountBook {
 }
 
 impl Account {
+    /// Returns the limits that an admin has set for this person.
+    pub fn own_limits(&self) -> Option<UsageLimits> {
+        self.limits.as_ref()?.parse().ok()
+    }
+
     /// Ends every sign-in.
     pub fn end_sign_ins(&mut self) {
         self.token_version += 1;
@@ -351,6 +372,12 @@ pub enum AccountRefused {
     RegistrationClosed,
     #[error("the first account needs the code that the server printed at its start; send it as `setup_code`")]
     SetupCodeNeeded,
+    #[error(
+        "the proxy in front of this server names you as somebody who has no account here; ask an admin for an invitation"
+    )]
+    NoAccount,
+    #[error("people sign in by the proxy in front of this server, so the user name is the one that they have there")]
+    NameOfProxy,
     #[error("there is no such account, token or invitation")]
     Unknown,
     #[error("this is the last active admin; make somebody else an admin first")]

@@ -51,6 +51,7 @@ pub mod taint;
 pub mod todo;
 pub mod tool;
 pub mod uid_range;
+mod usage_limits;
 pub mod visible;
 pub mod withdrawn;
 pub mod work;
@@ -105,6 +106,7 @@ pub use taint::Taint;
 pub use todo::{TodoItem, TodoList};
 pub use tool::{Effect, SKIPPED, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
 pub use uid_range::{BadUidRange, UidRange};
+pub use usage_limits::{BadLimit, UsageLimit, UsageLimits, WrittenLimit, WrittenLimits};
 pub use withdrawn::WithdrawnWork;
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
 

@@ -14,7 +14,8 @@ use super::runtime::Runtime;
 use super::sharing::Sharing;
 use super::tenant::Tenant;
 use super::{Engine, EngineError, blocking, starter};
-use crate::domain::AccountId;
+use crate::agent::AdminLimits;
+use crate::domain::{AccountId, UsageLimits};
 use crate::store::{Home, SharedProjects, StoreError, is_unused};
 
 /// Idle time after which a tenant is closed.
@@ -65,6 +66,8 @@ pub struct TenantRegistry {
     command_users: RwLock<HashMap<TenantId, u32>>,
     /// The projects that people share; absent on a server of one person.
     sharing: Option<Arc<Sharing>>,
+    /// The limits that admins have set for single people.
+    limits: Mutex<HashMap<TenantId, Arc<AdminLimits>>>,
 }
 
 /// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
@@ -106,7 +109,14 @@ impl TenantRegistry {
                     .ok(),
             };
             let sharing = shared.map(|shared| Sharing::new(shared, tenants.clone()));
-            Self { runtime, homes, slots: Mutex::default(), command_users: RwLock::default(), sharing }
+            Self {
+                runtime,
+                homes,
+                slots: Mutex::default(),
+                command_users: RwLock::default(),
+                sharing,
+                limits: Mutex::default(),
+            }
         })
     }
 
@@ -150,7 +160,8 @@ impl TenantRegistry {
                 Some(home) => home.clone(),
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
-            let engine = Tenant::open(registry.runtime.clone(), home, registry.owner_of(&id)).await?;
+            let engine =
+                Tenant::open(registry.runtime.clone(), home, (registry.owner_of(&id), registry.limits_of(&id))).await?;
             if let Some(sharing) = registry.sharing() {
                 sharing.follow(&engine, &id);
             }
@@ -163,6 +174,16 @@ impl TenantRegistry {
     /// Sets the users of the system that people's commands run as. Counts for tenants that are opened from now on.
     pub fn set_command_users(&self, users: impl Iterator<Item = (TenantId, u32)>) {
         *self.command_users.write().unwrap_or_else(PoisonError::into_inner) = users.collect();
+    }
+
+    /// Sets the limits of people, or with `None` those of the server. Counts from the next request to a model on.
+    pub fn set_limits(&self, limits: impl Iterator<Item = (TenantId, Option<UsageLimits>)>) {
+        limits.for_each(|(id, limits)| self.limits_of(&id).set(limits));
+    }
+
+    fn limits_of(&self, id: &TenantId) -> Arc<AdminLimits> {
+        let mut known = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(id.clone()).or_default().clone()
     }
 
     fn owner_of(&self, id: &TenantId) -> HomeOwner {

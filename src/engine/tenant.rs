@@ -22,7 +22,7 @@ use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
-use crate::agent::Budget;
+use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root};
 use crate::engine::embedder::Embedders;
@@ -89,7 +89,11 @@ impl Tenant {
     ///
     /// # Errors
     /// Returns an error if another server has taken over the home, or its sessions cannot be read.
-    pub async fn open(runtime: Arc<Runtime>, home: Home, owner: HomeOwner) -> Result<Arc<Engine>, EngineError> {
+    pub async fn open(
+        runtime: Arc<Runtime>,
+        home: Home,
+        (owner, limits): (HomeOwner, Arc<AdminLimits>),
+    ) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
         let config = runtime.config();
         home.set_kept_limit(config.kept_limit);
@@ -161,7 +165,7 @@ impl Tenant {
         let OwnedHome { log, tree, claim, .. } = store;
         let tenant = Arc::new(Self {
             problems: problems(&runtime, &home, &commands),
-            budget: Arc::new(Budget::new(home.clone())),
+            budget: Arc::new(Budget::new(home.clone(), limits)),
             runtime,
             home,
             log,

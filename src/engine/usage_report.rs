@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::{EngineError, Tenant, blocking};
-use crate::agent::{UsageLimit, UsagePeriod, UsedInPeriod};
+use crate::agent::{LimitSource, UsagePeriod, UsedInPeriod};
 use crate::clock;
-use crate::domain::{Cost, Currency, Period, ProjectId, Usage};
+use crate::domain::{Cost, Currency, Period, ProjectId, Usage, UsageLimit};
 use crate::store::CountedWork;
 
 /// What a report contains.
@@ -63,16 +63,17 @@ pub struct UsageReport {
     pub currencies: BTreeSet<Currency>,
 }
 
-/// A limit of the server and how much of it is used.
+/// A limit and how much of it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitState {
     pub period: UsagePeriod,
     pub limit: UsageLimit,
+    pub source: LimitSource,
     pub used: UsedInPeriod,
 }
 
 impl UsageSum {
-    fn add(&mut self, usage: &Usage) {
+    pub(super) fn add(&mut self, usage: &Usage) {
         let add = |sum: &mut u64, tokens: u64| *sum = sum.saturating_add(tokens);
         add(&mut self.works, 1);
         add(&mut self.input_tokens, usage.input_tokens);
@@ -137,16 +138,19 @@ impl Tenant {
         blocking(move || home.with_counted_works(|works| UsageReport::of(works, range, clock::now()))).await
     }
 
-    /// Returns the limits of the server and how much of them this home has used.
+    /// Returns the limits that count for this home and how much of them this home has used.
     ///
     /// # Errors
     /// As [`Tenant::usage_report`].
     pub async fn usage_limits(&self) -> Result<Vec<LimitState>, EngineError> {
-        let (budget, limits) = (self.budget.clone(), self.runtime.config().usage_limits);
+        let budget = self.budget.clone();
+        let limits = budget.limits(self.runtime.config().usage_limits);
         blocking(move || {
             let limited = UsagePeriod::ALL.into_iter().filter(|period| limits.of(*period) != UsageLimit::default());
-            let state =
-                |period| Ok(LimitState { period, limit: limits.of(period), used: budget.used(period, clock::now())? });
+            let state = |period| {
+                let (limit, source) = (limits.of(period), limits.source);
+                Ok(LimitState { period, limit, source, used: budget.used(period, clock::now())? })
+            };
             limited.map(state).collect()
         })
         .await

@@ -13,7 +13,7 @@ use super::settings::SettingsFile;
 use crate::domain::AccountBook;
 
 /// The folder with a home for each person.
-const PEOPLE: &str = "people";
+pub(super) const PEOPLE: &str = "people";
 const FILE: SettingsFile = SettingsFile::Accounts;
 const QUARANTINE: &str = "storage/quarantine";
 

@@ -149,6 +149,11 @@ fn encode<'w>(works: impl Iterator<Item = &'w CountedWork>) -> Vec<u8> {
     bytes
 }
 
+/// Returns the works in the bytes of a log, which its owner may be writing.
+pub(super) fn logged_works(bytes: &[u8]) -> Vec<CountedWork> {
+    Lines::parse(bytes).works
+}
+
 /// The log, open for writing.
 pub(super) struct UsageLog {
     lines: Lines,

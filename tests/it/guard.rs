@@ -281,7 +281,7 @@ async fn unlisted_paths_need_the_token() {
         assert_eq!(answer.refused(), (401, "signed_out".to_owned()), "{closed} is not listed as public");
     }
     assert_eq!(server.get("/api/auth/mode").await.ok()["data"]["auth_mode"], "single");
-    for public in ["/api/auth/login", "/api/auth/register"] {
+    for public in ["/api/auth/login", "/api/auth/register", "/api/auth/proxy"] {
         let credentials = json!({"username": "ann", "password": "long enough"});
         assert_eq!(server.post(public, credentials).await.json()["reason"], "single_mode", "{public}");
         assert_eq!(server.get(public).await.status(), 401, "GET {public}");
@@ -298,7 +298,8 @@ async fn unlisted_paths_need_the_token() {
 
     let mut checked = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
-        let public = ["/health", "/api/login", "/api/auth/mode", "/api/auth/login", "/api/auth/register"];
+        let public =
+            ["/health", "/api/login", "/api/auth/mode", "/api/auth/login", "/api/auth/register", "/api/auth/proxy"];
         for method in methods.as_object().unwrap().keys().filter(|_| !public.contains(&path.as_str())) {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));
             let is_files = method == "POST" && path.starts_with("/api/projects/") && path.ends_with("/files");

@@ -261,9 +261,10 @@ async fn request_above_a_limit_is_refused_before_it_is_sent() {
     assert_eq!(
         limits,
         json!([
-            {"period": "day", "tokens": 500_000, "used_tokens": 500_000, "cost": null, "used_cost": null},
+            {"period": "day", "tokens": 500_000, "used_tokens": 500_000, "cost": null, "used_cost": null,
+             "set_by": "server"},
             {"period": "month", "tokens": null, "used_tokens": 500_000, "cost": {"amount": 1.0, "currency": "EUR"},
-             "used_cost": {"amount": 0.0, "currency": "EUR"}},
+             "used_cost": {"amount": 0.0, "currency": "EUR"}, "set_by": "server"},
         ])
     );
     server.terminate().await;

@@ -8,13 +8,15 @@ use axum::response::AppendHeaders;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
+use super::proxy::ProxyMode;
 use super::user::User;
 use crate::api::app::App;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
-use crate::api::security::client::Client;
+use crate::api::security::client::{Client, Peer};
+use crate::api::security::guard::proxy_user;
 use crate::api::security::login::{cookie_line, device_cookie, device_line, sign_out};
 use crate::api::security::person::Right;
 use crate::config::people::{AuthMode, Registration};
@@ -26,6 +28,9 @@ pub struct Mode {
     registration: Registration,
     /// Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin.
     has_accounts: bool,
+    /// Only on requests on which a trusted proxy names a person: they sign in without a form, with `POST /api/auth/proxy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy_sign_in: Option<ProxyMode>,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -69,13 +74,19 @@ type WithCookies<T> = (AppendHeaders<[(HeaderName, String); 2]>, Json<Enveloped<
 /// Returns who uses this server, and who may make an account.
 #[utoipa::path(get, path = "/api/auth/mode", tag = "auth",
     responses((status = 200, body = Enveloped<Mode>), (status = "default", body = EnvelopedError)))]
-pub async fn mode(State(app): State<App>) -> Json<Enveloped<Mode>> {
+pub async fn mode(State(app): State<App>, peer: Peer, headers: HeaderMap) -> Json<Enveloped<Mode>> {
     enveloped(match &app.people {
-        None => Mode { auth_mode: AuthMode::Single, registration: Registration::Closed, has_accounts: true },
+        None => Mode {
+            auth_mode: AuthMode::Single,
+            registration: Registration::Closed,
+            has_accounts: true,
+            proxy_sign_in: None,
+        },
         Some(people) => Mode {
             auth_mode: AuthMode::Multi,
             registration: people.registration(),
             has_accounts: people.has_accounts(),
+            proxy_sign_in: ProxyMode::of(&app, peer, &headers),
         },
     })
 }
@@ -84,21 +95,23 @@ pub async fn mode(State(app): State<App>) -> Json<Enveloped<Mode>> {
 #[utoipa::path(post, path = "/api/auth/register", tag = "auth", request_body = NewUser,
     responses((status = 200, body = Enveloped<User>),
               (status = "default", description = "400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, \
-                  bad_invitation, registration_closed; 409 username_taken, email_taken; 429 too_many_tries", body = EnvelopedError)))]
+                  bad_invitation, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries", body = EnvelopedError)))]
 pub async fn register(
     State(app): State<App>,
-    client: Client,
-    note: AuditNote,
+    (peer, client): (Peer, Client),
+    (note, headers): (AuditNote, HeaderMap),
     request: Result<Json<NewUser>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
     let Json(new) = request?;
+    let named = proxy_user(&app, peer, &headers)?;
     let joining = Joining {
         username: &new.username,
         password: new.password.expose_secret(),
         email: new.email.as_deref(),
         invitation: new.invitation.as_deref(),
         setup_code: new.setup_code.as_deref(),
+        named: named.name(),
     };
     let account = people.register(joining, client.address).await?;
     note.account(account.id.clone());

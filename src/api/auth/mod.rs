@@ -5,6 +5,8 @@ pub mod audit;
 pub mod invitations;
 pub mod people;
 pub mod profile;
+pub mod proxy;
 mod refused;
 pub mod tokens;
+pub mod usage;
 mod user;

@@ -5,13 +5,14 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use super::profile::present;
 use super::user::User;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
-use crate::domain::{AccountId, AccountRefused, AccountRole};
+use crate::domain::{AccountId, AccountRefused, AccountRole, WrittenLimits};
 use crate::engine::people::AccountChange;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -23,6 +24,11 @@ pub struct PersonList {
 pub struct PersonPatch {
     is_active: Option<bool>,
     role: Option<AccountRole>,
+    /// The most that the person may use, in place of `limits` in config.yml. `{}` limits nothing; null lets the server's limits
+    /// count again.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<WrittenLimits>)]
+    limits: Option<Option<WrittenLimits>>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -39,10 +45,10 @@ pub async fn people(caller: Caller) -> Result<Json<Enveloped<PersonList>>, ApiEr
     Ok(enveloped(PersonList { items: people.accounts().into_iter().map(User::from).collect() }))
 }
 
-/// Disables or enables an account, or changes its role. Only for admins. A disabled person's streams and runs end at once.
+/// Disables or enables an account, or changes its role or limits. Only for admins. A disabled person's streams and runs end at once.
 #[utoipa::path(patch, path = "/api/admin/people/{id}", tag = "admin", request_body = PersonPatch,
     params(("id" = String, Path)),
-    responses((status = 200, body = Enveloped<User>), (status = "default", description = "409 last_admin", body = EnvelopedError)))]
+    responses((status = 200, body = Enveloped<User>), (status = "default", description = "400 bad_limits; 409 last_admin", body = EnvelopedError)))]
 pub async fn change_person(
     caller: Caller,
     note: AuditNote,
@@ -50,10 +56,14 @@ pub async fn change_person(
     request: Result<Json<PersonPatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
-    let Json(PersonPatch { is_active, role }) = request?;
+    let Json(PersonPatch { is_active, role, limits }) = request?;
+    if let Some(Some(limits)) = &limits {
+        limits.parse().map_err(|error| ApiError::bad_request("bad_limits", error.to_string()))?;
+    }
     note.detail("is_active", is_active.map(Into::into));
     note.detail("role", role.and_then(|role| serde_json::to_value(role).ok()));
-    let account = people.change_account(&account_id(&id)?, AccountChange { is_active, role }).await?;
+    note.detail("limits", limits.as_ref().and_then(|limits| serde_json::to_value(limits).ok()));
+    let account = people.change_account(&account_id(&id)?, AccountChange { is_active, role, limits }).await?;
     Ok(enveloped(account.into()))
 }
 

@@ -50,6 +50,8 @@ impl From<AccountRefused> for ApiError {
             AccountRefused::BadInvitation => (StatusCode::FORBIDDEN, "bad_invitation", None),
             AccountRefused::RegistrationClosed => (StatusCode::FORBIDDEN, "registration_closed", None),
             AccountRefused::SetupCodeNeeded => (StatusCode::FORBIDDEN, "setup_code_needed", None),
+            AccountRefused::NoAccount => (StatusCode::FORBIDDEN, "no_account", None),
+            AccountRefused::NameOfProxy => (StatusCode::CONFLICT, "name_of_proxy", None),
             AccountRefused::Unknown => (StatusCode::NOT_FOUND, "not_found", None),
             AccountRefused::LastAdmin => (StatusCode::CONFLICT, "last_admin", None),
             AccountRefused::TooMany => (StatusCode::CONFLICT, "too_many_items", None),

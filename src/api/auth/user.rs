@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::clock;
-use crate::domain::{Account, AccountRole};
+use crate::domain::{Account, AccountRole, WrittenLimits};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct User {
@@ -17,6 +17,9 @@ pub struct User {
     pub created_at: String,
     /// RFC 3339, UTC; null if the person has never signed in.
     pub last_login_at: Option<String>,
+    /// The limits that an admin has set for this person, in place of those of the server. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<WrittenLimits>,
 }
 
 impl From<Account> for User {
@@ -30,6 +33,7 @@ impl From<Account> for User {
             is_active: account.is_active,
             created_at: clock::rfc3339(account.created_at),
             last_login_at: account.last_login_at.map(clock::rfc3339),
+            limits: account.limits,
         }
     }
 }
@@ -46,6 +50,7 @@ impl User {
             is_active: true,
             created_at: clock::rfc3339(started_at),
             last_login_at: None,
+            limits: None,
         }
     }
 }

@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
+use super::proxy_user::ProxyHeader;
 use crate::clock;
+use crate::config::ProxySignIn;
 use crate::engine::people::LoginLimiter;
 
 /// Lifetime of the one-time link.
@@ -36,6 +38,8 @@ pub struct Access {
     is_tls: bool,
     /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
     pub(super) proxies: Vec<IpAddr>,
+    /// How people sign in by one of these proxies.
+    pub(in crate::api) proxy_header: Option<ProxyHeader>,
     token: Option<SecretString>,
     /// Digest of the one-time code and its expiry; `None` after its use.
     code: Mutex<Option<([u8; 32], Instant)>>,
@@ -75,6 +79,7 @@ impl Access {
             port,
             is_tls: false,
             proxies: Vec::new(),
+            proxy_header: None,
             token,
             code: Mutex::default(),
             limiter: LoginLimiter::default(),
@@ -122,6 +127,12 @@ impl Access {
     /// Trusts these proxies.
     pub fn behind(mut self, proxies: &[IpAddr]) -> Self {
         self.proxies = proxies.iter().map(IpAddr::to_canonical).collect();
+        self
+    }
+
+    /// Lets people sign in by a header of the trusted proxies.
+    pub fn signing_in_by(mut self, proxy: Option<&ProxySignIn>) -> Self {
+        self.proxy_header = proxy.and_then(ProxyHeader::of);
         self
     }
 

@@ -30,6 +30,7 @@ enum When {
 /// The acts by method and path, each with the event that is recorded.
 const ACTS: &[(&str, &str, &str)] = &[
     ("POST", "/api/auth/login", "sign_in"),
+    ("POST", "/api/auth/proxy", "sign_in"),
     ("POST", "/api/auth/register", "registered"),
     ("POST", "/api/auth/logout", "sign_out"),
     ("POST", "/api/logout", "sign_out"),

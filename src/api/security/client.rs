@@ -62,6 +62,14 @@ impl Client {
     }
 }
 
+impl FromRequestParts<App> for Peer {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
+
 impl FromRequestParts<App> for Client {
     type Rejection = ApiError;
 

@@ -16,6 +16,8 @@ use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
 use crate::api::security::person::Person;
+use crate::api::security::proxy_user::ProxyUser;
+use crate::domain::Account;
 use crate::engine::people::{Credential, NotAccepted, People};
 
 /// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
@@ -97,21 +99,22 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
         _ if is_public(request) => Ok(None),
         None => authorised(app, request).map(Some),
         Some(_) if tells_names(request) && !has_credential(app, headers) => Ok(None),
-        Some(people) => member(app, people, headers).map(Some),
+        Some(people) => member(app, people, request).map(Some),
     }
 }
 
 /// Checks the credential of an account: a bearer token, if there is one, otherwise a cookie.
-fn member(app: &App, people: &People, headers: &HeaderMap) -> Result<Identity, ApiError> {
+fn member(app: &App, people: &People, request: &Request) -> Result<Identity, ApiError> {
+    let headers = request.headers();
+    let named = proxy_user(app, Peer::of(request.extensions()), headers)?;
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let identified = match (given.next(), given.next()) {
-        (None, _) => cookie_credential(app, people, headers)
+        (None, _) => cookie_credential(app, people, (headers, &named))
             .map(|(credential, account)| (Person::of(&account, &credential), Proof::AccountCookie(credential))),
         (Some(value), None) => {
             let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-            people
-                .identify(token)
-                .map(|(credential, account)| (Person::of(&account, &credential), Proof::AccountBearer(credential)))
+            let known = people.identify(token).and_then(|known| accepted(&named, known));
+            known.map(|(credential, account)| (Person::of(&account, &credential), Proof::AccountBearer(credential)))
         }
         (Some(_), Some(_)) => Err(NotAccepted::SignedOut),
     };
@@ -122,15 +125,32 @@ fn member(app: &App, people: &People, headers: &HeaderMap) -> Result<Identity, A
     }
 }
 
+/// Returns whom a trusted proxy names on a request.
+///
+/// # Errors
+/// Returns `bad_proxy_user` if it names nobody who can have an account.
+pub(in crate::api) fn proxy_user(app: &App, peer: Peer, headers: &HeaderMap) -> Result<ProxyUser, ApiError> {
+    let Some(proxy) = &app.access.proxy_header else { return Ok(ProxyUser::Absent) };
+    match proxy.user(&app.access.proxies, peer, headers) {
+        ProxyUser::Invalid(wrong) => Err(proxy.refusal(wrong)),
+        user => Ok(user),
+    }
+}
+
+/// Returns a credential if the proxy names its person, or nobody.
+fn accepted(named: &ProxyUser, known: (Credential, Account)) -> Result<(Credential, Account), NotAccepted> {
+    if named.allows(&known.0, &known.1) { Ok(known) } else { Err(NotAccepted::SignedOut) }
+}
+
 /// Returns the sign-in in a cookie. Access tokens are for programs, and do not count there.
 fn cookie_credential(
     app: &App,
     people: &People,
-    headers: &HeaderMap,
-) -> Result<(Credential, crate::domain::Account), NotAccepted> {
+    (headers, named): (&HeaderMap, &ProxyUser),
+) -> Result<(Credential, Account), NotAccepted> {
     let mut refused = NotAccepted::SignedOut;
     for cookie in cookies(app, headers) {
-        match people.identify(cookie) {
+        match people.identify(cookie).and_then(|known| accepted(named, known)) {
             Ok((credential @ Credential::SignIn(_), account)) => return Ok((credential, account)),
             Ok((Credential::AccessToken { .. }, _)) => {}
             Err(error) => refused = error,
@@ -219,6 +239,8 @@ const PUBLIC: &[Public] = &[
     Public::Action("/api/login"),
     Public::Page("/api/auth/mode"),
     Public::Action("/api/auth/login"),
+    // Needs the header of a trusted proxy instead.
+    Public::Action("/api/auth/proxy"),
     Public::Action("/api/auth/register"),
     // The page and its files, which contain no data, and the paths that the page uses as its own.
     Public::Page("/"),
@@ -258,9 +280,10 @@ fn is_public(request: &Request) -> bool {
 }
 
 /// Returns the secret of the page for a browser that may use the API.
-pub(in crate::api) fn page_secret(app: &App, headers: &HeaderMap) -> Option<String> {
+pub(in crate::api) fn page_secret(app: &App, peer: Peer, headers: &HeaderMap) -> Option<String> {
     if let Some(people) = &app.people {
-        let (credential, _) = cookie_credential(app, people, headers).ok()?;
+        let named = proxy_user(app, peer, headers).ok()?;
+        let (credential, _) = cookie_credential(app, people, (headers, &named)).ok()?;
         return match credential {
             Credential::SignIn(sign_in) => Some(app.secret.expose(Some(&sign_in.id))),
             Credential::AccessToken { .. } => None,

@@ -7,3 +7,4 @@ pub mod client;
 pub mod guard;
 pub mod login;
 pub mod person;
+pub mod proxy_user;

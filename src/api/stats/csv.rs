@@ -62,12 +62,12 @@ fn table(report: &UsageReport) -> String {
     text
 }
 
-fn line(cells: impl Iterator<Item = String>) -> String {
+pub(in crate::api) fn line(cells: impl Iterator<Item = String>) -> String {
     cells.collect::<Vec<_>>().join(",") + "\r\n"
 }
 
 /// Returns a name as a cell. A name that a spreadsheet would run as a formula begins with an apostrophe.
-fn cell(name: &str) -> String {
+pub(in crate::api) fn cell(name: &str) -> String {
     let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if is_formula { format!("'{name}") } else { name.to_owned() };
     if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

@@ -5,6 +5,7 @@ use axum::extract::Query;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::LimitSource;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -80,7 +81,7 @@ pub struct TokenItem {
     sum: TokenSum,
 }
 
-/// A limit of the server.
+/// A limit of the server, or one that an admin has set for the person.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TokenLimit {
     /// `day` or `month`, of UTC.
@@ -92,6 +93,8 @@ pub struct TokenLimit {
     cost: Option<Amount>,
     /// `null` if no amount is limited.
     used_cost: Option<Amount>,
+    /// `server` (`limits` in config.yml), or `admin` for a limit of this person only.
+    set_by: &'static str,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -107,7 +110,7 @@ pub struct TokenStats {
     sum: TokenSum,
     /// Periods with at least one work, earliest first; those of a period by model.
     items: Vec<TokenItem>,
-    /// The limits of the server; empty if there are none.
+    /// The limits that count for the person; empty if there are none.
     limits: Vec<TokenLimit>,
 }
 
@@ -175,7 +178,7 @@ fn items(report: UsageReport, by_project: bool) -> Vec<TokenItem> {
     report.items.into_iter().map(item).collect()
 }
 
-fn limit(LimitState { period, limit, used }: LimitState) -> TokenLimit {
+fn limit(LimitState { period, limit, source, used }: LimitState) -> TokenLimit {
     let spent = |cost: Cost| Cost { nanos: used.nanos.get(&cost.currency).copied().unwrap_or_default(), ..cost };
     TokenLimit {
         period: period.word(),
@@ -183,6 +186,10 @@ fn limit(LimitState { period, limit, used }: LimitState) -> TokenLimit {
         used_tokens: used.tokens,
         cost: limit.cost.map(Amount::of),
         used_cost: limit.cost.map(spent).map(Amount::of),
+        set_by: match source {
+            LimitSource::Server => "server",
+            LimitSource::Admin => "admin",
+        },
     }
 }
 
@@ -193,7 +200,7 @@ impl Amount {
 }
 
 impl TokenSum {
-    fn of(sum: &UsageSum) -> Self {
+    pub(in crate::api) fn of(sum: &UsageSum) -> Self {
         Self {
             prompt_tokens: sum.input_tokens,
             completion_tokens: sum.output_tokens,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::credential::TOKEN_PREFIX;
 use super::passwords::Checked;
+use super::sign_ins::Way;
 use super::{Credential, People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::domain::account::{AccessToken, EndedSignIn, MAX_TOKENS};
@@ -109,11 +110,11 @@ impl People {
                 Ok(known.clone())
             })
             .await?;
-        self.signed_in(account)
+        self.signed_in(account, Way::Password)
     }
 
-    pub(super) fn signed_in(&self, account: Account) -> Result<SignedIn, PeopleError> {
-        let signed = self.keys.sign_in(account.id.clone(), account.token_version);
+    pub(super) fn signed_in(&self, account: Account, way: Way) -> Result<SignedIn, PeopleError> {
+        let signed = self.keys.sign_in(account.id.clone(), account.token_version, way);
         let (_, token) = signed.ok_or(AccountRefused::Busy)?;
         Ok(SignedIn { token, account })
     }
@@ -179,13 +180,14 @@ impl People {
                 Ok(known.clone())
             })
             .await?;
-        self.signed_in(account)
+        self.signed_in(account, Way::Password)
     }
 
     /// Changes a profile.
     ///
     /// # Errors
-    /// Returns [`AccountRefused`] if a value is not allowed or belongs to another account.
+    /// Returns [`AccountRefused`] if a value is not allowed or belongs to another account, and [`AccountRefused::Wait`] after too
+    /// many names or addresses of others.
     pub async fn change_profile(
         self: &Arc<Self>,
         account: &AccountId,
@@ -196,11 +198,23 @@ impl People {
             let given = value.map(|value| value.filter(|text| !text.trim().is_empty()));
             given.map(|value| value.as_deref().map(check).transpose()).transpose()
         };
+        let is_renamed = |name: &Username| Ok(name.key() != folded(&self.account(account)?.username));
+        if self.signs_in_by_proxy() && username.as_ref().map_or(Ok::<_, AccountRefused>(false), is_renamed)? {
+            // Whoever took the name that somebody else has at the proxy would get them into the own account.
+            return Err(AccountRefused::NameOfProxy.into());
+        }
         let email = checked(change.email, checked_email)?;
         let avatar = checked(change.avatar, checked_avatar)?;
-        let id = account.clone();
+        let (id, people) = (account.clone(), self.clone());
         self.edit(move |book| {
-            book.require_free(Some(&id), username.as_ref(), email.as_ref().and_then(Option::as_deref))?;
+            // Nobody may try out which names there are. The profile has a count of its own, so that it keeps nobody from signing in.
+            let key = format!("profile {}", id.as_str());
+            people.names.check(&key).map_err(AccountRefused::Wait)?;
+            let free = book.require_free(Some(&id), username.as_ref(), email.as_ref().and_then(Option::as_deref));
+            if free.is_err() {
+                people.names.record_failure(&key);
+            }
+            free?;
             let account = book.account_mut(&id)?;
             if let Some(username) = &username {
                 username.as_str().clone_into(&mut account.username);

@@ -6,17 +6,19 @@ use super::accounts::expiry;
 use super::{People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::domain::account::{Invitation, MAX_INVITATIONS};
-use crate::domain::{Account, AccountId, AccountRefused, AccountRole};
+use crate::domain::{Account, AccountId, AccountRefused, AccountRole, WrittenLimits};
 use crate::engine::TenantId;
 
 /// Number of characters of a temporary password: 80 random bits.
 const TEMPORARY_PASSWORD: usize = 20;
 
 /// A change that an admin makes to an account; `None` leaves it as it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AccountChange {
     pub is_active: Option<bool>,
     pub role: Option<AccountRole>,
+    /// `Some(None)` lets the limits of the server count again.
+    pub limits: Option<Option<WrittenLimits>>,
 }
 
 /// An invitation that has just been made.
@@ -52,6 +54,7 @@ impl People {
                     account.end_all();
                 }
                 account.role = change.role.unwrap_or(account.role);
+                account.limits = change.limits.unwrap_or_else(|| account.limits.take());
                 let account = account.clone();
                 book.require_admin().map(|()| (account, was_active))
             })

@@ -22,6 +22,8 @@ pub struct Joining<'a> {
     pub invitation: Option<&'a str>,
     /// For the first account: the code that the server printed.
     pub setup_code: Option<&'a str>,
+    /// Whom a trusted proxy names on the request.
+    pub named: Option<&'a Username>,
 }
 
 impl People {
@@ -34,7 +36,8 @@ impl People {
     /// becomes admin: other people of this machine, and everybody behind a proxy, reach the server from this machine too.
     ///
     /// # Errors
-    /// Returns [`AccountRefused`] if the person may not make an account, or the name, address or password is not allowed.
+    /// Returns [`AccountRefused`] if the person may not make an account, or the name, address or password is not allowed;
+    /// [`AccountRefused::NameOfProxy`] if a proxy names people, and does not name this person so.
     pub async fn register(self: &Arc<Self>, new: Joining<'_>, source: IpAddr) -> Result<Account, PeopleError> {
         self.addresses.check(source).map_err(AccountRefused::Wait)?;
         let registration = self.registration();
@@ -49,6 +52,7 @@ impl People {
             return Err(refused.into());
         }
         let username = Username::parse(new.username)?;
+        self.require_name_of_proxy(&username, new.named)?;
         let email = new.email.filter(|email| !email.trim().is_empty()).map(checked_email).transpose()?;
         let password = checked_password(new.password, &username)?;
         let free = self.book().require_free(None, Some(&username), email.as_deref());
@@ -66,6 +70,18 @@ impl People {
             book.add(NewAccount { id, username, email, password_hash, role, now }).cloned()
         })
         .await
+    }
+
+    /// Whoever took the name that somebody else has at the proxy would get them into an account whose password they know.
+    fn require_name_of_proxy(&self, username: &Username, named: Option<&Username>) -> Result<(), AccountRefused> {
+        let is_theirs = !self.signs_in_by_proxy() || named.is_some_and(|named| named.key() == username.key());
+        // The first account is made with the code of whoever runs the server.
+        if is_theirs || !self.has_accounts() { Ok(()) } else { Err(AccountRefused::NameOfProxy) }
+    }
+
+    /// Whether a trusted proxy names people, now or after a restart.
+    pub(super) fn signs_in_by_proxy(&self) -> bool {
+        self.names_by_proxy || self.server.tenant().runtime.config().people.proxy_sign_in.is_some()
     }
 
     fn is_setup_code(&self, given: Option<&str>) -> bool {

@@ -11,7 +11,9 @@ mod login_limiter;
 mod members;
 pub mod offline;
 mod passwords;
+mod proxy_user;
 mod sign_ins;
+mod totals;
 
 use std::sync::Arc;
 
@@ -31,7 +33,9 @@ pub use devices::DEVICE_LIFE;
 pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
 pub use members::{ProjectInvitation, ProjectPeople, ShownMember};
+pub use proxy_user::ByProxy;
 pub use sign_ins::SIGN_IN_LIFE;
+pub use totals::{MeasuredSize, PersonTotals, PersonUsage};
 
 use attempts::Attempts;
 use devices::DeviceKey;
@@ -57,6 +61,9 @@ pub struct People {
     /// From which accounts get the users that their commands run as; absent if commands cannot run like that here.
     uids: Option<UidRange>,
     audit_quotas: audit::Quotas,
+    sizes: totals::Sizes,
+    /// Whether a trusted proxy has named people since the start.
+    names_by_proxy: bool,
     /// With which the first account is made.
     setup_code: Option<String>,
 }
@@ -118,11 +125,13 @@ impl People {
             names: Attempts::default(),
             addresses: LoginLimiter::default(),
             audit_quotas: audit::Quotas::default(),
+            sizes: totals::Sizes::default(),
+            names_by_proxy: config.people.proxy_sign_in.is_some(),
             server,
             tenants,
         });
         people.look_at_exchange().await;
-        people.set_command_users();
+        people.tell_tenants();
         if people.uids.is_some() && people.book().accounts.iter().any(|account| account.uid.is_none()) {
             // Accounts of an earlier version, or of a server on which commands could not run.
             if let Err(error) = people.edit(|_| Ok(())).await {
@@ -155,13 +164,15 @@ impl People {
         self.book().accounts.clone()
     }
 
-    /// Lets the commands of active accounts run, each as its user.
-    fn set_command_users(&self) {
+    /// Lets the commands of active accounts run, each as its user, and sets the limits of people.
+    fn tell_tenants(&self) {
         let book = self.book();
         let active = book.accounts.iter().filter(|account| account.is_active);
         self.tenants
             .set_command_users(active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))));
         self.set_shares();
+        let limits = book.accounts.iter().map(|account| (TenantId::of_account(&account.id), account.own_limits()));
+        self.tenants.set_limits(limits);
     }
 
     fn book(&self) -> Arc<AccountBook> {
@@ -192,7 +203,7 @@ impl People {
             })?;
             *stored = Some(etag);
             people.book.send_replace(Arc::new(book));
-            people.set_command_users();
+            people.tell_tenants();
             Ok(made)
         });
         edited.await.map_err(|_| EngineError::Internal("the change of accounts was cut off"))?

@@ -20,6 +20,14 @@ const CLOCK_SLACK: u64 = EXPIRY_SLACK;
 /// Maximum bytes of a token.
 const MAX_TOKEN: usize = 1024;
 
+/// How a person has signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Password,
+    /// By the header of a trusted proxy.
+    Proxy,
+}
+
 /// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SignIn {
@@ -38,6 +46,9 @@ pub struct SignIn {
     /// Unique for each sign-in.
     #[serde(rename = "jti")]
     pub id: String,
+    /// Whether a trusted proxy named the person. It counts only on requests on which the proxy names them again.
+    #[serde(rename = "prx", default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_proxy: bool,
 }
 
 /// The keys of the tokens of this server.
@@ -59,10 +70,11 @@ impl SignInKeys {
     }
 
     /// Returns a new sign-in and its token; `None` if it cannot be signed.
-    pub fn sign_in(&self, account: AccountId, version: u64) -> Option<(SignIn, String)> {
+    pub fn sign_in(&self, account: AccountId, version: u64, way: Way) -> Option<(SignIn, String)> {
         let made_at = clock::now() as u64;
         let expires_at = made_at + SIGN_IN_LIFE;
-        let sign_in = SignIn { account, version, made_at, expires_at, id: clock::new_secret() };
+        let by_proxy = way == Way::Proxy;
+        let sign_in = SignIn { account, version, made_at, expires_at, id: clock::new_secret(), by_proxy };
         let token = encode(&Header::new(Algorithm::HS256), &sign_in, &self.encoding).ok()?;
         Some((sign_in, token))
     }
@@ -159,11 +171,11 @@ mod tests {
 
     #[test]
     fn token_is_read_only_with_its_secret() {
-        let (sign_in, token) = keys(SECRET).sign_in(ann(), 3).unwrap();
+        let (sign_in, token) = keys(SECRET).sign_in(ann(), 3, Way::Password).unwrap();
         assert_eq!(keys(SECRET).read(&token), Some(sign_in));
         assert_eq!(keys("fedcba9876543210fedcba9876543210").read(&token), None);
         let mut parts: Vec<&str> = token.split('.').collect();
-        let [other] = [keys(SECRET).sign_in(ann(), 4).unwrap().1];
+        let [other] = [keys(SECRET).sign_in(ann(), 4, Way::Password).unwrap().1];
         parts[1] = other.split('.').nth(1).unwrap();
         for wrong in [parts.join("."), format!("{token}x"), token[..token.len() - 1].to_owned(), String::new()] {
             assert_eq!(keys(SECRET).read(&wrong), None, "{wrong}");

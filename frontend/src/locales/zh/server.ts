@@ -88,6 +88,18 @@ export const server: Record<string, string> = {
     '已达到服务器的每日限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到次日（UTC），或请管理员提高 config.yml 中的 limits.day.cost。',
   'usage_limit.month.unpriced':
     '已达到服务器的每月限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到下月（UTC），或请管理员提高 config.yml 中的 limits.month.cost。',
+  'usage_limit.admin.day.tokens':
+    '此请求会超出管理员为你设置的每日限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高限额。',
+  'usage_limit.admin.day.cost':
+    '此请求会超出管理员为你设置的每日限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到次日（UTC），或请管理员提高限额。',
+  'usage_limit.admin.day.unpriced':
+    '已达到管理员为你设置的每日限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到次日（UTC），或请管理员提高限额。',
+  'usage_limit.admin.month.tokens':
+    '此请求会超出管理员为你设置的每月限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高限额。',
+  'usage_limit.admin.month.cost':
+    '此请求会超出管理员为你设置的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高限额。',
+  'usage_limit.admin.month.unpriced':
+    '已达到管理员为你设置的每月限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到下月（UTC），或请管理员提高限额。',
   usage_unknown: '无法读取目前的用量，因此无法检查限额（{cause}）。未发送任何内容。',
   said: '服务商消息：“{said}”。',
   later: '请稍后重试。',
@@ -158,6 +170,11 @@ export const server: Record<string, string> = {
   bad_token_name: '令牌名称须为 1 至 80 个字符的一行文字。',
   bad_expiry: '有效期须为 1 至 3,650 天。',
   username_taken: '此用户名已被使用。',
+  name_of_proxy: '此服务器的用户通过前置代理登录，因此用户名必须与代理中的一致。',
+  no_account: '前置代理提供的用户在此服务器上没有账户，请向管理员索取邀请。',
+  no_proxy_user: '没有受信任的代理为此请求提供用户名，请使用密码登录。',
+  bad_proxy_user: '代理提供的用户名无效，请让管理员检查代理的设置。',
+  bad_limits: '限额无效：金额必须为 0 或以上，货币须为 USD 这样的代码。',
   email_taken: '此电子邮箱已属于其他账户。',
   wrong_password: '用户名或密码错误。',
   disabled: '此账户已停用，请联系服务器管理员。',
