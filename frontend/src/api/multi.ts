@@ -8,6 +8,7 @@ export const peopleKeys = {
   profile: ['auth', 'profile'],
   tokens: ['auth', 'tokens'],
   people: ['admin', 'people'],
+  usage: ['admin', 'usage'],
   invitations: ['admin', 'invitations'],
   audit: ['admin', 'audit'],
   tools: ['tools'],
@@ -18,6 +19,17 @@ export function isMulti(): boolean {
   const mode = queryClient.getQueryData<AuthMode>(peopleKeys.mode)
   return mode ? mode.auth_mode === 'multi' : personOfPage !== null
 }
+
+const proxy = () => queryClient.getQueryData<AuthMode>(peopleKeys.mode)?.proxy_sign_in
+
+/** Whether signing out has an effect. A proxy without an address for it would sign the person in again at once. */
+export const canSignOut = (): boolean => {
+  const found = proxy()
+  return !found || found.logout_url !== null
+}
+
+/** Where somebody who has signed out goes: the proxy's own sign-out, if it is the proxy that signs them in. */
+export const afterSignOut = (): string => proxy()?.logout_url ?? '/'
 
 /** Whether the person is known to be an administrator. */
 export const isAdmin = (): boolean =>

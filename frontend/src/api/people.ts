@@ -1,6 +1,15 @@
 /** Several people on one server: signing in, accounts, and what an administrator does with them. */
 import { ApiError, api, dataOf } from './client'
-import type { AuditEntry, AuthMode, Credentials, NewPerson, Person, ProfilePatch, Role } from './types'
+import type {
+  AuditEntry,
+  AuthMode,
+  Credentials,
+  NewPerson,
+  Person,
+  PersonLimits,
+  ProfilePatch,
+  Role,
+} from './types'
 
 const of = (id: string) => ({ params: { path: { id } } })
 
@@ -20,6 +29,8 @@ export async function getAuthMode(): Promise<AuthMode> {
 /** Signs this browser in by a cookie. The token in the response is for programs: the page does not keep it. */
 export const signInAs = (body: Credentials): Promise<Person> =>
   dataOf(api.POST('/api/auth/login', { body })).then(r => r.data.user)
+/** Signs this browser in by a cookie, as the person whom a trusted proxy names. */
+export const signInByProxy = (): Promise<Person> => dataOf(api.POST('/api/auth/proxy')).then(r => r.data)
 export const register = (body: NewPerson) =>
   dataOf(api.POST('/api/auth/register', { body })).then(r => r.data)
 export const signPersonOut = () => dataOf(api.POST('/api/auth/logout'))
@@ -40,8 +51,17 @@ export const addToken = (name: string, days: number | null) =>
 export const removeToken = (id: string) => dataOf(api.DELETE('/api/auth/tokens/{id}', of(id)))
 
 export const listPeople = () => dataOf(api.GET('/api/admin/people')).then(r => r.data.items)
-export const changePerson = (id: string, body: { is_active?: boolean; role?: Role }) =>
-  dataOf(api.PATCH('/api/admin/people/{id}', { ...of(id), body })).then(r => r.data)
+export const changePerson = (
+  id: string,
+  body: { is_active?: boolean; role?: Role; limits?: PersonLimits | null },
+) => dataOf(api.PATCH('/api/admin/people/{id}', { ...of(id), body })).then(r => r.data)
+/** What each person uses: totals, never contents. */
+export const listUsage = () => dataOf(api.GET('/api/admin/usage')).then(r => r.data.items)
+/** The same as CSV, with the name that the file gets. */
+export async function exportPeople() {
+  const content = await dataOf(api.GET('/api/admin/usage.csv', { parseAs: 'blob' }))
+  return { name: 'people-usage.csv', content }
+}
 /** Gives a person a new password, which is told only here. */
 export const resetPassword = (id: string) =>
   dataOf(api.POST('/api/admin/people/{id}/password', of(id))).then(r => r.data.password)

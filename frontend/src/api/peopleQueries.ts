@@ -10,6 +10,7 @@ import {
   listPeople,
   listTokens,
   listTools,
+  listUsage,
 } from './people'
 
 /** Always asked again: the first account may have been made meanwhile. */
@@ -20,6 +21,14 @@ export const useProfile = (multi: boolean) =>
   useQuery({ queryKey: keys.profile, queryFn: getProfile, enabled: multi })
 export const useTokens = () => useQuery({ queryKey: keys.tokens, queryFn: listTokens, staleTime: 0 })
 export const usePeople = () => useQuery({ queryKey: keys.people, queryFn: listPeople, staleTime: 0 })
+/** What people use. Sizes of homes are measured after the first request, so it is asked again until all are there. */
+export const useUsage = () =>
+  useQuery({
+    queryKey: keys.usage,
+    queryFn: listUsage,
+    staleTime: 0,
+    refetchInterval: ({ state }) => (state.data?.some(({ home }) => home === null) ? 3000 : false),
+  })
 export const useInvitations = () =>
   useQuery({ queryKey: keys.invitations, queryFn: listInvitations, staleTime: 0 })
 /** The audit log, page by page. */

@@ -141,6 +141,10 @@ export type AuthMode = Schemas['Mode']
 export type Role = Schemas['AccountRole']
 /** A person with an account. */
 export type Person = Schemas['User']
+/** The limits that an administrator has set for a person. */
+export type PersonLimits = Schemas['WrittenLimits']
+/** What a person uses, for an administrator. */
+export type PersonUsage = Schemas['UsageOfPerson']
 export type NewPerson = Schemas['NewUser']
 export type Credentials = Schemas['UserLogin']
 export type ProfilePatch = Schemas['ProfilePatch']

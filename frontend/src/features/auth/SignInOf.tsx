@@ -1,7 +1,8 @@
 import { useAuthMode } from '@/api/peopleQueries'
 import { QueryError } from '@/components/ui/QueryError'
-import type { Session } from './enter'
+import { invitationIn, type Session } from './enter'
 import { PeopleSignIn } from './PeopleSignIn'
+import { ProxySignIn } from './ProxySignIn'
 import { SignIn } from './SignIn'
 import '@/lib/later'
 
@@ -15,6 +16,9 @@ interface Props {
 export default function SignInOf({ onToken, session }: Props) {
   const { data: mode, error, refetch } = useAuthMode()
   if (!mode) return error && <QueryError className="m-auto" error={error} onRetry={() => void refetch()} />
+  // The first account, and one by an invitation, are made with the form.
+  const named = mode.proxy_sign_in && mode.has_accounts && invitationIn(location.hash) === ''
+  if (named) return <ProxySignIn session={session} />
   if (mode.auth_mode === 'multi') return <PeopleSignIn mode={mode} session={session} />
   return <SignIn onSignIn={onToken} />
 }

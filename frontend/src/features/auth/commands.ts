@@ -1,4 +1,4 @@
-import { isAdmin, isMulti } from '@/api/multi'
+import { canSignOut, isAdmin, isMulti } from '@/api/multi'
 import { keys, queryClient } from '@/api/queries'
 import type { Status } from '@/api/types'
 import { defineCommands } from '@/app/command'
@@ -32,14 +32,15 @@ export const authCommands = defineCommands([
     id: 'signOutEverywhere',
     label: 'signOutEverywhere',
     keys: null,
-    enabled: isMulti,
+    enabled: () => isMulti() && canSignOut(),
     run: () => openDialog({ name: 'signOutEverywhere' }),
   },
   {
     id: 'signOut',
     label: 'signOut',
     keys: null,
-    enabled: () => isMulti() || queryClient.getQueryData<Status>(keys.status)?.needs_token === true,
+    enabled: () =>
+      (isMulti() && canSignOut()) || queryClient.getQueryData<Status>(keys.status)?.needs_token === true,
     run: () => void signOut(),
   },
 ])

@@ -1,5 +1,5 @@
-import { signInAs } from '@/api/people'
-import type { Credentials } from '@/api/types'
+import { signInAs, signInByProxy } from '@/api/people'
+import type { Credentials, Person } from '@/api/types'
 import { personOfPage, rememberPerson } from '@/lib/storage'
 import { tellTabs } from '@/lib/tabs'
 
@@ -16,12 +16,18 @@ export interface Session {
   onOther: () => void
 }
 
+/** Signs in with a password. */
+export const enter = async (credentials: Credentials, session: Session): Promise<void> =>
+  entered(await signInAs(credentials), session)
+
+/** Signs in as the person whom the proxy in front of the server names. */
+export const enterByProxy = async (session: Session): Promise<void> => entered(await signInByProxy(), session)
+
 /**
- * Signs in. The person of this page continues where they were. For anybody else the page is loaded anew, because its
+ * Continues after a sign-in. The person of this page continues where they were. For anybody else the page is loaded anew, because its
  * memory and its address belong to the person before; if that person has unsaved text, the browser asks first.
  */
-export async function enter(credentials: Credentials, session: Session): Promise<void> {
-  const { id } = await signInAs(credentials)
+async function entered({ id }: Person, session: Session): Promise<void> {
   rememberPerson(id)
   tellTabs('signed in')
   if (id === personOfPage) return session.onReturn()

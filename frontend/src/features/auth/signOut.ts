@@ -1,5 +1,5 @@
 import { postLogout } from '@/api/endpoints'
-import { isMulti } from '@/api/multi'
+import { afterSignOut, isMulti } from '@/api/multi'
 import { endSession } from '@/api/signedOut'
 import { hasUnsavedText } from '@/app/unsaved'
 import { t } from '@/lib/i18n'
@@ -9,7 +9,7 @@ import { onTabMessage, tellTabs } from '@/lib/tabs'
 import { toast } from '@/stores/toasts'
 
 /** Loads the page anew, so that no store and no cache of this tab keeps personal data. */
-const startAgain = (): void => location.replace('/')
+const startAgain = (address = '/'): void => location.replace(address)
 
 /**
  * Ends this browser's session in all of its tabs. Refuses while this tab has unsaved text, which could not be saved
@@ -31,7 +31,7 @@ export function forgetPerson(): void {
   clearPersonalStorage()
   rememberPerson(null)
   tellTabs('signed out')
-  startAgain()
+  startAgain(afterSignOut())
 }
 
 /**

@@ -1,6 +1,6 @@
-import { Ellipsis, KeyRound, ShieldCheck, ShieldMinus, UserRoundCheck, UserRoundX } from 'lucide-react'
+import { Ellipsis, Gauge, KeyRound, ShieldCheck, ShieldMinus, UserRoundCheck, UserRoundX } from 'lucide-react'
 import { useRef } from 'react'
-import type { Person } from '@/api/types'
+import type { Person, PersonUsage } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Button, IconButton } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
@@ -9,18 +9,21 @@ import { Visible } from '@/components/Visible'
 import { OneTime } from '@/features/auth/OneTime'
 import { useDate } from '@/features/auth/useDate'
 import { type Key, useT } from '@/lib/i18n'
+import { LimitsForm } from './LimitsForm'
 import { type Act, usePerson } from './usePerson'
+import { useUsageFacts } from './useUsageFacts'
 
 const WORDS: Record<Act, { label: Key; ask: Key | null; Icon: typeof KeyRound }> = {
   promote: { label: 'personPromote', ask: 'personPromoteAsk', Icon: ShieldCheck },
   demote: { label: 'personDemote', ask: null, Icon: ShieldMinus },
+  limits: { label: 'personLimits', ask: null, Icon: Gauge },
   reset: { label: 'personReset', ask: 'personResetAsk', Icon: KeyRound },
   disable: { label: 'personDisable', ask: 'personDisableAsk', Icon: UserRoundX },
   enable: { label: 'personEnable', ask: null, Icon: UserRoundCheck },
 }
 
 /** An account, with what an administrator can do with it. Nobody changes their own here: that would lock them out. */
-export function PersonRow({ person, you }: { person: Person; you: boolean }) {
+export function PersonRow({ person, usage, you }: { person: Person; usage?: PersonUsage; you: boolean }) {
   const t = useT()
   const date = useDate()
   const row = useRef<HTMLLIElement>(null)
@@ -28,7 +31,13 @@ export function PersonRow({ person, you }: { person: Person; you: boolean }) {
   const { username: name, email, role, is_active: active } = person
   const seen = person.last_login_at
   const facts = [email, seen ? t('personSeen', { at: date(seen) }) : t('personNever')].filter(Boolean)
-  const acts: Act[] = [role === 'admin' ? 'demote' : 'promote', 'reset', active ? 'disable' : 'enable']
+  const used = useUsageFacts(usage)
+  const acts: Act[] = [
+    role === 'admin' ? 'demote' : 'promote',
+    'limits',
+    'reset',
+    active ? 'disable' : 'enable',
+  ]
   const toMenu = () => row.current?.querySelector<HTMLElement>('[aria-haspopup]')?.focus()
   const question = asking && WORDS[asking].ask
   return (
@@ -41,9 +50,11 @@ export function PersonRow({ person, you }: { person: Person; you: boolean }) {
             </span>
             {you && <Badge>{t('personYou')}</Badge>}
             {role === 'admin' && <Badge tone="ok">{t('roleAdmin')}</Badge>}
+            {person.limits && <Badge>{t('personLimited')}</Badge>}
             {!active && <Badge tone="warn">{t('personDisabled')}</Badge>}
           </p>
           <p className="text-fg-3 text-meta [overflow-wrap:anywhere]">{facts.join(' · ')}</p>
+          {used.length > 0 && <p className="text-fg-3 text-meta tabular-nums">{used.join(' · ')}</p>}
         </div>
         {!you && (
           <Menu
@@ -69,7 +80,16 @@ export function PersonRow({ person, you }: { person: Person; you: boolean }) {
           </Menu>
         )}
       </div>
-      {asking && question && (
+      {asking === 'limits' && (
+        <LimitsForm
+          person={person}
+          onClose={() => {
+            toMenu()
+            cancel()
+          }}
+        />
+      )}
+      {asking && asking !== 'limits' && question && (
         <div className="flex flex-wrap items-center gap-2 border-t pt-1.5">
           <p role="alert" className="min-w-0 flex-1 basis-60 text-small">
             {t(question, { name })}

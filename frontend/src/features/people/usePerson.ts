@@ -6,7 +6,7 @@ import type { Person } from '@/api/types'
 import { accountReason } from '@/features/auth/refusal'
 
 /** What an administrator can do with an account. */
-export type Act = 'disable' | 'enable' | 'promote' | 'demote' | 'reset'
+export type Act = 'disable' | 'enable' | 'promote' | 'demote' | 'reset' | 'limits'
 
 const CHANGES = {
   disable: { is_active: false },
@@ -15,15 +15,15 @@ const CHANGES = {
   demote: { role: 'user' },
 } as const
 
-/** Asked before they are done. */
-const GRAVE: readonly Act[] = ['disable', 'promote', 'reset']
+/** Asked before they are done, or done by a form. */
+const GRAVE: readonly Act[] = ['disable', 'promote', 'reset', 'limits']
 
 export function usePerson({ id }: Person) {
   const [asking, setAsking] = useState<Act | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   /** The new password, after a reset. */
   const [password, setPassword] = useState<string | null>(null)
-  const act = async (what: Act) => {
+  const act = async (what: Exclude<Act, 'limits'>) => {
     setAsking(null)
     setProblem(null)
     try {
@@ -37,7 +37,7 @@ export function usePerson({ id }: Person) {
   const choose = (what: Act) => {
     setPassword(null)
     setProblem(null)
-    if (GRAVE.includes(what)) setAsking(what)
+    if (what === 'limits' || GRAVE.includes(what)) setAsking(what)
     else void act(what)
   }
   return { asking, problem, password, choose, act, cancel: () => setAsking(null) }

@@ -1,0 +1,48 @@
+/** The limits of a person as they are typed, and as the server has them. */
+import type { Person, PersonLimits } from '@/api/types'
+
+export interface TypedLimits {
+  dayTokens: string
+  dayCost: string
+  monthTokens: string
+  monthCost: string
+  currency: string
+}
+
+type Period = NonNullable<PersonLimits['day']>
+
+const written = (n: number | null | undefined): string => (n == null ? '' : String(n))
+
+export function typedOf(limits: Person['limits']): TypedLimits {
+  const { day, month } = limits ?? {}
+  return {
+    dayTokens: written(day?.tokens),
+    dayCost: written(day?.cost),
+    monthTokens: written(month?.tokens),
+    monthCost: written(month?.cost),
+    currency: month?.currency ?? day?.currency ?? 'USD',
+  }
+}
+
+/** A number of 0 or more; null for an empty field, undefined for anything else. */
+function numberOf(text: string, whole: boolean): number | null | undefined {
+  if (text.trim() === '') return null
+  const n = Number(text.trim().replace(/[\s_]/g, ''))
+  return n >= 0 && (whole ? Number.isSafeInteger(n) : Number.isFinite(n)) ? n : undefined
+}
+
+function periodOf(tokens: string, cost: string, currency: string): Period | null | undefined {
+  const [most, amount] = [numberOf(tokens, true), numberOf(cost, false)]
+  if (most === undefined || amount === undefined) return undefined
+  if (most === null && amount === null) return null
+  return { tokens: most, cost: amount, currency: amount === null ? null : currency }
+}
+
+/** Returns null if something that was typed is no limit. */
+export function limitsOf(typed: TypedLimits): PersonLimits | null {
+  const currency = typed.currency.trim().toUpperCase()
+  const day = periodOf(typed.dayTokens, typed.dayCost, currency)
+  const month = periodOf(typed.monthTokens, typed.monthCost, currency)
+  if (day === undefined || month === undefined) return null
+  return { day, month }
+}
