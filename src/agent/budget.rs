@@ -240,8 +240,8 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::LimitSource;
     use super::*;
+    use crate::agent::LimitSource;
     use crate::domain::UsageLimit;
 
     fn tokens(input_tokens: u64) -> Usage {

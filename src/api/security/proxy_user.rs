@@ -125,7 +125,9 @@ impl ProxyUser {
 mod tests {
     use super::*;
 
-    fn user(peer: &str, lines: &[(&str, &[u8])]) -> ProxyUser {
+    type Lines<'a> = &'a [(&'a str, &'a [u8])];
+
+    fn user(peer: &str, lines: Lines<'_>) -> ProxyUser {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             let value = axum::http::HeaderValue::from_bytes(value).unwrap();
@@ -158,8 +160,8 @@ mod tests {
 
     #[test]
     fn header_names_exactly_one_person() {
-        for (lines, wrong) in [
-            (&[("Remote-User", b"ann" as &[u8]), ("remote-user", b"ann")] as &[_], Wrong::Repeated),
+        let cases: [(Lines<'_>, Wrong); 9] = [
+            (&[("Remote-User", b"ann"), ("remote-user", b"ann")], Wrong::Repeated),
             (&[("Remote-User", b"ann"), ("Remote-User", b"")], Wrong::Repeated),
             (&[("Remote-User", b"ann, bob")], Wrong::NotAName),
             (&[("Remote-User", b"ann,ann")], Wrong::NotAName),
@@ -168,7 +170,8 @@ mod tests {
             (&[("Remote-User", "a\u{200b}nn".as_bytes())], Wrong::NotAName),
             (&[("Remote-User", b"")], Wrong::Empty),
             (&[("Remote-User", b" \t ")], Wrong::Empty),
-        ] {
+        ];
+        for (lines, wrong) in cases {
             assert_eq!(user("10.0.0.1", lines), ProxyUser::Invalid(wrong), "{lines:?}");
         }
         let smuggled: &[(&str, &[u8])] = &[("Remote_User", b"admin"), ("Remote-User", b"ann")];
@@ -189,7 +192,9 @@ mod tests {
         let user = |secrets: &[&str]| {
             let mut headers = HeaderMap::new();
             headers.append("remote-user", "ann".parse().unwrap());
-            secrets.iter().for_each(|secret| drop(headers.append("x-proxy-secret", secret.parse().unwrap())));
+            for secret in secrets {
+                headers.append("x-proxy-secret", secret.parse().unwrap());
+            }
             header.user(&["10.0.0.1".parse().unwrap()], peer, &headers)
         };
         assert_eq!(user(&["0123456789abcdef"]), named("ann"));
