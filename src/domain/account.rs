@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::account_fields::{MAX_AVATAR, MAX_TOKEN_NAME, MAX_USERNAME, PASSWORD, Username, folded};
 use super::uid_range::UidRange;
-use super::usage_limits::{UsageLimits, WrittenLimits};
+use super::usage_limits::{UsageLimits, WrittenLimits, read_object};
 
 /// Maximum number of access tokens of an account.
 pub const MAX_TOKENS: usize = 50;
@@ -87,7 +87,7 @@ pub struct Account {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The limits that an admin has set for this person; those of the server count otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_object", skip_serializing_if = "Option::is_none")]
     pub limits: Option<WrittenLimits>,
     /// The hash of the password in PHC format.
     pub password_hash: String,
@@ -305,7 +305,7 @@ impl AccountBook {
 
 impl Account {
     /// Returns the limits that an admin has set for this person.
-    pub fn own_limits(&self) -> Option<UsageLimits> {
+    pub fn admin_limits(&self) -> Option<UsageLimits> {
         self.limits.as_ref()?.parse().ok()
     }
 

@@ -106,7 +106,7 @@ pub use taint::Taint;
 pub use todo::{TodoItem, TodoList};
 pub use tool::{Effect, SKIPPED, ToolAnswer, ToolSpec, UNTRUSTED_FILE};
 pub use uid_range::{BadUidRange, UidRange};
-pub use usage_limits::{BadLimit, UsageLimit, UsageLimits, WrittenLimit, WrittenLimits};
+pub use usage_limits::{BadLimit, UsageLimit, UsageLimits, WrittenLimit, WrittenLimits, read_object};
 pub use withdrawn::WithdrawnWork;
 pub use work::{ErrorParams, Outcome, StoppedBy, Usage, Work};
 

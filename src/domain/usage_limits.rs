@@ -1,6 +1,7 @@
 //! The most that a home may use in a period: for everybody (`limits` in config.yml), or for one person.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Cost, Currency};
 
@@ -33,10 +34,10 @@ impl UsageLimits {
 #[serde(deny_unknown_fields, default)]
 pub struct WrittenLimits {
     /// In a day of UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read_object", skip_serializing_if = "Option::is_none")]
     pub day: Option<WrittenLimit>,
     /// In a month of UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read_object", skip_serializing_if = "Option::is_none")]
     pub month: Option<WrittenLimit>,
 }
 
@@ -53,6 +54,17 @@ pub struct WrittenLimit {
     /// The ISO 4217 code; `USD` if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
+}
+
+/// Reads an object or null. A list in its place, which serde takes for a struct's fields in order, is refused: an empty one
+/// would limit nothing.
+///
+/// # Errors
+/// Returns an error if the value is anything else, or its fields don't fit `T`.
+pub fn read_object<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let fields = Option::<serde_json::Map<_, _>>::deserialize(deserializer)?;
+    let read = fields.map(|fields| serde_json::from_value(serde_json::Value::Object(fields)));
+    read.transpose().map_err(D::Error::custom)
 }
 
 /// A limit that cannot be used.

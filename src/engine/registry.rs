@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::command_access::HomeOwner;
 use super::runtime::Runtime;
 use super::sharing::Sharing;
-use super::tenant::Tenant;
+use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking, starter};
 use crate::agent::AdminLimits;
 use crate::domain::{AccountId, UsageLimits};
@@ -160,8 +160,8 @@ impl TenantRegistry {
                 Some(home) => home.clone(),
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
-            let engine =
-                Tenant::open(registry.runtime.clone(), home, (registry.owner_of(&id), registry.limits_of(&id))).await?;
+            let home = TenantHome { home, owner: registry.owner_of(&id), limits: registry.limits_of(&id) };
+            let engine = Tenant::open(registry.runtime.clone(), home).await?;
             if let Some(sharing) = registry.sharing() {
                 sharing.follow(&engine, &id);
             }

@@ -84,6 +84,13 @@ pub struct Tenant {
     pub problems: Vec<String>,
 }
 
+/// The home that a tenant works on.
+pub struct TenantHome {
+    pub home: Home,
+    pub owner: HomeOwner,
+    pub limits: Arc<AdminLimits>,
+}
+
 impl Tenant {
     /// Assembles everything that works on a home, repairs what a crash left open, and starts watching the files.
     ///
@@ -91,8 +98,7 @@ impl Tenant {
     /// Returns an error if another server has taken over the home, or its sessions cannot be read.
     pub async fn open(
         runtime: Arc<Runtime>,
-        home: Home,
-        (owner, limits): (HomeOwner, Arc<AdminLimits>),
+        TenantHome { home, owner, limits }: TenantHome,
     ) -> Result<Arc<Engine>, EngineError> {
         let hub = Arc::new(Hub::new());
         let config = runtime.config();

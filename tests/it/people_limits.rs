@@ -86,6 +86,8 @@ async fn only_admins_set_limits_and_only_sound_ones() {
         json!({"week": {"tokens": 1}}),
         json!({"day": {"token": 1}}),
         json!("none"),
+        json!([]),
+        json!({"day": []}),
     ] {
         let answer = ask(&server, &ada, ("PATCH", &path), json!({"limits": bad})).await;
         assert!((400..=422).contains(&answer.status()), "{bad}: {}", answer.text());

@@ -3,16 +3,15 @@
 use axum::Json;
 use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::profile::present;
 use super::user::User;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
-use crate::domain::{AccountId, AccountRefused, AccountRole, WrittenLimits};
+use crate::domain::{AccountId, AccountRefused, AccountRole, WrittenLimits, read_object};
 use crate::engine::people::AccountChange;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -26,9 +25,14 @@ pub struct PersonPatch {
     role: Option<AccountRole>,
     /// The most that the person may use, in place of `limits` in config.yml. `{}` limits nothing; null lets the server's limits
     /// count again.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present_object")]
     #[schema(value_type = Option<WrittenLimits>)]
     limits: Option<Option<WrittenLimits>>,
+}
+
+/// Tells null from a field that is absent, and an object from a list.
+fn present_object<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<WrittenLimits>>, D::Error> {
+    read_object(from).map(Some)
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

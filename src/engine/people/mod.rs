@@ -171,7 +171,7 @@ impl People {
         self.tenants
             .set_command_users(active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))));
         self.set_shares();
-        let limits = book.accounts.iter().map(|account| (TenantId::of_account(&account.id), account.own_limits()));
+        let limits = book.accounts.iter().map(|account| (TenantId::of_account(&account.id), account.admin_limits()));
         self.tenants.set_limits(limits);
     }
 
