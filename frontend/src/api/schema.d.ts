@@ -86,7 +86,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Disables or enables an account, or changes its role. Only for admins. A disabled person's streams and runs end at once. */
+        /** Disables or enables an account, or changes its role or limits. Only for admins. A disabled person's streams and runs end at once. */
         patch: operations["admin_change_person"];
         trace?: never;
     };
@@ -101,6 +101,40 @@ export interface paths {
         put?: never;
         /** Gives a person a temporary password. Only for admins. Ends all of the person's sign-ins and deletes their access tokens. */
         post: operations["admin_reset_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what each person uses: tokens and costs of this day, week and month, and how much their home holds. Only for admins. */
+        get: operations["admin_usage_of_people"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/usage.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the same as CSV (RFC 4180), with columns of costs for each currency. What is not known is empty. Only for admins. */
+        get: operations["admin_usage_of_people_csv"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -364,6 +398,26 @@ export interface paths {
         head?: never;
         /** Changes the caller's account. */
         patch: operations["auth_change_profile"];
+        trace?: never;
+    };
+    "/api/auth/proxy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Signs in the person whom a trusted proxy names in its header (`proxy_sign_in` in config.yml), and sets a cookie. The sign-in
+         *     counts only on requests on which the proxy names the same person.
+         */
+        post: operations["auth_sign_in_by_proxy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/auth/register": {
@@ -3791,6 +3845,7 @@ export interface components {
                 registration: components["schemas"]["Registration"];
                 /** @description Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin. */
                 has_accounts: boolean;
+                proxy_sign_in?: components["schemas"]["ProxyMode"] | null;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4252,7 +4307,7 @@ export interface components {
                 to: string;
                 /** @description Periods with at least one work, earliest first; those of a period by model. */
                 items: components["schemas"]["TokenItem"][];
-                /** @description The limits of the server; empty if there are none. */
+                /** @description The limits that count for the person; empty if there are none. */
                 limits: components["schemas"]["TokenLimit"][];
             };
         };
@@ -4266,6 +4321,17 @@ export interface components {
             data: {
                 tools: components["schemas"]["ListedTool"][];
                 total: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_UsageOfPeople: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                items: components["schemas"]["UsageOfPerson"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4286,6 +4352,7 @@ export interface components {
                 created_at: string;
                 /** @description RFC 3339, UTC; null if the person has never signed in. */
                 last_login_at?: string | null;
+                limits?: components["schemas"]["WrittenLimits"] | null;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -5331,6 +5398,7 @@ export interface components {
             registration: components["schemas"]["Registration"];
             /** @description Whether there is an account. The first one needs the code that the server printed at its start, and becomes the admin. */
             has_accounts: boolean;
+            proxy_sign_in?: components["schemas"]["ProxyMode"] | null;
         };
         /** @description A model that can be chosen. */
         ModelCandidate: {
@@ -5700,6 +5768,7 @@ export interface components {
         PersonPatch: {
             is_active?: boolean | null;
             role?: components["schemas"]["AccountRole"] | null;
+            limits?: components["schemas"]["WrittenLimits"] | null;
         };
         /** @description What a message records of a picture: which file it is, and enough to lay out its place before it is loaded. */
         Picture: {
@@ -6109,6 +6178,11 @@ export interface components {
             /** @description Id of the default model; null if there is no model. */
             default_model?: string | null;
             fallback_model?: string | null;
+        };
+        /** @description How the page signs in and out behind a proxy that names people. */
+        ProxyMode: {
+            /** @description Where the page goes to sign out; null if nobody can sign out by the page. */
+            logout_url?: string | null;
         };
         /** @description A damaged file and where it was moved. */
         Quarantined: {
@@ -6638,6 +6712,20 @@ export interface components {
         SignedIn: {
             signed_in: boolean;
         };
+        /** @description The size of a home, measured at most once in ten minutes. */
+        SizeOfHome: {
+            /**
+             * Format: int64
+             * @description Sizes of all files together, deleted ones included, in bytes. Links are not followed.
+             */
+            bytes: number;
+            /** Format: int64 */
+            files: number;
+            /** @description Whether something was not counted, because there are too many files or some cannot be read. */
+            is_partial: boolean;
+            /** @description When it was measured: RFC 3339, UTC. */
+            counted_at: string;
+        };
         Skill: {
             /** @description The folder's name if the file has no name. */
             name: string;
@@ -6905,7 +6993,7 @@ export interface components {
             /** @description Only with `by=project`: the project of the works, or `null`. */
             project_id?: string | null;
         };
-        /** @description A limit of the server. */
+        /** @description A limit of the server, or one that an admin has set for the person. */
         TokenLimit: {
             /** @description `day` or `month`, of UTC. */
             period: string;
@@ -6918,6 +7006,8 @@ export interface components {
             used_tokens: number;
             cost?: components["schemas"]["Amount"] | null;
             used_cost?: components["schemas"]["Amount"] | null;
+            /** @description `server` (`limits` in config.yml), or `admin` for a limit of this person only. */
+            set_by: string;
         };
         TokenStats: components["schemas"]["TokenSum"] & {
             period: components["schemas"]["Period"];
@@ -6929,7 +7019,7 @@ export interface components {
             to: string;
             /** @description Periods with at least one work, earliest first; those of a period by model. */
             items: components["schemas"]["TokenItem"][];
-            /** @description The limits of the server; empty if there are none. */
+            /** @description The limits that count for the person; empty if there are none. */
             limits: components["schemas"]["TokenLimit"][];
         };
         /** @description The usage of several works. */
@@ -7175,6 +7265,31 @@ export interface components {
              */
             priced_tokens?: number;
         };
+        UsageOfPeople: {
+            items: components["schemas"]["UsageOfPerson"][];
+        };
+        /** @description What a person uses. Days, weeks and months are those of UTC; a week begins on Monday. */
+        UsageOfPerson: {
+            /** @description The id of the account. */
+            id: string;
+            username: string;
+            /** @description RFC 3339, UTC; null if the person has never signed in. */
+            last_login_at?: string | null;
+            day?: components["schemas"]["TokenSum"] | null;
+            week?: components["schemas"]["TokenSum"] | null;
+            month?: components["schemas"]["TokenSum"] | null;
+            /**
+             * Format: int64
+             * @description Number of conversations, without deleted ones.
+             */
+            conversations?: number | null;
+            /**
+             * Format: int64
+             * @description Number of projects, without deleted ones.
+             */
+            projects?: number | null;
+            home?: components["schemas"]["SizeOfHome"] | null;
+        };
         User: {
             id: string;
             username: string;
@@ -7186,6 +7301,7 @@ export interface components {
             created_at: string;
             /** @description RFC 3339, UTC; null if the person has never signed in. */
             last_login_at?: string | null;
+            limits?: components["schemas"]["WrittenLimits"] | null;
         };
         /** @description A message of a person. */
         UserContent: {
@@ -7314,6 +7430,33 @@ export interface components {
         };
         WrittenContent: {
             content: string;
+        };
+        /** @description The limit of one period. What is absent is not limited. */
+        WrittenLimit: {
+            /**
+             * Format: int64
+             * @description The most tokens, input and output together.
+             * @default null
+             */
+            tokens: number | null;
+            /**
+             * Format: double
+             * @description The most that may be spent, in the currency's unit.
+             * @default null
+             */
+            cost: number | null;
+            /**
+             * @description The ISO 4217 code; `USD` if it is absent.
+             * @default null
+             */
+            currency: string | null;
+        };
+        /** @description Limits as they are written in config.yml, in `accounts.json` and in requests. */
+        WrittenLimits: {
+            /** @default null */
+            day: components["schemas"]["WrittenLimit"] | null;
+            /** @default null */
+            month: components["schemas"]["WrittenLimit"] | null;
         };
     };
     responses: never;
@@ -7501,7 +7644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_User"];
                 };
             };
-            /** @description 409 last_admin */
+            /** @description 400 bad_limits; 409 last_admin */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7529,6 +7672,60 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Enveloped_TemporaryPassword"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_usage_of_people: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_UsageOfPeople"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    admin_usage_of_people_csv: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
                 };
             };
             default: {
@@ -8059,6 +8256,34 @@ export interface operations {
             };
         };
     };
+    auth_sign_in_by_proxy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_User"];
+                };
+            };
+            /** @description 400 bad_proxy_user; 401 no_proxy_user; 403 single_mode, no_account, setup_code_needed, disabled */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
     auth_register: {
         parameters: {
             query?: never;
@@ -8080,7 +8305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_User"];
                 };
             };
-            /** @description 400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, bad_invitation, registration_closed; 409 username_taken, email_taken; 429 too_many_tries */
+            /** @description 400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, bad_invitation, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries */
             default: {
                 headers: {
                     [name: string]: unknown;
