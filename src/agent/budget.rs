@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::limits::{AdminLimits, LimitReached, LimitsInForce};
+use super::limits::{AdminLimits, LimitCheck, LimitReached, LimitSource, LimitsInForce};
 use super::recorder::Recorder;
 use super::run::Run;
 use super::turn::ExchangeError;
@@ -110,9 +110,10 @@ impl Budget {
         Self { home, of_admin, running: Mutex::default() }
     }
 
-    /// Returns the limits that count on a server with these limits for everybody.
-    pub fn limits(&self, server: UsageLimits) -> LimitsInForce {
-        self.of_admin.or(server)
+    /// Returns the limits that count on a server with these limits for everybody, and those that the person has set. Reads a file.
+    pub fn limits(&self, server: UsageLimits) -> [LimitsInForce; 2] {
+        let own = LimitsInForce { limits: self.home.own_limits(), source: LimitSource::Person };
+        [self.of_admin.or(server), own]
     }
 
     /// Returns what was used in the period that contains the Unix time `now`, works under way included.
@@ -124,16 +125,23 @@ impl Budget {
         self.home.with_counted_works(|works| used(works, &running, (period, now)))
     }
 
-    /// Reserves the most that the next request of a work may use, if the limits allow it. Reads files.
+    /// Reserves the most that the next request of a work may use, if the limits allow it. `None` if nothing is limited. Reads files.
     ///
     /// # Errors
     /// Returns the limit that the request would exceed. Returns an error if the sessions cannot be listed.
     pub fn reserve(
         self: &Arc<Self>,
-        limits: &LimitsInForce,
+        check: LimitCheck,
         work: &Work,
         worst: Usage,
-    ) -> Result<Result<Reservation, LimitReached>, StoreError> {
+    ) -> Result<Result<Option<Reservation>, LimitReached>, StoreError> {
+        let counts = |limits: &LimitsInForce| {
+            !limits.limits.is_unlimited() && (check.asks || limits.source != LimitSource::Person)
+        };
+        let limits: Vec<_> = self.limits(check.server).into_iter().filter(counts).collect();
+        if limits.is_empty() {
+            return Ok(Ok(None));
+        }
         let now = clock::now();
         let mut running = self.running();
         let checked = self.home.with_counted_works(|works| {
@@ -148,15 +156,17 @@ impl Budget {
                 own.used = work.usage;
             }
             own.at = now;
-            UsagePeriod::ALL
-                .into_iter()
-                .try_for_each(|period| limits.check(period, (&used(works, &running, (period, now)), worst)))
+            let used = UsagePeriod::ALL.map(|period| (period, used(works, &running, (period, now))));
+            let fits = |limits: &LimitsInForce| {
+                used.iter().try_for_each(|(period, used)| limits.check(*period, (used, worst)))
+            };
+            limits.iter().try_for_each(fits)
         })?;
         if let Err(reached) = checked {
             return Ok(Err(reached));
         }
         running.entry(work.work_id.clone()).or_default().reserved = Some(worst);
-        Ok(Ok(Reservation { budget: self.clone(), work: work.work_id.clone() }))
+        Ok(Ok(Some(Reservation { budget: self.clone(), work: work.work_id.clone() })))
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<WorkId, RunningWork>> {
@@ -223,15 +233,14 @@ impl Run {
         client: &Client,
         next: &NextRequest,
     ) -> Result<Option<Reservation>, ExchangeError> {
-        let limits = self.budget.limits(self.usage_limits);
         let work = recorder.session().works.iter().rev().find(|work| work.work_id == *recorder.work_id());
-        let Some(work) = work.filter(|_| !limits.limits.is_unlimited()).cloned() else { return Ok(None) };
+        let Some(work) = work.cloned() else { return Ok(None) };
         let body = client.body(&next.request);
         let worst = worst_case(client.endpoint(), next.tokens(&body, &self.tokens).total(), &body);
-        let budget = self.budget.clone();
-        let reserved = tokio::task::spawn_blocking(move || budget.reserve(&limits, &work, worst)).await;
+        let (budget, check) = (self.budget.clone(), self.limit_check);
+        let reserved = tokio::task::spawn_blocking(move || budget.reserve(check, &work, worst)).await;
         match reserved.map_err(|error| error.to_string()).and_then(|done| done.map_err(|error| error.to_string())) {
-            Ok(Ok(reservation)) => Ok(Some(reservation)),
+            Ok(Ok(reservation)) => Ok(reservation),
             Ok(Err(reached)) => Err(ExchangeError::Limit(reached)),
             Err(cause) => Err(ExchangeError::UsageUnknown(cause)),
         }
@@ -253,9 +262,9 @@ mod tests {
         serde_json::from_value(work).unwrap()
     }
 
-    fn day(tokens: u64) -> LimitsInForce {
+    fn day(tokens: u64) -> LimitCheck {
         let day = UsageLimit { tokens: Some(tokens), cost: None };
-        LimitsInForce { limits: UsageLimits { day, ..UsageLimits::default() }, source: LimitSource::Server }
+        LimitCheck { server: UsageLimits { day, ..UsageLimits::default() }, asks: true }
     }
 
     fn budget() -> (tempfile::TempDir, Arc<Budget>) {
@@ -271,14 +280,14 @@ mod tests {
     #[test]
     fn concurrent_requests_share_a_limit() {
         let (_folder, budget) = budget();
-        let reserve = |id: &str, worst| budget.reserve(&day(100), &work(id, tokens(0)), tokens(worst)).unwrap();
+        let reserve = |id: &str, worst| budget.reserve(day(100), &work(id, tokens(0)), tokens(worst)).unwrap();
         let first = reserve("a", 60).unwrap();
         let refused = reserve("b", 41).err().unwrap();
         assert_eq!((refused.period, refused.field, refused.used.as_str()), (UsagePeriod::Day, "tokens", "60"));
         assert!(refused.to_string().contains("limits.day.tokens"), "{refused}");
         assert_eq!(refused.params()["key"], "day.tokens");
         let second = reserve("b", 40).unwrap();
-        first.used(tokens(10));
+        first.unwrap().used(tokens(10));
         assert_eq!(total(&budget), 50);
         drop(second);
         assert_eq!(total(&budget), 10);
@@ -288,9 +297,9 @@ mod tests {
     #[test]
     fn requests_of_a_work_add_up_and_count_once() {
         let (_folder, budget) = budget();
-        let reserve = |used, worst| budget.reserve(&day(100), &work("a", tokens(used)), tokens(worst)).unwrap();
-        reserve(0, 50).unwrap().used(tokens(30));
-        reserve(30, 50).unwrap().used(tokens(30));
+        let reserve = |used, worst| budget.reserve(day(100), &work("a", tokens(used)), tokens(worst)).unwrap();
+        reserve(0, 50).unwrap().unwrap().used(tokens(30));
+        reserve(30, 50).unwrap().unwrap().used(tokens(30));
         assert!(reserve(60, 41).is_err());
         assert_eq!(total(&budget), 60);
     }
@@ -299,10 +308,27 @@ mod tests {
     fn imported_work_that_goes_on_counts_only_what_it_uses_here() {
         let (_folder, budget) = budget();
         let imported = Work { foreign: true, ..work("a", tokens(u64::MAX)) };
-        let reserved = budget.reserve(&day(100), &imported, tokens(60)).unwrap().unwrap();
+        let reserved = budget.reserve(day(100), &imported, tokens(60)).unwrap().unwrap().unwrap();
         reserved.used(tokens(30));
         assert_eq!(total(&budget), 30);
-        assert!(budget.reserve(&day(100), &work("b", tokens(0)), tokens(70)).unwrap().is_ok());
+        assert!(budget.reserve(day(100), &work("b", tokens(0)), tokens(70)).unwrap().is_ok());
+    }
+
+    #[test]
+    fn own_limit_asks_and_never_lifts_one_of_the_server() {
+        let (folder, budget) = budget();
+        let reserve = |check, worst| budget.reserve(check, &work("a", tokens(0)), tokens(worst)).unwrap();
+        let unlimited = LimitCheck { server: UsageLimits::default(), asks: true };
+        assert!(reserve(unlimited, u64::MAX).unwrap().is_none());
+        std::fs::write(folder.path().join("config.json"), r#"{"usage_limits": {"day": {"tokens": 50}}}"#).unwrap();
+        let asked = reserve(day(100), 60).err().unwrap();
+        assert_eq!((asked.code(), asked.params()["key"].as_str()), ("own_usage_limit", "own.day.tokens"));
+        assert!(asked.to_string().contains("go on beyond it"), "{asked}");
+        assert!(reserve(LimitCheck { asks: false, ..day(100) }, 60).unwrap().is_some());
+        for asks in [true, false] {
+            let refused = reserve(LimitCheck { asks, ..day(100) }, 101).err().unwrap();
+            assert_eq!((refused.code(), refused.set_by), ("usage_limit", LimitSource::Server));
+        }
     }
 
     #[test]

@@ -12,6 +12,17 @@ pub enum LimitSource {
     Server,
     /// An admin, for this person.
     Admin,
+    /// The person. Such a limit only asks: the answer goes on beyond it if the person says so.
+    Person,
+}
+
+/// Which limits a run is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitCheck {
+    /// `limits` in config.yml.
+    pub server: UsageLimits,
+    /// Whether the person's own limits stop it. Not after the person has said to go on beyond them.
+    pub asks: bool,
 }
 
 /// The limits that count for a home.
@@ -52,11 +63,9 @@ impl AdminLimits {
 /// A request would exceed a limit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{} limit of {limit}{} a {} does not allow this request: {used} have been used, and it may need {}. Nothing was sent. \
-     Wait until the {} is over (UTC), or ask {}.",
-    if *.set_by == LimitSource::Admin { "An admin has set a limit for your account. The" } else { "This server's" },
-    if *.field == "tokens" { " tokens" } else { "" }, .period.word(), .needed.as_deref().unwrap_or("an unknown amount"),
-    .period.word(), self.who_raises()
+    "{} limit of {limit}{} a {} does not allow this request: {used} have been used, and it may need {}. Nothing was sent. {}",
+    self.whose(), if *.field == "tokens" { " tokens" } else { "" }, .period.word(),
+    .needed.as_deref().unwrap_or("an unknown amount"), self.what_to_do()
 )]
 pub struct LimitReached {
     pub period: UsagePeriod,
@@ -76,17 +85,38 @@ impl LimitReached {
         let key = match self.set_by {
             LimitSource::Server => format!("{}.{form}", self.period.word()),
             LimitSource::Admin => format!("admin.{}.{form}", self.period.word()),
+            LimitSource::Person => format!("own.{}.{form}", self.period.word()),
         };
         let named = [("key", Some(key)), ("limit", Some(self.limit.clone())), ("used", Some(self.used.clone()))];
         let named = named.into_iter().chain([("needed", self.needed.clone())]);
         named.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
-    fn who_raises(&self) -> String {
-        let (period, field) = (self.period.word(), self.field);
+    /// `usage_limit` if the server refuses the request, `own_usage_limit` if the person is to say whether it goes on.
+    pub fn code(&self) -> &'static str {
         match self.set_by {
-            LimitSource::Server => format!("whoever runs the server to raise limits.{period}.{field} in config.yml"),
-            LimitSource::Admin => "an admin to raise it".to_owned(),
+            LimitSource::Server | LimitSource::Admin => "usage_limit",
+            LimitSource::Person => "own_usage_limit",
+        }
+    }
+
+    fn whose(&self) -> &'static str {
+        match self.set_by {
+            LimitSource::Server => "This server's",
+            LimitSource::Admin => "An admin has set a limit for your account. The",
+            LimitSource::Person => "Your own",
+        }
+    }
+
+    fn what_to_do(&self) -> String {
+        let (period, field) = (self.period.word(), self.field);
+        let wait = format!("Wait until the {period} is over (UTC), or");
+        match self.set_by {
+            LimitSource::Server => {
+                format!("{wait} ask whoever runs the server to raise limits.{period}.{field} in config.yml.")
+            }
+            LimitSource::Admin => format!("{wait} ask an admin to raise it."),
+            LimitSource::Person => format!("{wait} go on beyond it for this answer, or change it under “Token usage”."),
         }
     }
 }

@@ -21,7 +21,7 @@ mod turn;
 pub use budget::{Budget, UsagePeriod, UsedInPeriod};
 pub use calls::StopSignal;
 pub use fallback::Fallback;
-pub use limits::{AdminLimits, LimitSource};
+pub use limits::{AdminLimits, LimitCheck, LimitSource};
 pub use recorder::{EventKind, OwnerChannels, OwnerMessage, RecordedEvent, Recorder};
 pub use run::{Run, RunEnd, RunLimits, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::AuthorLookup;

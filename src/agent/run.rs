@@ -12,10 +12,11 @@ use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::estimate::{SentText, cut_off};
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
+use super::limits::LimitCheck;
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
-use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint, UsageLimits};
+use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
 use crate::library::{DEFAULT_HITS, Library, SearchOptions};
 use crate::prompt::pictures;
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};
@@ -68,7 +69,7 @@ pub struct Run {
     pub tokens: Arc<Counter>,
     pub writers: AuthorLookup,
     pub budget: Arc<Budget>,
-    pub usage_limits: UsageLimits,
+    pub limit_check: LimitCheck,
 }
 
 /// How a run ended.

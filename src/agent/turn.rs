@@ -39,7 +39,7 @@ pub enum ExchangeError {
         file: String,
         cause: String,
     },
-    /// A limit of the server would be exceeded: nothing was sent.
+    /// A limit would be exceeded: nothing was sent.
     Limit(LimitReached),
     /// The usage so far cannot be read, so the limits cannot be checked: nothing was sent.
     UsageUnknown(String),
@@ -75,7 +75,7 @@ pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
         }),
         ExchangeError::Limit(reached) => TurnEnd::Outcome(Outcome::Error {
             error: reached.to_string(),
-            code: "usage_limit".to_owned(),
+            code: reached.code().to_owned(),
             retryable: true,
             params: reached.params(),
         }),

@@ -188,6 +188,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(tools::choose))
         .routes(routes!(stats::tokens::tokens))
         .routes(routes!(stats::csv::tokens_csv))
+        .routes(routes!(stats::own_limits::set_own_limits))
         .routes(routes!(status::settings::rag_mode, status::settings::set_rag_mode))
         .routes(
             routes!(status::config_file::settings, status::config_file::change_settings)

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn failed_answer_without_text_is_replaced() {
-        let continued = Event::WorkContinued { work_id: work() };
+        let continued = Event::WorkContinued { work_id: work(), beyond_own_limit: false };
         let reopened = session(&[asked(), ended(failure()), continued]);
         assert_eq!(reopened, session(&[asked()]));
     }
@@ -90,7 +90,9 @@ mod tests {
             Event::Text { work_id: work(), at: 0, text: "Because".to_owned() },
         ];
         let before = [&[asked()], &said[..]].concat();
-        let after = [&before[..], &[ended(Outcome::Length), Event::WorkContinued { work_id: work() }]].concat();
+        let after =
+            [&before[..], &[ended(Outcome::Length), Event::WorkContinued { work_id: work(), beyond_own_limit: false }]]
+                .concat();
         assert_eq!(session(&after), session(&before));
     }
 

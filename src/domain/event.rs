@@ -57,7 +57,12 @@ pub enum Event {
     /// A person removed a message from the queue.
     Unqueued { message_id: String, work_id: WorkId },
     /// A person had a work continued that had ended before its answer was complete.
-    WorkContinued { work_id: WorkId },
+    WorkContinued {
+        work_id: WorkId,
+        /// Whether the person's own limit of usage does not stop it again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        beyond_own_limit: bool,
+    },
     /// Another exchange with the model began; `dialogue` counts from 0 inside the work.
     DialogueStarted { work_id: WorkId, dialogue: u32 },
     /// The model did not answer, and another model was asked instead.
@@ -224,7 +229,7 @@ impl Event {
             | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::Unqueued { work_id, .. }
-            | Event::WorkContinued { work_id }
+            | Event::WorkContinued { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
             | Event::ModelChanged { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

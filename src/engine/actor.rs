@@ -242,7 +242,9 @@ impl Actor {
             Command::Say { prompt, key, when, reply } => {
                 self.say(QueuedPrompt { prompt, key, replies: vec![reply] }, when).await
             }
-            Command::Continue { reply } => drop(reply.send(self.continue_work().await)),
+            Command::Continue { beyond_own_limit, reply } => {
+                drop(reply.send(self.continue_work(beyond_own_limit).await));
+            }
             Command::EditQueued { id, content, reply } => drop(reply.send(self.edit_queued(&id, content).await)),
             Command::RemoveQueued { id, reply } => drop(reply.send(self.remove_queued(&id).await)),
             Command::SendQueued { id, reply } => drop(reply.send(self.send_queued(&id).await)),
@@ -278,7 +280,7 @@ impl Actor {
         let recorder = match begin {
             RunStart::Question => Recorder::new(work_id.clone(), session, (to, told)),
             RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, told)),
-            RunStart::Continued => Recorder::continued(work_id.clone(), session, (to, told)),
+            RunStart::Continued { .. } => Recorder::continued(work_id.clone(), session, (to, told)),
         };
         let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen.clone() };
         let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, task));

@@ -148,7 +148,7 @@ impl Log {
             // After a restart, a work that waited for a person continues with its question.
             PublishedItem::Event(
                 Event::WorkStarted { work_id, .. }
-                | Event::WorkContinued { work_id }
+                | Event::WorkContinued { work_id, .. }
                 | Event::ApprovalAsked { work_id, .. },
             ) => {
                 self.unsettled = Some(work_id.clone());

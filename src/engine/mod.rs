@@ -150,12 +150,12 @@ impl Engine {
     }
 
     /// Continues the last work, which ended before its answer was complete: a cut answer goes on, and a failed one is
-    /// requested again.
+    /// requested again. `beyond_own_limit`: the person's own limit of usage does not stop it again.
     ///
     /// # Errors
     /// Returns [`EngineError::NothingToContinue`] if its answer is complete.
-    pub async fn continue_work(&self, id: &SessionId) -> Result<WorkStarted, EngineError> {
-        self.ask(id, IfMissing::Fail, |reply| Command::Continue { reply }).await
+    pub async fn continue_work(&self, id: &SessionId, beyond_own_limit: bool) -> Result<WorkStarted, EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::Continue { beyond_own_limit, reply }).await
     }
 
     /// Replaces the text of a queued message.

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use super::{EngineError, Tenant, blocking};
 use crate::agent::{LimitSource, UsagePeriod, UsedInPeriod};
 use crate::clock;
-use crate::domain::{Cost, Currency, Period, ProjectId, Usage, UsageLimit};
+use crate::domain::{BadLimit, Cost, Currency, Period, ProjectId, Usage, UsageLimit, WrittenLimits};
 use crate::store::CountedWork;
 
 /// What a report contains.
@@ -101,6 +101,15 @@ impl UsageSum {
     }
 }
 
+/// Why a person's own limits were not set.
+#[derive(Debug, thiserror::Error)]
+pub enum SetLimitsError {
+    #[error(transparent)]
+    Bad(#[from] BadLimit),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
 impl UsageReport {
     fn of(works: &[CountedWork], range: ReportRange, now: f64) -> Self {
         let ReportRange { period, offset_minutes, by_project, .. } = range;
@@ -138,22 +147,35 @@ impl Tenant {
         blocking(move || home.with_counted_works(|works| UsageReport::of(works, range, clock::now()))).await
     }
 
-    /// Returns the limits that count for this home and how much of them this home has used.
+    /// Returns the limits that count for this home, those of the server first, and how much of them this home has used.
     ///
     /// # Errors
     /// As [`Tenant::usage_report`].
     pub async fn usage_limits(&self) -> Result<Vec<LimitState>, EngineError> {
-        let budget = self.budget.clone();
-        let limits = budget.limits(self.runtime.config().usage_limits);
+        let (budget, server) = (self.budget.clone(), self.runtime.config().usage_limits);
         blocking(move || {
-            let limited = UsagePeriod::ALL.into_iter().filter(|period| limits.of(*period) != UsageLimit::default());
-            let state = |period| {
-                let (limit, source) = (limits.of(period), limits.source);
-                Ok(LimitState { period, limit, source, used: budget.used(period, clock::now())? })
-            };
-            limited.map(state).collect()
+            let mut states = Vec::new();
+            for limits in budget.limits(server) {
+                let (source, now) = (limits.source, clock::now());
+                for period in UsagePeriod::ALL {
+                    let limit = limits.of(period);
+                    if limit != UsageLimit::default() {
+                        states.push(LimitState { period, limit, source, used: budget.used(period, now)? });
+                    }
+                }
+            }
+            Ok(states)
         })
         .await
+    }
+
+    /// Sets the limits of usage at which the person is asked whether an answer goes on, from the next request to a model on.
+    ///
+    /// # Errors
+    /// Returns [`SetLimitsError::Bad`] for limits that cannot be used, and another error if they cannot be stored.
+    pub async fn set_own_limits(&self, limits: WrittenLimits) -> Result<(), SetLimitsError> {
+        limits.parse()?;
+        Ok(self.tree.set_own_limits(self.claim, limits).await.map_err(EngineError::from)?)
     }
 }
 

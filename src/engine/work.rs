@@ -6,7 +6,9 @@ use super::models::{NoProgress, StartProgress};
 use super::skills::refresh_before_request;
 use super::tool_sources::ExchangeScope;
 use super::{EngineError, Tenant};
-use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title};
+use crate::agent::{
+    Fallback, LimitCheck, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title,
+};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 use crate::store::CompactedFile;
 use crate::tools::Policy;
@@ -19,7 +21,7 @@ pub enum RunStart {
     /// At calls that waited for a person when the server stopped.
     Calls,
     /// After an answer that ended before it was complete.
-    Continued,
+    Continued { beyond_own_limit: bool },
 }
 
 /// How a work is run.
@@ -61,7 +63,7 @@ pub async fn work(
     };
     let most = config.limits.max_iterations;
     let mut numbers = 0..most;
-    if begin == RunStart::Continued {
+    if let RunStart::Continued { .. } = begin {
         // The person grants it as many exchanges as a new work has.
         let first = recorder.session().works.last().map_or(0, |work| work.dialogues);
         numbers = first..first.saturating_add(most);
@@ -98,7 +100,10 @@ pub async fn work(
         memory: tenant.memory.clone(),
         tokens: tenant.runtime.tokens.clone(),
         budget: tenant.budget.clone(),
-        usage_limits: config.usage_limits,
+        limit_check: LimitCheck {
+            server: config.usage_limits,
+            asks: begin != RunStart::Continued { beyond_own_limit: true },
+        },
         writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
     run(&run_now, &mut recorder, numbers).await.map_err(|error| error.0)

@@ -383,7 +383,8 @@ mod tests {
         home.stored("a", &[("w", &["old"])]);
         home.call("a", "old", &[1]);
         let work = |work: &str| WorkId::new(work.to_owned());
-        let fact = |seq, work_id| Fact { seq, at: 1.0, event: Event::WorkContinued { work_id } };
+        let fact =
+            |seq, work_id| Fact { seq, at: 1.0, event: Event::WorkContinued { work_id, beyond_own_limit: false } };
         let mut journal = crate::store::journal::Journal::new(&home.home, &id("a"), None);
         journal.append(&[fact(1, work("w"))], crate::store::Durability::Synced).unwrap();
         home.call("a", "new", &[2]);
@@ -423,7 +424,7 @@ mod tests {
         let is_stuck = |home: &Fixture| lock(&home.home.kept_bound().0).stuck.is_some();
         home.stored("a", &[]);
         let mut journal = crate::store::journal::Journal::new(&home.home, &id("a"), None);
-        let event = Event::WorkContinued { work_id: WorkId::new("w".to_owned()) };
+        let event = Event::WorkContinued { work_id: WorkId::new("w".to_owned()), beyond_own_limit: false };
         journal.append(&[Fact { seq: 1, at: 1.0, event }], crate::store::Durability::Synced).unwrap();
         home.call("a", "1", &[1]);
         home.call("a", "2", &[2]);

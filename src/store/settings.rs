@@ -11,12 +11,13 @@ use super::error::StoreError;
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::tree::{TreeChange, TreePath};
-use crate::domain::{AlwaysAllowedCall, GitAuthor, Place};
+use crate::domain::{AlwaysAllowedCall, GitAuthor, Place, UsageLimits, WrittenLimits};
 
 const ALWAYS: &str = "always_allowed";
 const GIT_AUTHOR: &str = "git_author";
 const DISABLED_SKILLS: &str = "disabled_skills";
 const TOOLS: &str = "tools";
+const USAGE_LIMITS: &str = "usage_limits";
 
 /// A file at the top of the home that the program writes for a person. No tool and no part of the page can name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,17 @@ impl Home {
 
     pub(super) fn git_author_change(&self, author: &GitAuthor) -> Result<Option<TreeChange>, StoreError> {
         self.setting_change(GIT_AUTHOR, |_| Some(serde_json::to_value(author).expect("two texts are JSON")))
+    }
+
+    /// Reads from disk the limits of usage that the person has set for themselves. Those that do not parse limit nothing.
+    pub fn own_limits(&self) -> UsageLimits {
+        let written = self.settings_file().get(USAGE_LIMITS).cloned();
+        let written: Option<WrittenLimits> = written.and_then(|written| serde_json::from_value(written).ok());
+        written.and_then(|written| written.parse().ok()).unwrap_or_default()
+    }
+
+    pub(super) fn own_limits_change(&self, limits: &WrittenLimits) -> Result<Option<TreeChange>, StoreError> {
+        self.setting_change(USAGE_LIMITS, |_| Some(serde_json::to_value(limits).expect("limits are JSON")))
     }
 
     /// Reads from disk which tools a person has switched on or off, by their names.

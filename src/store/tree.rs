@@ -22,7 +22,9 @@ use super::settings::{Settings, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
-use crate::domain::{AccountBook, AlwaysAllowedCall, GitAuthor, Place, ProjectId, SecretName, SessionId};
+use crate::domain::{
+    AccountBook, AlwaysAllowedCall, GitAuthor, Place, ProjectId, SecretName, SessionId, WrittenLimits,
+};
 
 /// The backend that changes the files of one home. Cheap to clone.
 #[derive(Clone)]
@@ -341,6 +343,14 @@ impl Tree {
     /// Returns an error if config.json cannot be written.
     pub async fn choose_tool(&self, claim: Claim, name: String, choice: Option<bool>) -> Result<(), StoreError> {
         self.edit(claim, move |home| home.tool_change(&name, choice)).await.map(drop)
+    }
+
+    /// Sets the limits of usage at which the person of this home is asked.
+    ///
+    /// # Errors
+    /// Returns an error if config.json cannot be written.
+    pub async fn set_own_limits(&self, claim: Claim, limits: WrittenLimits) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.own_limits_change(&limits)).await.map(drop)
     }
 
     /// Sets variables of the home's `.env`. Afterwards only its owner can read it.

@@ -280,6 +280,41 @@ async fn request_above_a_limit_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
+async fn own_limit_asks_before_an_answer_goes_on() {
+    let world = World::new(script([counted(usage(300_000, 100_000)), always(says(["Yes."]))])).await;
+    let server = world.serve().await;
+    let set = async |limits: Value| server.put("/api/stats/limits", json!({"limits": limits})).await;
+    let own = json!({"day": {"tokens": 402_000}, "month": {"cost": 5, "currency": "EUR"}});
+    let limits = data(&set(own).await)["limits"].clone();
+    assert_eq!((&limits[0]["set_by"], &limits[0]["tokens"]), (&json!("person"), &json!(402_000)));
+    assert_eq!(limits[1]["cost"], json!({"amount": 5.0, "currency": "EUR"}));
+    for bad in [json!([]), json!({"day": []}), json!({"day": {"tokens": -1}}), json!({"day": {"cost": -1}}), json!(5)] {
+        let refused = set(bad.clone()).await;
+        assert!((400..=422).contains(&refused.status()), "{bad}: {}", refused.text());
+    }
+    assert_eq!(said(&server, "a", "one").await["stop_reason"], "done");
+    let asked = said(&server, "a", "two").await;
+    assert_eq!((&asked["code"], &asked["about"]["key"]), (&json!("own_usage_limit"), &json!("own.day.tokens")));
+    assert!(asked["error"].as_str().unwrap().contains("Nothing was sent"), "{asked}");
+    assert_eq!(world.asked().len(), 1);
+
+    // The question outlives the server. Trying again asks again; going on sends the request.
+    server.terminate().await;
+    let server = world.serve().await;
+    for (query, end) in [("", json!("own_usage_limit")), ("?beyond_own_limit=true", json!(null))] {
+        server.post(&format!("/api/sessions/a/continue{query}"), json!({})).await.ok();
+        server.settled("a").await;
+        let session = world.session("a");
+        assert_eq!(session["works"][1]["outcome"]["code"], end, "{query}: {session}");
+    }
+    assert_eq!(world.asked().len(), 2);
+    // It was for that answer alone.
+    assert_eq!(said(&server, "a", "three").await["code"], "own_usage_limit");
+    data(&server.put("/api/stats/limits", json!({"limits": null})).await);
+    assert_eq!(said(&server, "a", "four").await["stop_reason"], "done");
+}
+
+#[tokio::test]
 async fn stopped_response_is_estimated_and_uses_up_the_limit() {
     let held = steps([json!({"thinking": "Let me see."}), json!({"text": "One two three."}), json!({"gate": "never"})]);
     let world = World::new(script([held, always(says(["Yes."]))])).await;

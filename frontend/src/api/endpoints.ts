@@ -11,6 +11,7 @@ import type {
   Approval,
   Chosen,
   FileChunks,
+  PersonLimits,
   Report,
   RetrievalTests,
   Search,
@@ -37,6 +38,9 @@ const periods = (period: TokenStats['period']) =>
 /** Usage by period, model and project. */
 export const getUsage = (period: TokenStats['period']) =>
   dataOf(api.GET('/api/stats/tokens', query(periods(period)))).then(answer => answer.data)
+/** Sets the limits at which the person is asked; null takes them away. */
+export const setOwnLimits = (limits: PersonLimits | null) =>
+  dataOf(api.PUT('/api/stats/limits', { body: { limits } }))
 export async function exportUsage(period: TokenStats['period']) {
   const call = api.GET('/api/stats/tokens.csv', { ...query(periods(period)), parseAs: 'blob' })
   const content = await dataOf(call)
@@ -151,8 +155,9 @@ export const chooseModel = (id: string, chosen: Chosen) => {
   const body = { ...chosen, confirm_loosening: chosen.permission_mode === 'sandboxed' }
   return asPage(header => api.PUT('/api/sessions/{id}/model', { params: { header, ...of(id) }, body }))
 }
-export const continueAnswer = (id: string) =>
-  dataOf(api.POST('/api/sessions/{id}/continue', { params: of(id) }))
+/** `beyond_own_limit`: the person's own limit of usage does not stop the answer again. */
+export const continueAnswer = (id: string, beyond_own_limit: boolean) =>
+  dataOf(api.POST('/api/sessions/{id}/continue', { params: { ...of(id), query: { beyond_own_limit } } }))
 
 const queued = (id: string, message_id: string) => ({ params: { path: { id, message_id } } })
 export const editQueued = (id: string, message: string, text: string) =>

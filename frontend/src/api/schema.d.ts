@@ -2717,6 +2717,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stats/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Sets the caller's own limits. A request to a model that would exceed one is not sent: the work ends with `own_usage_limit`, and
+         *     goes on with `POST /api/sessions/{id}/continue?beyond_own_limit=true`.
+         */
+        put: operations["stats_set_own_limits"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/stats/tokens": {
         parameters: {
             query?: never;
@@ -3784,6 +3804,18 @@ export interface components {
             code: number;
             data: {
                 items: components["schemas"]["InvitationInfo"][];
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_LimitList: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description All limits that count for the person now. */
+                limits: components["schemas"]["TokenLimit"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -5223,6 +5255,10 @@ export interface components {
             share: number;
             terms: components["schemas"]["TermScore"][];
         };
+        LimitList: {
+            /** @description All limits that count for the person now. */
+            limits: components["schemas"]["TokenLimit"][];
+        };
         LinkAnswer: {
             folder: components["schemas"]["FolderToLink"];
             project?: components["schemas"]["Project"] | null;
@@ -5678,6 +5714,9 @@ export interface components {
         };
         /** @enum {string} */
         OwnKeyState: "none" | "set" | "unreadable";
+        OwnLimitsRequest: {
+            limits?: components["schemas"]["WrittenLimits"] | null;
+        };
         OwnModelInfo: {
             /** @description The id in `GET /api/models`. */
             id: string;
@@ -6993,7 +7032,7 @@ export interface components {
             /** @description Only with `by=project`: the project of the works, or `null`. */
             project_id?: string | null;
         };
-        /** @description A limit of the server, or one that an admin has set for the person. */
+        /** @description A limit that counts for the person, and how much of it is used. */
         TokenLimit: {
             /** @description `day` or `month`, of UTC. */
             period: string;
@@ -7006,7 +7045,7 @@ export interface components {
             used_tokens: number;
             cost?: components["schemas"]["Amount"] | null;
             used_cost?: components["schemas"]["Amount"] | null;
-            /** @description `server` (`limits` in config.yml), or `admin` for a limit of this person only. */
+            /** @description `server` (`limits` in config.yml), `admin` for a limit of this person only, or `person` for one that only asks. */
             set_by: string;
         };
         TokenStats: components["schemas"]["TokenSum"] & {
@@ -13008,7 +13047,10 @@ export interface operations {
     };
     chat_continue_work: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Lets this answer go on beyond the person's own limit of usage, to its end. Limits of the server count as always. */
+                beyond_own_limit?: boolean;
+            };
             header?: never;
             path: {
                 id: string;
@@ -14479,6 +14521,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stats_set_own_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnLimitsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_LimitList"];
+                };
+            };
+            /** @description bad_limits */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
         };

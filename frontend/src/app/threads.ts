@@ -259,8 +259,8 @@ export async function clearTaint(session: string): Promise<void> {
 }
 
 /** Continues the last answer, which is not complete, or requests it again if it failed. */
-export async function continueAnswer(session: string): Promise<void> {
-  await attempt(() => api.continueAnswer(session))
+export async function continueAnswer(session: string, beyondOwnLimit: boolean): Promise<void> {
+  await attempt(() => api.continueAnswer(session, beyondOwnLimit))
 }
 
 export async function stop(session: string): Promise<void> {

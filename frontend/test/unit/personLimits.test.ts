@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Person, PersonUsage } from '@/api/types'
-import { limitsOf, typedOf } from '@/features/people/limits'
 import { inOrder } from '@/features/people/order'
+import { limitsOf, ownOf, typedOf } from '@/features/usage/limits'
 
 const NONE = { dayTokens: '', dayCost: '', monthTokens: '', monthCost: '', currency: 'USD' }
 
@@ -38,4 +38,17 @@ test('people are sorted by what they use, unknown last', () => {
   expect(order('seen')).toEqual(['3', '2', '1'])
   expect(order('tokens')).toEqual(['3', '1', '2'])
   expect(order('size')[0]).toBe('3')
+})
+
+test('reads the limits of a person from all that count', () => {
+  const limit = { period: 'day', tokens: 5, used_tokens: 1, cost: null, used_cost: null, set_by: 'server' }
+  expect(ownOf([limit])).toBeNull()
+  const own = {
+    ...limit,
+    set_by: 'person',
+    period: 'month',
+    tokens: null,
+    cost: { amount: 2, currency: 'EUR' },
+  }
+  expect(ownOf([limit, own])).toEqual({ day: null, month: { tokens: null, cost: 2, currency: 'EUR' } })
 })

@@ -1,8 +1,8 @@
 //! Sends a message to a session, continues its last answer, and stops it. Each returns at once.
 
 use axum::Json;
-use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -79,18 +79,26 @@ pub async fn say(
     Ok((StatusCode::ACCEPTED, Json(receipt(&caller, &id, started))))
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct ContinueQuery {
+    /// Lets this answer go on beyond the person's own limit of usage, to its end. Limits of the server count as always.
+    #[serde(default)]
+    beyond_own_limit: bool,
+}
+
 /// Continues the last work, which ended before its answer was complete, without a new message.
 ///
 /// An answer that was cut off goes on where it stopped; one that failed is requested again.
-#[utoipa::path(post, path = "/api/sessions/{id}/continue", tag = "chat", params(("id" = String, Path)),
+#[utoipa::path(post, path = "/api/sessions/{id}/continue", tag = "chat", params(("id" = String, Path), ContinueQuery),
     responses((status = 202, body = MessageReceipt), (status = 404, body = ErrorBody),
               (status = 409, description = "busy, nothing_to_continue", body = ErrorBody)))]
 pub async fn continue_work(
     caller: Caller,
     Path(id): Path<String>,
+    Query(ContinueQuery { beyond_own_limit }): Query<ContinueQuery>,
 ) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
     let id = SessionId::parse(&id)?;
-    let started = caller.engine.continue_work(&id).await?;
+    let started = caller.engine.continue_work(&id, beyond_own_limit).await?;
     Ok((StatusCode::ACCEPTED, Json(receipt(&caller, &id, started))))
 }
 

@@ -81,7 +81,7 @@ pub struct TokenItem {
     sum: TokenSum,
 }
 
-/// A limit of the server, or one that an admin has set for the person.
+/// A limit that counts for the person, and how much of it is used.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct TokenLimit {
     /// `day` or `month`, of UTC.
@@ -93,7 +93,7 @@ pub struct TokenLimit {
     cost: Option<Amount>,
     /// `null` if no amount is limited.
     used_cost: Option<Amount>,
-    /// `server` (`limits` in config.yml), or `admin` for a limit of this person only.
+    /// `server` (`limits` in config.yml), `admin` for a limit of this person only, or `person` for one that only asks.
     set_by: &'static str,
 }
 
@@ -129,7 +129,7 @@ pub async fn tokens(caller: Caller, Query(query): Query<TokensQuery>) -> Result<
         to: report.to.to_string(),
         sum: TokenSum::of(&report.total),
         items: items(report, range.by_project),
-        limits: limits.into_iter().map(limit).collect(),
+        limits: limits.into_iter().map(TokenLimit::from).collect(),
     }))
 }
 
@@ -178,18 +178,21 @@ fn items(report: UsageReport, by_project: bool) -> Vec<TokenItem> {
     report.items.into_iter().map(item).collect()
 }
 
-fn limit(LimitState { period, limit, source, used }: LimitState) -> TokenLimit {
-    let spent = |cost: Cost| Cost { nanos: used.nanos.get(&cost.currency).copied().unwrap_or_default(), ..cost };
-    TokenLimit {
-        period: period.word(),
-        tokens: limit.tokens,
-        used_tokens: used.tokens,
-        cost: limit.cost.map(Amount::of),
-        used_cost: limit.cost.map(spent).map(Amount::of),
-        set_by: match source {
-            LimitSource::Server => "server",
-            LimitSource::Admin => "admin",
-        },
+impl From<LimitState> for TokenLimit {
+    fn from(LimitState { period, limit, source, used }: LimitState) -> Self {
+        let spent = |cost: Cost| Cost { nanos: used.nanos.get(&cost.currency).copied().unwrap_or_default(), ..cost };
+        Self {
+            period: period.word(),
+            tokens: limit.tokens,
+            used_tokens: used.tokens,
+            cost: limit.cost.map(Amount::of),
+            used_cost: limit.cost.map(spent).map(Amount::of),
+            set_by: match source {
+                LimitSource::Server => "server",
+                LimitSource::Admin => "admin",
+                LimitSource::Person => "person",
+            },
+        }
     }
 }
 

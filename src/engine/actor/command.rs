@@ -22,6 +22,8 @@ pub enum Command {
     },
     /// Continues the last work, which ended before its answer was complete.
     Continue {
+        /// Whether the person's own limit of usage does not stop it again.
+        beyond_own_limit: bool,
         reply: Reply<WorkStarted>,
     },
     EditQueued {

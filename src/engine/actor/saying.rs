@@ -127,16 +127,16 @@ impl Actor {
         started
     }
 
-    /// Continues the last work, which ended before its answer was complete.
-    pub(super) async fn continue_work(&mut self) -> Result<WorkStarted, EngineError> {
+    /// Continues the last work, which ended before its answer was complete; beyond the person's own limit of usage if they say so.
+    pub(super) async fn continue_work(&mut self, beyond_own_limit: bool) -> Result<WorkStarted, EngineError> {
         if self.is_busy() {
             return Err(EngineError::Busy);
         }
         let Some(work) = self.ledger.session.continuable() else { return Err(EngineError::NothingToContinue) };
         let work_id = work.work_id.clone();
         let after = self.tenant.hub.last();
-        self.ledger.fact(Event::WorkContinued { work_id: work_id.clone() }).await?;
-        self.start_run(work_id.clone(), RunStart::Continued);
+        self.ledger.fact(Event::WorkContinued { work_id: work_id.clone(), beyond_own_limit }).await?;
+        self.start_run(work_id.clone(), RunStart::Continued { beyond_own_limit });
         self.changed();
         Ok(WorkStarted { work_id, after, state: MessageState::Started })
     }

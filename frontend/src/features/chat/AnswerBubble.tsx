@@ -24,7 +24,7 @@ interface Props {
   activity: Activity | null
   since: number | null
   /** Null unless this is the last answer of an idle session. */
-  onContinue: (() => void) | null
+  onContinue: ((beyondOwnLimit: boolean) => void) | null
   onReview: (workId: string, path: string) => void
   onUndo: (change: Change) => void
   onUndoAll: (() => void) | null

@@ -1,20 +1,23 @@
-import { CircleStop, Play, RotateCcw, TriangleAlert } from 'lucide-react'
+import { CircleStop, Gauge, Play, RotateCcw, TriangleAlert } from 'lucide-react'
 import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { type Key, useSay, useT } from '@/lib/i18n'
 import { failureIn, limitIn } from '@/lib/server'
+import { openDialog } from '@/stores/ui'
 import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
 
 /** Reasons after which an answer may be incomplete. */
 const UNFINISHED: readonly string[] = ['limit', 'length']
+/** The code of an answer that waits for the person, because it would exceed a limit of their own. */
+const OWN_LIMIT = 'own_usage_limit'
 
 interface Props {
   outcome: Outcome
   /** Continues the answer, or requests a failed one again; null unless this is the last answer. */
-  onContinue: (() => void) | null
+  onContinue: ((beyondOwnLimit: boolean) => void) | null
 }
 
 /** How a work ended, if it did not simply finish. */
@@ -32,7 +35,7 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
             <CircleStop size={12} aria-hidden />
             {t(outcome.by === 'server' ? 'stoppedWithServer' : 'stopped')}
           </Badge>
-          {onContinue && <Continue onContinue={onContinue} />}
+          {onContinue && <Continue onContinue={() => onContinue(false)} />}
         </div>
       )
     case 'cut': {
@@ -42,11 +45,14 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
           <TriangleAlert size={14} aria-hidden />
           {key ? t(key) : t('cutOther', { reason: outcome.reason })}
           {outcome.detail && <span className="text-fg-2">{limitIn(say, outcome.detail)}</span>}
-          {onContinue && UNFINISHED.includes(outcome.reason) && <Continue onContinue={onContinue} />}
+          {onContinue && UNFINISHED.includes(outcome.reason) && (
+            <Continue onContinue={() => onContinue(false)} />
+          )}
         </p>
       )
     }
     case 'error':
+      if (outcome.code === OWN_LIMIT) return <OwnLimit outcome={outcome} onContinue={onContinue} />
       return (
         <section
           aria-label={t('errorTitle')}
@@ -61,7 +67,7 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
           </p>
           <div className="mt-2 flex flex-wrap gap-2">
             {onContinue && (
-              <Button size="small" onClick={onContinue}>
+              <Button size="small" onClick={() => onContinue(false)}>
                 <RotateCcw size={13} aria-hidden />
                 {t('retry')}
               </Button>
@@ -75,6 +81,37 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
         </section>
       )
   }
+}
+
+/** Asks whether the answer goes on although the person's own limit would be exceeded. */
+function OwnLimit({ outcome, onContinue }: Props & { outcome: Extract<Outcome, { kind: 'error' }> }) {
+  const t = useT()
+  const say = useSay()
+  return (
+    <section
+      aria-label={t('ownLimitReached')}
+      className="rounded-lg border border-warn-line bg-warn-soft px-3 py-2.5 text-[13px]"
+    >
+      <p className="flex items-center gap-2 font-semibold text-warn">
+        <Gauge size={14} aria-hidden />
+        {t('ownLimitReached')}
+      </p>
+      <p className="mt-1 [overflow-wrap:anywhere]">
+        {failureIn(say, outcome.code, { ...outcome.about, message: outcome.message }) ?? outcome.message}
+      </p>
+      <div className="mt-2 flex flex-wrap gap-2">
+        {onContinue && (
+          <Button size="small" onClick={() => onContinue(true)}>
+            <Play size={12} aria-hidden />
+            {t('ownLimitGoOn')}
+          </Button>
+        )}
+        <Button size="small" onClick={() => openDialog({ name: 'usage' })}>
+          {t('ownLimitsChange')}
+        </Button>
+      </div>
+    </section>
+  )
 }
 
 function Continue({ onContinue }: { onContinue: () => void }) {

@@ -19,7 +19,7 @@ import type { Row } from './Transcript'
 import { UserBubble } from './UserBubble'
 
 export interface RowActions {
-  onContinue: () => void
+  onContinue: (beyondOwnLimit: boolean) => void
   /** Continues the conversation from a message, with its own text or another. */
   onResendFrom: (message: string, said: NewMessage) => void
   onSwitchBranch: (message: string, to: string) => void

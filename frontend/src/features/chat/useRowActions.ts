@@ -27,7 +27,7 @@ export function useRowActions(sessionId: string | null): RowActions {
   const { navigate } = useCommandContext()
   return useMemo<RowActions>(
     () => ({
-      onContinue: () => sessionId && void continueAnswer(sessionId),
+      onContinue: beyond => sessionId && void continueAnswer(sessionId, beyond),
       onResendFrom: (from, said) => sessionId && void resendFrom(sessionId, from, said),
       onSwitchBranch: (from, to) => sessionId && void switchBranch(sessionId, from, to),
       onBranch: workId =>

@@ -9,7 +9,7 @@ import { Visible } from '@/components/Visible'
 import { OneTime } from '@/features/auth/OneTime'
 import { useDate } from '@/features/auth/useDate'
 import { type Key, useT } from '@/lib/i18n'
-import { LimitsForm } from './LimitsForm'
+import { PersonLimits } from './PersonLimits'
 import { type Act, usePerson } from './usePerson'
 import { useUsageFacts } from './useUsageFacts'
 
@@ -81,7 +81,7 @@ export function PersonRow({ person, usage, you }: { person: Person; usage?: Pers
         )}
       </div>
       {asking === 'limits' && (
-        <LimitsForm
+        <PersonLimits
           person={person}
           onClose={() => {
             toMenu()

@@ -16,6 +16,7 @@ import { count } from '@/lib/format'
 import { useLang, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
+import { OwnLimits } from './OwnLimits'
 import { type Grouping, type Period, pointsOf, rowsOf } from './report'
 import { UsageChart } from './UsageChart'
 import { UsageLimits } from './UsageLimits'
@@ -86,6 +87,7 @@ function Report({ stats }: { stats: TokenStats }) {
   return (
     <div className="space-y-5">
       {stats.limits.length > 0 && <UsageLimits limits={stats.limits} />}
+      <OwnLimits limits={stats.limits} />
       {stats.works === 0 ? (
         <p className="text-[13px] text-fg-2">{t('usageNone')}</p>
       ) : (

@@ -3,21 +3,27 @@ import { Meter } from '@/components/ui/Meter'
 import { useLang, useT } from '@/lib/i18n'
 import { money } from './words'
 
-/** How much of the server's limits is used. */
+const LABELS = {
+  server: { day: 'usageToday', month: 'usageThisMonth' },
+  own: { day: 'ownLimitToday', month: 'ownLimitThisMonth' },
+} as const
+
+/** How much of each limit is used. */
 export function UsageLimits({ limits }: { limits: readonly TokenLimit[] }) {
   return (
     <div className="grid gap-3 sm:grid-cols-2">
       {limits.map(limit => (
-        <Limit key={limit.period} limit={limit} />
+        <Limit key={`${limit.set_by} ${limit.period}`} limit={limit} />
       ))}
     </div>
   )
 }
 
-function Limit({ limit: { period, tokens, used_tokens, cost, used_cost } }: { limit: TokenLimit }) {
+function Limit({ limit }: { limit: TokenLimit }) {
+  const { period, tokens, used_tokens, cost, used_cost } = limit
   const t = useT()
   const lang = useLang()
-  const label = t(period === 'month' ? 'usageThisMonth' : 'usageToday')
+  const label = t(LABELS[limit.set_by === 'person' ? 'own' : 'server'][period === 'month' ? 'month' : 'day'])
   return (
     <>
       {typeof tokens === 'number' && (

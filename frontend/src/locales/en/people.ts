@@ -102,7 +102,7 @@ export const people = {
   limitsMonthCost: 'Cost per month',
   limitsCurrency: 'Currency',
   limitsBad: 'Enter a number of 0 or more, or leave the field empty.',
-  personLimited: 'Own limits',
+  personLimited: 'Limits set',
   personTokens: 'Tokens this month: {n}',
   personConversations: '{n} {n|conversation|conversations}',
   personProjects: '{n} {n|project|projects}',

@@ -29,6 +29,13 @@ export const usage = {
   usageUnnamed: 'Unknown model',
   usageToday: 'Limit for today (UTC)',
   usageThisMonth: 'Limit for this month (UTC)',
+  ownLimitToday: 'Your limit for today (UTC)',
+  ownLimitThisMonth: 'Your limit for this month (UTC)',
+  ownLimits: 'Your own limits',
+  ownLimitsHint:
+    'Before an answer goes beyond such a limit, you are asked. Days and months are those of UTC. Empty means no limit.',
+  ownLimitsSet: 'Set limits of your own',
+  ownLimitsClear: 'Remove your limits',
   usageOfTokens: 'Tokens: {used} of {limit}',
   usageOfMoney: '{used} of {limit}',
 }

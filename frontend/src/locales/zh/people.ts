@@ -99,7 +99,7 @@ export const people: Record<keyof typeof en, string> = {
   limitsMonthCost: '每月费用',
   limitsCurrency: '货币',
   limitsBad: '请输入 0 或以上的数字，或留空。',
-  personLimited: '单独限额',
+  personLimited: '已设限额',
   personTokens: '本月词元：{n}',
   personConversations: '{n} 个对话',
   personProjects: '{n} 个项目',

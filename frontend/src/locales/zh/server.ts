@@ -100,6 +100,18 @@ export const server: Record<string, string> = {
     '此请求会超出管理员为你设置的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。请等到下月（UTC），或请管理员提高限额。',
   'usage_limit.admin.month.unpriced':
     '已达到管理员为你设置的每月限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。请等到下月（UTC），或请管理员提高限额。',
+  'own_usage_limit.own.day.tokens':
+    '此请求会超出你设置的每日限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。可以继续此回复、修改限额，或等到次日（UTC）。',
+  'own_usage_limit.own.day.cost':
+    '此请求会超出你设置的每日限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。可以继续此回复、修改限额，或等到次日（UTC）。',
+  'own_usage_limit.own.day.unpriced':
+    '已达到你设置的每日限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。可以继续此回复、修改限额，或等到次日（UTC）。',
+  'own_usage_limit.own.month.tokens':
+    '此请求会超出你设置的每月限额（{limit} 词元）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。可以继续此回复、修改限额，或等到下月（UTC）。',
+  'own_usage_limit.own.month.cost':
+    '此请求会超出你设置的每月限额（{limit}）：已用 {used}，此请求最多还需 {needed}。未发送任何内容。可以继续此回复、修改限额，或等到下月（UTC）。',
+  'own_usage_limit.own.month.unpriced':
+    '已达到你设置的每月限额（{limit}）：已用 {used}，且此模型的价格未知。未发送任何内容。可以继续此回复、修改限额，或等到下月（UTC）。',
   usage_unknown: '无法读取目前的用量，因此无法检查限额（{cause}）。未发送任何内容。',
   said: '服务商消息：“{said}”。',
   later: '请稍后重试。',

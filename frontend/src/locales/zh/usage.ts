@@ -29,6 +29,12 @@ export const usage: Record<keyof typeof en, string> = {
   usageUnnamed: '未知模型',
   usageToday: '今日限额（UTC）',
   usageThisMonth: '本月限额（UTC）',
+  ownLimitToday: '你的今日限额（UTC）',
+  ownLimitThisMonth: '你的本月限额（UTC）',
+  ownLimits: '你的限额',
+  ownLimitsHint: '回复超出此限额之前会先询问你。日和月按 UTC 计算。留空表示不限。',
+  ownLimitsSet: '设置你的限额',
+  ownLimitsClear: '移除你的限额',
   usageOfTokens: '{used} / {limit} 词元',
   usageOfMoney: '{used} / {limit}',
 }

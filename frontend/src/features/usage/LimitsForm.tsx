@@ -1,12 +1,8 @@
 import { type FormEvent, useId, useState } from 'react'
-import { peopleKeys } from '@/api/multi'
-import { changePerson } from '@/api/people'
-import { refresh } from '@/api/queries'
-import type { Person } from '@/api/types'
+import type { PersonLimits } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Input } from '@/components/ui/Input'
-import { accountReason } from '@/features/auth/refusal'
 import { type Key, useT } from '@/lib/i18n'
 import { limitsOf, type TypedLimits, typedOf } from './limits'
 
@@ -18,23 +14,30 @@ const FIELDS: readonly (readonly [keyof TypedLimits, Key])[] = [
   ['currency', 'limitsCurrency'],
 ]
 
-/** Sets the most that a person may use, in place of the limits of the server. */
-export function LimitsForm({ person, onClose }: { person: Person; onClose: () => void }) {
+interface Props {
+  title: string
+  hint: string
+  limits: PersonLimits | null | undefined
+  /** What takes all limits away. */
+  clear: string
+  /** Sets limits, or takes them away. Returns why that failed. */
+  onSave: (limits: PersonLimits | null) => Promise<string | null>
+  onClose: () => void
+}
+
+/** Sets the most that somebody may use in a day and in a month. */
+export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Props) {
   const t = useT()
   const id = useId()
-  const [typed, setTyped] = useState(() => typedOf(person.limits))
+  const [typed, setTyped] = useState(() => typedOf(limits))
   const [problem, setProblem] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
-  const save = async (limits: ReturnType<typeof limitsOf>) => {
+  const save = async (limits: PersonLimits | null) => {
     setBusy(true)
-    try {
-      await changePerson(person.id, { limits })
-      refresh(peopleKeys.people)
-      onClose()
-    } catch (error) {
-      setProblem(accountReason(error))
-      setBusy(false)
-    }
+    const failed = await onSave(limits)
+    if (failed === null) return onClose()
+    setProblem(failed)
+    setBusy(false)
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -43,13 +46,8 @@ export function LimitsForm({ person, onClose }: { person: Person; onClose: () =>
     else setProblem(t('limitsBad'))
   }
   return (
-    <form
-      onSubmit={submit}
-      noValidate
-      aria-label={t('personLimitsTitle', { name: person.username })}
-      className="space-y-2 border-t pt-1.5"
-    >
-      <p className="text-fg-2 text-small">{t('personLimitsHint')}</p>
+    <form onSubmit={submit} noValidate aria-label={title} className="space-y-2 border-t pt-1.5">
+      <p className="text-fg-2 text-small">{hint}</p>
       <div className="grid gap-2 sm:grid-cols-2">
         {FIELDS.map(([name, label], at) => (
           <div key={name}>
@@ -73,9 +71,9 @@ export function LimitsForm({ person, onClose }: { person: Person; onClose: () =>
       </div>
       {problem && <ErrorText>{problem}</ErrorText>}
       <div className="flex flex-wrap justify-end gap-2">
-        {person.limits && (
+        {limits && (
           <Button size="small" disabled={busy} onClick={() => void save(null)}>
-            {t('personLimitsServer')}
+            {clear}
           </Button>
         )}
         <Button size="small" onClick={onClose}>

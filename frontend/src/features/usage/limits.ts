@@ -1,5 +1,5 @@
 /** The limits of a person as they are typed, and as the server has them. */
-import type { Person, PersonLimits } from '@/api/types'
+import type { PersonLimits, TokenLimit } from '@/api/types'
 
 export interface TypedLimits {
   dayTokens: string
@@ -13,7 +13,7 @@ type Period = NonNullable<PersonLimits['day']>
 
 const written = (n: number | null | undefined): string => (n == null ? '' : String(n))
 
-export function typedOf(limits: Person['limits']): TypedLimits {
+export function typedOf(limits: PersonLimits | null | undefined): TypedLimits {
   const { day, month } = limits ?? {}
   return {
     dayTokens: written(day?.tokens),
@@ -45,4 +45,20 @@ export function limitsOf(typed: TypedLimits): PersonLimits | null {
   const month = periodOf(typed.monthTokens, typed.monthCost, currency)
   if (day === undefined || month === undefined) return null
   return { day, month }
+}
+
+/** Returns the limits that the person has set for themselves; null if there are none. */
+export function ownOf(limits: readonly TokenLimit[]): PersonLimits | null {
+  const own = limits.filter(limit => limit.set_by === 'person')
+  const of = (period: string): Period | null => {
+    const limit = own.find(limit => limit.period === period)
+    return limit
+      ? {
+          tokens: limit.tokens ?? null,
+          cost: limit.cost?.amount ?? null,
+          currency: limit.cost?.currency ?? null,
+        }
+      : null
+  }
+  return own.length === 0 ? null : { day: of('day'), month: of('month') }
 }
