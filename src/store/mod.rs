@@ -110,7 +110,7 @@ pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefus
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
 pub use project_folder::FolderChange;
-pub use project_listing::{ListedEntry, ListedKind, ProjectListing};
+pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};
 pub use project_walk::{Walk, WalkOptions, WalkedEntry};
 pub use projects::ProjectChange;
 pub use quarantine::Quarantined;

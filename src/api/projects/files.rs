@@ -16,7 +16,10 @@ use crate::domain::path::BadPath;
 use crate::domain::{Place, ProjectId, RelPath, Root};
 use crate::engine::documents::FileVersion;
 use crate::engine::{EngineError, blocking};
-use crate::store::{ListedEntry, ListedKind};
+use crate::store::{ListedAt, ListedEntry, ListedKind};
+
+/// Maximum number of entries of a page.
+const MAX_LIMIT: usize = 10_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -26,6 +29,11 @@ pub struct FolderQuery {
     path: String,
 }
 
+    /// 1 to 10,000 entries, which is the default.
+    #[param(minimum = 1, maximum = 10_000)]
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectEntryType {
@@ -56,9 +64,13 @@ pub struct ProjectFolder {
     project_id: ProjectId,
     /// Relative to the project's root; empty for the root.
     path: String,
-    /// Folders first, each sorted by name.
+    /// Folders first, each sorted by name, with numbers by their values.
     items: Vec<ProjectEntry>,
-    /// Number of entries beyond the 10,000 that are listed, or with names that no path can have.
+    /// Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    has_more: bool,
+    /// Number of entries after this page, and of those with names that no path can have.
     left_out: usize,
 }
 
@@ -96,7 +108,7 @@ pub struct DeletedEntry {
     trash: String,
 }
 
-/// Lists one folder of a project, with hidden and ignored entries.
+/// Lists one folder of a project page by page, with hidden and ignored entries.
 #[utoipa::path(get, path = "/api/projects/{id}/files", tag = "projects", operation_id = "list_project_folder",
     params(("id" = String, Path), FolderQuery),
     responses((status = 200, body = Enveloped<ProjectFolder>), (status = 404, body = EnvelopedError),
@@ -104,16 +116,23 @@ pub struct DeletedEntry {
 pub async fn list(
     caller: Caller,
     Path(id): Path<String>,
-    Query(FolderQuery { path }): Query<FolderQuery>,
+    Query(FolderQuery { path, limit, cursor }): Query<FolderQuery>,
 ) -> Result<Json<Enveloped<ProjectFolder>>, ApiError> {
     let root = project_root(&caller, &id)?;
     let folder = place_in(&root, &path, Place::parse_folder)?;
     let (home, listed) = (caller.tenant().home.clone(), folder.clone());
-    let listing = blocking(move || home.list_project_folder(&listed)).await?;
-    let items = listing.entries.into_iter().map(entry).collect();
-    let path = folder.path().to_owned();
-    Ok(enveloped(ProjectFolder { project_id: project_id(&id)?, path, items, left_out: listing.left_out }))
+    let listing = blocking(move || home.list_project_folder(&listed, after.as_ref(), limit)).await?;
+    let next_cursor = listing.next.map(|next| next.to_string());
+    Ok(enveloped(ProjectFolder {
+        project_id: project_id(&id)?,
+        path: folder.path().to_owned(),
+        items: listing.entries.into_iter().map(entry).collect(),
+        has_more: next_cursor.is_some(),
+        next_cursor,
+        left_out: listing.left_out,
+    }))
 }
+              (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError),
 
 /// Creates or replaces a text file of a project.
 ///
@@ -122,6 +141,12 @@ pub async fn list(
 #[utoipa::path(put, path = "/api/projects/{id}/files/{*filepath}", tag = "projects", operation_id = "write_project_file",
     params(("id" = String, Path), ("filepath" = String, Path), ("If-Match" = Option<String>, Header),
            ("If-None-Match" = Option<String>, Header)),
+    let limit = limit.unwrap_or(MAX_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
+    }
+    let no_cursor = || ApiError::bad_request("bad_cursor", "send next_cursor of the page before, or none");
+    let after = cursor.map(|cursor| ListedAt::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
     request_body = WrittenContent,
     responses((status = 200, body = Enveloped<ProjectFile>), (status = 404, body = EnvelopedError),
               (status = 412, description = "changed_on_disk", body = EnvelopedError),
