@@ -103,6 +103,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(projects::members::accept, projects::members::decline))
         .routes(routes!(projects::files::make_folder))
         .routes(routes!(projects::search::search))
+        .routes(routes!(projects::find::find))
         .routes(routes!(projects::secrets::list))
         .routes(routes!(projects::secrets::set, projects::secrets::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(projects::git::status))

@@ -35,6 +35,7 @@ pub mod own_providers;
 pub mod page_ends;
 pub mod people;
 mod pins;
+pub mod project_find;
 pub mod project_notes;
 pub mod project_search;
 mod projects;

@@ -113,7 +113,7 @@ fn files(home: &Home, place: &Place) -> Result<Vec<Place>, StoreError> {
     if !home.is_folder(place) && home.has_entry(place) {
         return Ok(vec![place.clone()]);
     }
-    let walk = home.walk(place, WalkOptions { depth: usize::MAX, sizes: false })?;
+    let walk = home.walk(place, WalkOptions { depth: usize::MAX, sizes: false, deadline: None })?;
     let files = walk.entries.into_iter().filter(|entry| !entry.is_folder && !entry.is_link);
     Ok(files.map(|entry| entry.place).collect())
 }

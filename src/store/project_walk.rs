@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use cap_std::fs::{Dir, MetadataExt};
 use ignore::Match;
@@ -43,6 +44,8 @@ pub struct WalkOptions {
     /// Maximum depth below the folder; 1 for its own entries.
     pub depth: usize,
     pub sizes: bool,
+    /// When it stops, with what it has found until then.
+    pub deadline: Option<Instant>,
 }
 
 /// The entries that a walk has found, in the order of their paths.
@@ -51,7 +54,7 @@ pub struct Walk {
     pub entries: Vec<WalkedEntry>,
     /// Number of entries that were left out because their names are not allowed in a path.
     pub unlisted: usize,
-    /// Whether it stopped at 500,000 names.
+    /// Whether it stopped at 500,000 names, or at its deadline.
     pub is_cut: bool,
 }
 
@@ -162,6 +165,11 @@ struct Walking {
 }
 
 impl Walking {
+    /// Asks the clock for one name of a thousand.
+    fn is_late(&self) -> bool {
+        self.names.is_multiple_of(1_000) && self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     fn folder(
         &mut self,
         dir: &Dir,
@@ -176,7 +184,7 @@ impl Walking {
         for entry in dir.entries()? {
             let entry = entry?;
             self.names += 1;
-            if self.names > MAX_NAMES {
+            if self.names > MAX_NAMES || self.is_late() {
                 self.walk.is_cut = true;
                 break;
             }
@@ -242,7 +250,7 @@ mod tests {
     }
 
     fn listed(home: &Home, folder: &Place, depth: usize) -> Vec<String> {
-        let walk = home.walk(folder, WalkOptions { depth, sizes: true }).unwrap();
+        let walk = home.walk(folder, WalkOptions { depth, sizes: true, deadline: None }).unwrap();
         walk.entries.iter().map(|entry| entry.place.path().to_owned()).collect()
     }
 
@@ -274,12 +282,16 @@ mod tests {
         let (folder, home, root) = project(&[("a.txt", "12345"), ("sub/b.txt", "")]);
         std::os::unix::fs::symlink("/etc", folder.path().join("scratch/etc")).unwrap();
         std::fs::write(folder.path().join("scratch/line\nbreak"), "").unwrap();
-        let walk = home.walk(&root, WalkOptions { depth: 9, sizes: true }).unwrap();
+        let walk = home.walk(&root, WalkOptions { depth: 9, sizes: true, deadline: None }).unwrap();
         let seen: Vec<_> = walk.entries.iter().map(|e| (e.place.path(), e.is_link, e.size)).collect();
         assert_eq!(seen, [("a.txt", false, 5), ("etc", true, 4), ("sub", false, 0), ("sub/b.txt", false, 0)]);
         assert_eq!((walk.unlisted, walk.is_cut), (1, false));
-        assert!(home.walk(&root.child("none").unwrap(), WalkOptions { depth: 1, sizes: false }).is_err());
-        assert!(home.walk(&root.child("etc").unwrap(), WalkOptions { depth: 1, sizes: false }).is_err());
+        assert!(
+            home.walk(&root.child("none").unwrap(), WalkOptions { depth: 1, sizes: false, deadline: None }).is_err()
+        );
+        assert!(
+            home.walk(&root.child("etc").unwrap(), WalkOptions { depth: 1, sizes: false, deadline: None }).is_err()
+        );
     }
 
     #[test]

@@ -79,6 +79,7 @@ mod project_git_hostile;
 mod project_guides;
 mod project_links;
 mod project_members;
+mod project_names;
 mod project_resumed;
 mod project_secrets;
 mod project_uploads;

@@ -178,9 +178,13 @@ async fn roles_hold_on_every_route_of_a_project() {
     for (method, below) in &routes {
         let known = changes().into_iter().find(|(verb, path, _)| verb == method && path == below);
         if method == "GET" {
-            let asked = format!("{}?query=one&path=a.txt", fill(below));
+            let asked = format!("{}?query=one&q=one&path=a.txt&new_path=b.txt", fill(below));
             let answer = get(&server, &shared.carol, &asked).await;
             assert_eq!(answer.status(), 404, "a stranger: {method} {below}: {}", answer.text());
+            if below == "/find" {
+                let viewer = data(&get(&server, &shared.bob, &format!("{}?q=A.TXT", fill(below))).await);
+                assert_eq!(viewer["items"], json!([{"name": "a.txt", "path": "a.txt"}]));
+            }
             continue;
         }
         if READING_POSTS.contains(&below.as_str()) {

@@ -15,7 +15,7 @@ use crate::world::{CONFIG, Server, World};
 const PROJECTS: &str = "/api/projects";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-async fn created(server: &Server<'_>, name: &str) -> String {
+pub async fn created(server: &Server<'_>, name: &str) -> String {
     data(&server.post(PROJECTS, json!({"name": name})).await)["id"].as_str().unwrap().to_owned()
 }
 

@@ -4,6 +4,7 @@
 pub mod add;
 pub mod content;
 pub mod files;
+pub mod find;
 mod form;
 pub mod git;
 pub mod git_history;

@@ -100,7 +100,7 @@ impl PreparedCall for Listing {
 fn answer(files: &ProjectFiles, arguments: &Arguments, glob: Option<&GlobMatcher>) -> ToolAnswer {
     let depth = arguments.depth.unwrap_or(if glob.is_some() { usize::MAX } else { DEPTH });
     let walk = files.folder(&arguments.path).and_then(|folder| {
-        let walk = files.access.home.walk(&folder, WalkOptions { depth, sizes: true })?;
+        let walk = files.access.home.walk(&folder, WalkOptions { depth, sizes: true, deadline: None })?;
         Ok((folder, walk))
     });
     match walk {

@@ -102,7 +102,8 @@ impl FileSearch {
         if !self.files.access.home.is_folder(&folder) && self.files.access.home.has_entry(&folder) {
             return Ok(vec![self.files.file(path)?]);
         }
-        let walk = self.files.access.home.walk(&folder, WalkOptions { depth: usize::MAX, sizes: false })?;
+        let walk =
+            self.files.access.home.walk(&folder, WalkOptions { depth: usize::MAX, sizes: false, deadline: None })?;
         let below = |entry: &WalkedEntry| entry.place.path()[folder.path().len()..].trim_start_matches('/').to_owned();
         let wanted = |entry: &WalkedEntry| {
             !entry.is_folder && !entry.is_link && self.glob.as_ref().is_none_or(|glob| glob.is_match(below(entry)))
