@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::project_search::{LineSearch, search_lines};
+use super::project_search::{LineSearch, search_lines_of};
 use crate::domain::Place;
 use crate::library::vault::Notes;
 use crate::retrieval::note::is_note;
@@ -69,16 +69,16 @@ fn unlinked(home: &Home, notes: &Notes, place: &Place) -> Result<Vec<Mention>, S
     let linked: HashSet<(&str, u64)> =
         notes.links_to(place.path()).iter().map(|link| (link.path.as_str(), u64::from(link.line))).collect();
     let root = Place::of_root(place.root().clone());
+    let is_other = |other: &Place| other.path() != place.path() && is_note(other.path()) && !other.is_hidden();
     let (mut found, started) = (BTreeMap::new(), Instant::now());
     for name in names(notes, place) {
         if started.elapsed() > TIME {
             break;
         }
-        let search = LineSearch { text: &name, case_sensitive: false, most: 2 * MAX_MENTIONS };
-        for line in search_lines(home, &root, &search)?.lines {
+        let search = LineSearch { text: &name, case_sensitive: false, most: 2 * MAX_MENTIONS + linked.len() };
+        for line in search_lines_of(home, &root, &search, &is_other)?.lines {
             let path = line.place.path();
-            let is_other = path != place.path() && is_note(path) && !line.place.is_hidden();
-            if is_other && !linked.contains(&(path, line.number)) && has_word(&line.text, &name) {
+            if !linked.contains(&(path, line.number)) && has_word(&line.text, &name) {
                 found.insert((path.to_owned(), line.number), line.text);
             }
         }
@@ -130,5 +130,21 @@ mod tests {
         let mention = |line, text: &str| Mention { path: "a.md".to_owned(), line, text: text.to_owned() };
         assert_eq!(found.linked, [mention(2, "See [[green tea]] and green tea.")]);
         assert_eq!(found.unlinked, [mention(3, "Green tea, again. Sencha!")]);
+    }
+
+    #[test]
+    fn lines_of_other_files_do_not_displace_mentions() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let write = |path: &str, text: &str| std::fs::write(folder.path().join("scratch").join(path), text).unwrap();
+        write("a.csv", &"green tea\n".repeat(3 * MAX_MENTIONS));
+        write("Green tea.md", &"Green tea.\n".repeat(3 * MAX_MENTIONS));
+        write("b.md", &"See [[green tea]].\n".repeat(3 * MAX_MENTIONS));
+        write("c.md", "I like green tea.\n");
+        let root = Root::Project(ProjectId::scratch());
+        let notes = Vault::new(home.clone(), root.clone()).notes().unwrap();
+        let found = mentions(&home, &notes, &Place::of_root(root).child("Green tea.md").unwrap()).unwrap();
+        let mention = Mention { path: "c.md".to_owned(), line: 1, text: "I like green tea.".to_owned() };
+        assert_eq!(found.unlinked, [mention]);
     }
 }

@@ -59,11 +59,25 @@ struct FileLines {
 /// # Errors
 /// Returns an error if there is no such folder, or if the text is too long to search for.
 pub fn search_lines(home: &Home, place: &Place, search: &LineSearch<'_>) -> Result<FoundLines, StoreError> {
+    search_lines_of(home, place, search, &|_| true)
+}
+
+/// Like `search_lines`, but searches only the files that `is_wanted` accepts; lines of others don't count as found. Blocks.
+///
+/// # Errors
+/// Returns an error if there is no such folder, or if the text is too long to search for.
+pub fn search_lines_of(
+    home: &Home,
+    place: &Place,
+    search: &LineSearch<'_>,
+    is_wanted: &dyn Fn(&Place) -> bool,
+) -> Result<FoundLines, StoreError> {
     let mut builder = RegexMatcherBuilder::new();
     let builder = builder.fixed_strings(true).case_insensitive(!search.case_sensitive).line_terminator(Some(b'\n'));
     let too_long = |_| StoreError::NotAllowed { path: "the query".to_owned(), why: "it is too long" };
     let matcher = builder.build(search.text).map_err(too_long)?;
-    let files = files(home, place)?;
+    let mut files = files(home, place)?;
+    files.retain(is_wanted);
     let mut found = FoundLines { lines: Vec::new(), searched: 0, more: false };
     let started = Instant::now();
     // In parts, so that what is kept has a bound and the lines are the first ones.

@@ -19,6 +19,7 @@ mod approvals;
 mod approvals_bound;
 mod approvals_files;
 mod approvals_restart;
+mod archived;
 mod attachments;
 mod audit;
 mod auto_compact;

@@ -112,6 +112,9 @@ impl ConversationChange {
 pub struct ProjectFilter {
     /// Only conversations that are bound to this project.
     project_id: Option<String>,
+    /// Archived conversations are listed too.
+    #[serde(default)]
+    archived: bool,
 }
 
 /// Creates a conversation, bound to a project or to none.
@@ -129,19 +132,22 @@ pub async fn create(
     Ok(enveloped(shown_one(&caller, SessionSummary::of(&id, &session)).await?))
 }
 
-/// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. The next page begins where
-/// the one before it ended, even if the last conversation of that has been used or deleted since.
+/// Lists conversations, the most recently used first, in pages of 20. Archived ones are left out unless they are asked for. The
+/// next page begins where the one before it ended, even if the last conversation of that has been used or deleted since.
 #[utoipa::path(get, path = "/api/conversations", tag = "conversations", params(PageQuery, ProjectFilter),
     responses((status = 200, body = Enveloped<Page<Conversation>>),
               (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError)))]
 pub async fn list(
     caller: Caller,
     Query(page): Query<PageQuery>,
-    Query(ProjectFilter { project_id }): Query<ProjectFilter>,
+    Query(ProjectFilter { project_id, archived: with_archived }): Query<ProjectFilter>,
 ) -> Result<Json<Enveloped<Page<Conversation>>>, ApiError> {
     let all = caller.engine.list().await?;
-    let archived: HashSet<String> =
-        caller.tenant().log.list_ids(SessionListKind::Archived).await?.into_iter().collect();
+    let archived: HashSet<String> = if with_archived {
+        HashSet::new()
+    } else {
+        caller.tenant().log.list_ids(SessionListKind::Archived).await?.into_iter().collect()
+    };
     let project_id = project_id.filter(|id| !id.is_empty());
     let is_listed = |summary: &SessionSummary| {
         let bound = summary.project_id.as_ref().map(ProjectId::as_str);
