@@ -36,6 +36,8 @@ pub enum ProviderRefused {
 #[derive(Debug)]
 pub struct NewProvider {
     pub base_url: Url,
+    /// The form of requests; `None` for what the address tells.
+    pub api: Option<Api>,
     pub name: Option<String>,
     pub api_key: Option<SecretString>,
     /// The name of its model that becomes the default.
@@ -47,6 +49,8 @@ pub struct NewProvider {
 pub struct ProviderChange {
     pub name: Option<String>,
     pub base_url: Option<Url>,
+    /// The form of requests; `Some(None)` for what the address tells.
+    pub api: Option<Option<Api>>,
     pub api_key: KeyChange,
 }
 
@@ -95,14 +99,14 @@ impl Tenant {
     pub async fn add_provider(self: &Arc<Self>, new: NewProvider) -> Result<String, EngineError> {
         self.require_own_home()?;
         self.refuse_known(&new.base_url)?;
-        let names = models_of(&new.base_url, new.api_key.clone()).await?;
+        let names = models_of(&new.base_url, new.api_key.clone(), new.api).await?;
         let tenant = self.clone();
         let added = tokio::spawn(async move { tenant.store_new(new, names).await });
         added.await.map_err(|_| EngineError::Internal("the adding of a provider was cut off"))?
     }
 
     async fn store_new(&self, new: NewProvider, names: Vec<String>) -> Result<String, EngineError> {
-        let NewProvider { base_url, name, api_key, default_model } = new;
+        let NewProvider { base_url, api, name, api_key, default_model } = new;
         let _one_at_a_time = self.runtime.connecting.lock().await;
         self.refuse_known(&base_url)?;
         let known = self.providers()?.providers;
@@ -113,6 +117,9 @@ impl Tenant {
             "name": name.unwrap_or_else(|| name_of(kind, &base_url)),
             "base_url": base_url.as_str().trim_end_matches('/'),
         });
+        if let Some(api) = api {
+            entry["api"] = json!(api);
+        }
         if let Some(key) = api_key.clone() {
             entry["api_key"] = json!(format!("${{{}}}", self.store_key(&id, key).await?));
         }
@@ -126,9 +133,9 @@ impl Tenant {
             .await;
         self.drop_unused_keys(&id).await;
         added?;
-        self.answered(&endpoint_of(&base_url, api_key.clone(), ""), names);
+        self.answered(&endpoint_of(&base_url, api_key.clone(), "").with_api(api), names);
         if let Some(model) = default_model {
-            let model = self.runtime.models.id_of(&endpoint_of(&base_url, api_key, &model));
+            let model = self.runtime.models.id_of(&endpoint_of(&base_url, api_key, &model).with_api(api));
             self.edit_config(|_| Ok(vec![Edit::of_key("default_model", model.clone().map(Value::from))])).await?;
         }
         Ok(id)
@@ -157,8 +164,9 @@ impl Tenant {
             KeyChange::Keep => old_key,
         };
         let mut answered = None;
-        if change.base_url.is_some() || !matches!(change.api_key, KeyChange::Keep) {
-            let endpoint = endpoint_of(&new_url, key, "").with_api(self.api_of(id));
+        if change.base_url.is_some() || change.api.is_some() || !matches!(change.api_key, KeyChange::Keep) {
+            let api = change.api.unwrap_or_else(|| self.api_of(id));
+            let endpoint = endpoint_of(&new_url, key, "").with_api(api);
             answered = Some((list_models(endpoint.clone()).await?, endpoint));
         }
         let (tenant, id) = (self.clone(), id.to_owned());
@@ -177,6 +185,7 @@ impl Tenant {
         let mut fields: Vec<(&str, Option<Value>)> = Vec::new();
         fields.extend(change.name.map(|name| ("name", Some(json!(name)))));
         fields.extend(change.base_url.map(|url| ("base_url", Some(json!(url.as_str().trim_end_matches('/'))))));
+        fields.extend(change.api.map(|api| ("api", api.map(|api| json!(api)))));
         match change.api_key {
             KeyChange::Keep => {}
             KeyChange::Remove => fields.push(("api_key", None)),
@@ -355,8 +364,12 @@ impl Tenant {
 ///
 /// # Errors
 /// Returns the provider's refusal.
-pub async fn models_of(base_url: &Url, api_key: Option<SecretString>) -> Result<Vec<String>, ProviderError> {
-    list_models(endpoint_of(base_url, api_key, "")).await
+pub async fn models_of(
+    base_url: &Url,
+    api_key: Option<SecretString>,
+    api: Option<Api>,
+) -> Result<Vec<String>, ProviderError> {
+    list_models(endpoint_of(base_url, api_key, "").with_api(api)).await
 }
 
 /// Returns the entries of the models of a new provider that can be chosen at first.

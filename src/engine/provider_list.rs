@@ -7,7 +7,7 @@ use url::Url;
 use super::catalogue::whole_id;
 use super::{EngineError, Tenant};
 use crate::config::providers::{ModelSettings, Provider, ProviderPlace, free_id, name_of};
-use crate::provider::{Endpoint, Health, Profile, ProfileKind};
+use crate::provider::{Api, Endpoint, Health, Profile, ProfileKind};
 
 /// A provider with its state.
 pub struct ListedProvider {
@@ -16,6 +16,8 @@ pub struct ListedProvider {
     pub kind: ProfileKind,
     /// Empty for the embedded model.
     pub base_url: String,
+    /// The form of requests, if a person has said so.
+    pub api: Option<Api>,
     pub place: ListedPlace,
     pub has_key: bool,
     /// The variable that holds the key, and where it is set.
@@ -127,6 +129,7 @@ impl Tenant {
             name: provider.name.clone(),
             kind: provider.kind,
             base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
+            api: provider.api,
             place: ListedPlace::Configured(provider.place),
             has_key: provider.api_key.is_some(),
             variable: provider.variable.clone(),
@@ -152,6 +155,7 @@ impl Tenant {
                 name: name_of(kind, &endpoint.base_url),
                 kind,
                 base_url,
+                api: None,
                 place: ListedPlace::Found,
                 has_key: false,
                 variable: None,
@@ -169,6 +173,7 @@ impl Tenant {
             name: ProfileKind::Local.name().to_owned(),
             kind: ProfileKind::Local,
             base_url: String::new(),
+            api: None,
             place: ListedPlace::BuiltIn,
             has_key: false,
             variable: None,

@@ -344,7 +344,8 @@ mod tests {
         let registry = registry(folder.path()).await;
         let ann = registry.open(&id("ann")).await.unwrap();
         let url: url::Url = "http://127.0.0.1:1/v1".parse().unwrap();
-        let new = NewProvider { base_url: url, name: None, api_key: Some("sk-ann".into()), default_model: None };
+        let new =
+            NewProvider { base_url: url, api: None, name: None, api_key: Some("sk-ann".into()), default_model: None };
         let refused = ann.tenant().add_provider(new).await;
         assert!(matches!(refused, Err(EngineError::ProviderRefused(ProviderRefused::NotHere))), "{refused:?}");
         assert!(registry.runtime().models.candidates().is_empty());

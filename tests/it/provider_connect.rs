@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::script::{always, says, script};
 use crate::world::{Server, World};
@@ -75,4 +75,42 @@ async fn invalid_provider_is_refused_and_changes_nothing() {
         assert_eq!((refused.0, refused.1.as_str()), expected, "{body}");
     }
     assert!(!world.path(".env").exists());
+}
+
+#[tokio::test]
+async fn form_of_requests_is_chosen_and_changed() {
+    let world = World::new(script([always(says(["Yes."]))])).await;
+    let server = bare(&world).await;
+    let address = world.provider.base_url.to_string();
+    let with = |api: Value| json!({"base_url": address, "api_key": TYPED, "api": api});
+    let checked = server.as_page("POST", "/api/providers/check", with(json!("anthropic"))).await.ok();
+    assert_eq!(checked, json!({"models": ["scripted"]}));
+    let refused = server.as_page("POST", "/api/providers", with(json!("soap"))).await.refused();
+    assert_eq!(refused, (400, "bad_json".to_owned()));
+    let mut chosen = with(json!("anthropic"));
+    chosen["default_model"] = json!("scripted");
+    let added = server.as_page("POST", "/api/providers", chosen).await.ok();
+    assert_eq!(added["api"], "anthropic");
+    assert!(world.read("config.yml").contains("api: anthropic"), "{}", world.read("config.yml"));
+
+    let path = format!("/api/providers/{}", added["id"].as_str().unwrap());
+    let is_asked = async |field: &str| {
+        server.chat("s", "hi").await;
+        server.settled("s").await;
+        let asked = world.asked();
+        assert!(!asked.last().unwrap()[field].is_null(), "{field}: {:?}", asked.last());
+    };
+    is_asked("system").await;
+    let changed = server.as_page("PATCH", &path, json!({"api": "responses"})).await.ok();
+    assert_eq!(changed["api"], "responses");
+    is_asked("input").await;
+    let kept = server.as_page("PATCH", &path, json!({"name": "Mine"})).await.ok();
+    assert_eq!((&kept["api"], &kept["name"]), (&json!("responses"), &json!("Mine")));
+    let told = server.as_page("PATCH", &path, json!({"api": null})).await.ok();
+    assert_eq!(told["api"], Value::Null);
+    assert!(!world.read("config.yml").contains("api:"), "{}", world.read("config.yml"));
+    is_asked("messages").await;
+    drop(server);
+    let server = bare(&world).await;
+    assert!(server.get("/api/providers").await.ok().to_string().contains("\"api\":null"));
 }

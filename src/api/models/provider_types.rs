@@ -8,7 +8,7 @@ use crate::clock;
 use crate::config::providers::ProviderPlace;
 use crate::domain::ErrorParams;
 use crate::engine::provider_list::{KnownThinking, KnownWindow, ListedModel, ListedPlace, ListedProvider};
-use crate::provider::{Health, HealthState, Problem};
+use crate::provider::{Api, Health, HealthState, Problem};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Providers {
@@ -28,6 +28,9 @@ pub struct ProviderInfo {
     pub(super) kind: String,
     /// Empty for the embedded model.
     pub(super) base_url: String,
+    /// The form of requests: `openai`, `anthropic` or `responses`; null if the address tells it.
+    #[schema(value_type = Option<String>)]
+    pub(super) api: Option<Api>,
     pub(super) source: ProviderOrigin,
     pub(super) editable: bool,
     /// Why it cannot be changed here: `in_environment`, `in_env_file`, `in_models`, `found`, `built_in`.
@@ -159,8 +162,11 @@ pub struct KnownProvider {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderToAdd {
-    /// Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
+    /// Base URL of the API, e.g. `https://api.openai.com/v1`.
     pub(super) base_url: String,
+    /// The form of requests: `openai`, `anthropic` or `responses`; absent or null if the address tells it.
+    #[schema(value_type = Option<String>)]
+    pub(super) api: Option<Api>,
     /// The key. May be absent for a server that needs none.
     #[schema(value_type = Option<String>)]
     pub(super) api_key: Option<SecretString>,
@@ -172,8 +178,11 @@ pub struct ProviderToAdd {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderAddress {
-    /// Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
+    /// Base URL of the API, e.g. `https://api.openai.com/v1`.
     pub(super) base_url: String,
+    /// The form of requests: `openai`, `anthropic` or `responses`; absent or null if the address tells it.
+    #[schema(value_type = Option<String>)]
+    pub(super) api: Option<Api>,
     /// The key. May be absent for a server that needs none.
     #[schema(value_type = Option<String>)]
     pub(super) api_key: Option<SecretString>,
@@ -190,6 +199,10 @@ pub struct ProviderModels {
 pub struct ProviderPatch {
     pub(super) name: Option<String>,
     pub(super) base_url: Option<String>,
+    /// The form of requests: `openai`, `anthropic` or `responses`. Null if the address tells it; absent keeps it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub(super) api: Option<Option<Api>>,
     /// Null removes the key; absent keeps it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
@@ -215,7 +228,7 @@ pub struct ModelRole {
 }
 
 /// Distinguishes a null from an absent field.
-pub(super) fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<SecretString>>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(field).map(Some)
 }
 
@@ -259,6 +272,7 @@ impl From<ListedProvider> for ProviderInfo {
             name: provider.name,
             kind: provider.kind.word().to_owned(),
             base_url: provider.base_url,
+            api: provider.api,
             source,
             editable: reason.is_none(),
             read_only_reason: reason.map(str::to_owned),

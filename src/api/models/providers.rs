@@ -56,8 +56,8 @@ pub async fn check_address(
     request: Result<Json<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
     managed(&caller).await?;
-    let Json(ProviderAddress { base_url, api_key }) = request.map_err(redacted_json_error)?;
-    let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?).await.map_err(EngineError::from)?;
+    let Json(ProviderAddress { base_url, api, api_key }) = request.map_err(redacted_json_error)?;
+    let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?, api).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
 }
 
@@ -74,9 +74,10 @@ pub async fn add(
     request: Result<Json<ProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
     let server = managed(&caller).await?;
-    let Json(ProviderToAdd { base_url, api_key, name, default_model }) = request.map_err(redacted_json_error)?;
+    let Json(ProviderToAdd { base_url, api, api_key, name, default_model }) = request.map_err(redacted_json_error)?;
     let new = NewProvider {
         base_url: url_of(&base_url)?,
+        api,
         name: name.map(checked_name).transpose()?,
         api_key: key_of(api_key.as_ref())?,
         default_model: default_model.map(checked_model).transpose()?,
@@ -99,13 +100,13 @@ pub async fn change(
     request: Result<Json<ProviderPatch>, JsonRejection>,
 ) -> Result<Json<ProviderInfo>, ApiError> {
     let server = managed(&caller).await?;
-    let Json(ProviderPatch { name, base_url, api_key }) = request.map_err(redacted_json_error)?;
+    let Json(ProviderPatch { name, base_url, api, api_key }) = request.map_err(redacted_json_error)?;
     let api_key = match api_key {
         None => KeyChange::Keep,
         Some(key) => key_of(key.as_ref())?.map_or(KeyChange::Remove, KeyChange::Set),
     };
     let base_url = base_url.as_deref().map(url_of).transpose()?;
-    let change = ProviderChange { name: name.map(checked_name).transpose()?, base_url, api_key };
+    let change = ProviderChange { name: name.map(checked_name).transpose()?, base_url, api, api_key };
     server.change_provider(&id, change).await?;
     one(&server, &id).map(Json)
 }
