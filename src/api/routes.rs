@@ -104,6 +104,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(projects::files::make_folder))
         .routes(routes!(projects::search::search))
         .routes(routes!(projects::find::find))
+        .routes(routes!(projects::links::count, projects::links::update))
+        .routes(routes!(projects::links::undo))
         .routes(routes!(projects::secrets::list))
         .routes(routes!(projects::secrets::set, projects::secrets::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
         .routes(routes!(projects::git::status))

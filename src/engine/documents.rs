@@ -4,6 +4,7 @@
 
 mod commands;
 mod folders;
+mod texts;
 mod trusting;
 mod undo;
 mod work_files;
@@ -28,6 +29,7 @@ use crate::store::{
 use crate::tools::files::{CallChange, Consent};
 use crate::tools::{ApplyCaptured, ApplyChange, FileAccess, KeepPictures, RecordObserved};
 
+pub use texts::ReplacedText;
 pub use undo::{Direction, UndoError, Undone};
 pub use work_files::{FileConflict, FileEffect, WorkChanges, WorkFile, WorkReversal};
 

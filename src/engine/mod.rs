@@ -28,6 +28,7 @@ mod memory_mode;
 pub mod model_status;
 pub mod models;
 mod next_request;
+pub mod note_links;
 pub mod notice;
 mod opening;
 mod outgoing;

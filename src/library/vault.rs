@@ -119,7 +119,7 @@ impl Vault {
 
 /// Returns about how many bytes of memory a note takes.
 fn kept(note: &Note) -> usize {
-    let links: usize = note.links.iter().map(|link| 64 + link.target.len()).sum();
+    let links: usize = note.links.iter().map(|link| 88 + link.target.len()).sum();
     let words = note.tags.iter().chain(&note.aliases).chain(&note.title);
     links + words.map(|word| 24 + word.len()).sum::<usize>()
 }

@@ -129,6 +129,8 @@ fn changes() -> Vec<(&'static str, &'static str, Value)> {
         ("PATCH", "/files/{*filepath}", json!({"new_path": "b.txt"})),
         ("DELETE", "/files/{*filepath}", json!({})),
         ("POST", "/directories", json!({"path": "new"})),
+        ("POST", "/links", json!({"path": "b.txt", "new_path": "a.txt"})),
+        ("POST", "/links/undo", json!({"files": []})),
         ("PUT", "/secrets/{name}", json!({"value": "12345678"})),
         ("DELETE", "/secrets/{name}", json!({})),
         ("PUT", "/members/{username}", json!({"role": "viewer"})),

@@ -150,3 +150,76 @@ async fn model_searches_a_project_by_meaning() {
     let taint = &world.session(session)["taint"];
     assert!(taint.to_string().contains("output"), "{taint}");
 }
+
+async fn links(server: &Server<'_>, id: &str, [path, new_path]: [&str; 2]) -> Value {
+    let query = format!("path={path}&new_path={new_path}").replace(' ', "%20");
+    data(&server.get(&format!("{PROJECTS}/{id}/links?{query}")).await)
+}
+
+#[tokio::test]
+async fn links_follow_a_renamed_note_when_a_person_asks() {
+    let world = World::new(script([])).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = vault(&server, &world).await;
+    let read = |path: &str| world.read(&format!("workspaces/Vault/{path}"));
+    let note = "[[Tea|a cup]] and ![[tea#Steeping]] or [it](../Tea.md#x)\n`[[Tea]]`\n```\n[[Tea]]\n```\n";
+    world.write("workspaces/Vault/places/Cup.md", note);
+    let former = [("places/Cup.md", note.to_owned()), ("places/Water.md", read("places/Water.md"))];
+    let renamed = ["Tea.md", "drinks/Green tea.md"];
+    assert_eq!(links(&server, &id, renamed).await, json!({"count": 4, "files": 2}), "before it is renamed");
+    let body = json!({"path": renamed[0], "new_path": renamed[1]});
+    let update = async || server.post(&format!("{PROJECTS}/{id}/links"), body.clone()).await;
+    assert_eq!(refused(&update().await), (404, "not_found".to_owned()), "it has to be renamed first");
+
+    let path = format!("{PROJECTS}/{id}/files/Tea.md");
+    let json_type = [("Content-Type", "application/json")];
+    let rename = json!({"new_path": renamed[1]}).to_string();
+    let answer = data(&server.send("PATCH", &path, &json_type, rename.as_bytes()).await);
+    assert_eq!((&answer["path"], &answer["links"]), (&json!(renamed[1]), &json!({"count": 4, "files": 2})));
+    assert_eq!(read("places/Cup.md"), note, "nothing is written unasked");
+    assert_eq!(links(&server, &id, renamed).await, json!({"count": 4, "files": 2}));
+
+    let updated = data(&update().await);
+    let files: Vec<_> =
+        updated["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!((files, &updated["more"]), (vec!["places/Cup.md", "places/Water.md"], &json!(false)));
+    let cup = "[[Green tea|a cup]] and ![[Green tea#Steeping]] or [it](../drinks/Green%20tea.md#x)\n\
+        `[[Tea]]`\n```\n[[Tea]]\n```\n";
+    assert_eq!(read("places/Cup.md"), cup);
+    assert_eq!(read("places/Water.md"), former[1].1.replace("[[tea]]", "[[Green tea]]"));
+    assert_eq!(links(&server, &id, renamed).await, json!({"count": 0, "files": 0}));
+    let etag = data(&server.get(&format!("{PROJECTS}/{id}/files/places/Cup.md")).await)["etag"].clone();
+    assert_eq!(updated["files"][0]["etag"], etag);
+    assert_eq!(data(&update().await)["files"], json!([]), "a second time changes nothing");
+
+    // Undone in all notes or in none.
+    let undo = async || server.post(&format!("{PROJECTS}/{id}/links/undo"), updated.clone()).await;
+    world.write("workspaces/Vault/places/Water.md", "Changed.\n");
+    assert_eq!(refused(&undo().await), (412, "changed_on_disk".to_owned()));
+    assert_eq!(read("places/Cup.md"), cup);
+    world.write("workspaces/Vault/places/Water.md", former[1].1.replace("[[tea]]", "[[Green tea]]"));
+    data(&undo().await);
+    for (path, text) in former {
+        assert_eq!(read(path), text);
+    }
+    for place in ["../Other/a.md", "/etc/passwd"] {
+        let body = json!({"files": [{"path": place, "etag": "x", "links": []}]});
+        let status = server.post(&format!("{PROJECTS}/{id}/links/undo"), body).await.status();
+        assert!((400..410).contains(&status), "{place}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn other_files_leave_room_for_unlinked_mentions() {
+    let world = World::new(script([])).await;
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    let id = vault(&server, &world).await;
+    world.write("workspaces/Vault/a.csv", "iron kettle\n".repeat(1_000));
+    world.write("workspaces/Vault/iron kettle.md", "Iron kettle.\n".repeat(1_000));
+    let mentions = data(&server.get(&format!("{PROJECTS}/{id}/mentions?path=iron%20kettle.md")).await);
+    let kettle =
+        json!([{"path": "places/Kettle.md", "line": 1, "text": "An iron kettle for Tea lasts long. See [[nowhere]]."}]);
+    assert_eq!(mentions["unlinked"], kettle);
+}

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query};
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
+use super::links::{FormerLinks, former_links};
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -15,6 +16,7 @@ use crate::clock;
 use crate::domain::path::BadPath;
 use crate::domain::{Place, ProjectId, RelPath, Root};
 use crate::engine::documents::FileVersion;
+use crate::engine::note_links::Renamed;
 use crate::engine::{EngineError, blocking};
 use crate::store::{ListedAt, ListedEntry, ListedKind};
 
@@ -27,13 +29,13 @@ pub struct FolderQuery {
     /// A folder of the project, relative to its root; the root itself if absent.
     #[serde(default)]
     path: String,
-}
-
     /// 1 to 10,000 entries, which is the default.
     #[param(minimum = 1, maximum = 10_000)]
     limit: Option<usize>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
+}
+
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectEntryType {
@@ -101,6 +103,18 @@ pub struct ProjectFile {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
+pub struct RenamedEntry {
+    /// Relative to the project's root.
+    path: String,
+    /// Hash of the content, for `If-Match`; absent for a folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    /// Links in notes that mean it by its former path; absent if they could not be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<FormerLinks>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct DeletedEntry {
     /// Relative to the project's root.
     path: String,
@@ -112,6 +126,7 @@ pub struct DeletedEntry {
 #[utoipa::path(get, path = "/api/projects/{id}/files", tag = "projects", operation_id = "list_project_folder",
     params(("id" = String, Path), FolderQuery),
     responses((status = 200, body = Enveloped<ProjectFolder>), (status = 404, body = EnvelopedError),
+              (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError),
               (status = 403, description = "not_allowed: it is not a folder, or leads out of the project", body = EnvelopedError)))]
 pub async fn list(
     caller: Caller,
@@ -120,6 +135,12 @@ pub async fn list(
 ) -> Result<Json<Enveloped<ProjectFolder>>, ApiError> {
     let root = project_root(&caller, &id)?;
     let folder = place_in(&root, &path, Place::parse_folder)?;
+    let limit = limit.unwrap_or(MAX_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
+    }
+    let no_cursor = || ApiError::bad_request("bad_cursor", "send next_cursor of the page before, or none");
+    let after = cursor.map(|cursor| ListedAt::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
     let (home, listed) = (caller.tenant().home.clone(), folder.clone());
     let listing = blocking(move || home.list_project_folder(&listed, after.as_ref(), limit)).await?;
     let next_cursor = listing.next.map(|next| next.to_string());
@@ -132,7 +153,6 @@ pub async fn list(
         left_out: listing.left_out,
     }))
 }
-              (status = 400, description = "bad_cursor, bad_limit", body = EnvelopedError),
 
 /// Creates or replaces a text file of a project.
 ///
@@ -141,12 +161,6 @@ pub async fn list(
 #[utoipa::path(put, path = "/api/projects/{id}/files/{*filepath}", tag = "projects", operation_id = "write_project_file",
     params(("id" = String, Path), ("filepath" = String, Path), ("If-Match" = Option<String>, Header),
            ("If-None-Match" = Option<String>, Header)),
-    let limit = limit.unwrap_or(MAX_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
-    }
-    let no_cursor = || ApiError::bad_request("bad_cursor", "send next_cursor of the page before, or none");
-    let after = cursor.map(|cursor| ListedAt::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
     request_body = WrittenContent,
     responses((status = 200, body = Enveloped<ProjectFile>), (status = 404, body = EnvelopedError),
               (status = 412, description = "changed_on_disk", body = EnvelopedError),
@@ -164,11 +178,12 @@ pub async fn write(
     Ok(enveloped(ProjectFile { path: path.path().to_owned(), etag: Some(etag) }))
 }
 
-/// Renames or moves a file or folder of a project. Nothing is overwritten.
+/// Renames or moves a file or folder of a project. Nothing is overwritten. Links to it in notes stay as they are, until
+/// `POST …/links` is asked to update them.
 #[utoipa::path(patch, path = "/api/projects/{id}/files/{*filepath}", tag = "projects", operation_id = "rename_project_file",
     params(("id" = String, Path), ("filepath" = String, Path), ("If-Match" = Option<String>, Header)),
     request_body = NewPath,
-    responses((status = 200, body = Enveloped<ProjectFile>), (status = 404, body = EnvelopedError),
+    responses((status = 200, body = Enveloped<RenamedEntry>), (status = 404, body = EnvelopedError),
               (status = 409, description = "exists", body = EnvelopedError),
               (status = 412, description = "changed_on_disk", body = EnvelopedError)))]
 pub async fn rename(
@@ -176,17 +191,19 @@ pub async fn rename(
     Path((id, filepath)): Path<(String, String)>,
     headers: HeaderMap,
     request: Result<Json<NewPath>, JsonRejection>,
-) -> Result<Json<Enveloped<ProjectFile>>, ApiError> {
+) -> Result<Json<Enveloped<RenamedEntry>>, ApiError> {
     let from = file(&caller, &id, &filepath)?;
     let Json(NewPath { new_path }) = request?;
     let to = place_in(from.root(), &new_path, Place::parse)?;
     let documents = &caller.tenant().documents;
-    if is_folder(&caller, &from).await? {
-        documents.rename_folder(&from, &to).await?;
-        return Ok(enveloped(ProjectFile { path: to.path().to_owned(), etag: None }));
-    }
-    let FileVersion { path, etag } = documents.rename(&from, &to, expectation(&headers)?).await?;
-    Ok(enveloped(ProjectFile { path: path.path().to_owned(), etag: Some(etag) }))
+    let etag = match is_folder(&caller, &from).await? {
+        true => documents.rename_folder(&from, &to).await.map(|()| None)?,
+        false => Some(documents.rename(&from, &to, expectation(&headers)?).await?.etag),
+    };
+    let path = to.path().to_owned();
+    // The file has been renamed, even if its links cannot be counted.
+    let links = former_links(&caller, &id, Renamed { from, to }).await.ok();
+    Ok(enveloped(RenamedEntry { path, etag, links }))
 }
 
 /// Moves a file or folder of a project to the trash, which keeps the last 200 deletions.

@@ -9,6 +9,7 @@ mod form;
 pub mod git;
 pub mod git_history;
 pub mod link;
+pub mod links;
 pub mod members;
 pub mod notes;
 pub mod project;

@@ -238,7 +238,7 @@ pub async fn note_mentions(
     Ok(enveloped(NoteMentions { path, linked, more_linked: found.more_linked, unlinked }))
 }
 
-fn library_of(caller: &Caller, id: &str) -> Result<Arc<ProjectLibrary>, ApiError> {
+pub(super) fn library_of(caller: &Caller, id: &str) -> Result<Arc<ProjectLibrary>, ApiError> {
     let id = project_id(id)?;
     let found = caller.tenant().project_libraries.of(&id);
     found.ok_or_else(|| EngineError::NoProject(id).into())

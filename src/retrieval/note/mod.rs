@@ -6,6 +6,7 @@
 
 mod front_matter;
 pub mod names;
+pub mod relink;
 mod scan;
 
 use std::collections::HashSet;
@@ -41,6 +42,10 @@ pub struct NoteLink {
     pub line: u32,
     /// Byte range of the whole link in the file.
     pub range: Range<usize>,
+    /// Byte range of the target in the file, as it is written there.
+    pub written: Range<usize>,
+    /// Whether it is written with double brackets; else it is a link of Markdown.
+    pub is_wiki: bool,
     /// Whether the file is shown in place of the link.
     pub embed: bool,
 }

@@ -34,6 +34,16 @@ impl FileNames {
         &self.paths
     }
 
+    /// Returns the file at a path that is relative to the folder of the file `from`, or to the root if it begins with a slash;
+    /// what any program that reads Markdown finds.
+    pub fn at(&self, path: &str, from: &str) -> Option<&str> {
+        let path = match path.strip_prefix('/') {
+            Some(absolute) => absolute.to_owned(),
+            None => joined(from.rsplit_once('/').map_or("", |(folder, _)| folder), path)?,
+        };
+        self.paths.binary_search(&path).ok().map(|at| self.paths[at].as_str())
+    }
+
     /// Returns the file that a link in the file `from` means, as Obsidian finds it: with or without `.md`, whatever its case; a
     /// name in any folder; a path from the root, from the folder of `from`, or its end. Of several files, the one in the nearest
     /// folder is meant. `None` if there is none.

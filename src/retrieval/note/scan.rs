@@ -131,9 +131,18 @@ impl Scanning<'_> {
         }
         let target = written.split('|').next().unwrap_or_default();
         // In a table, the bar is escaped.
-        let target = target.trim_end_matches('\\').split(['#', '^']).next().unwrap_or_default().trim();
+        let target = target.trim_end_matches('\\').split(['#', '^']).next().unwrap_or_default();
         let end = inner + length + 2;
-        self.add(target.to_owned(), at + start..at + end);
+        let from = at + inner + target.len() - target.trim_start().len();
+        let target = target.trim();
+        self.add(NoteLink {
+            target: target.to_owned(),
+            line: self.line,
+            range: at + start..at + end,
+            written: from..from + target.len(),
+            is_wiki: true,
+            embed: false,
+        });
         Some(end)
     }
 
@@ -146,22 +155,30 @@ impl Scanning<'_> {
             None => window.find([')', ' ', ']']).map(|end| (&window[..end], end))?,
         };
         let end = inner + length;
-        let path = address.split(['#', '?']).next().unwrap_or_default();
-        let path = percent_decoded(path)?;
+        let written = address.split(['#', '?']).next().unwrap_or_default();
+        let path = percent_decoded(written)?;
         if path.contains(':') || !is_note(&path) {
             return Some(end);
         }
         let words = line.as_bytes()[..bracket].iter().rev().take(LONGEST_LINK);
         let start = words.take_while(|byte| **byte != b'[').count() + 1;
         let start = bracket.checked_sub(start).filter(|start| line.as_bytes()[*start] == b'[').unwrap_or(bracket);
-        self.add(path, at + start..at + end);
+        let from = at + inner + usize::from(window.starts_with('<'));
+        self.add(NoteLink {
+            target: path,
+            line: self.line,
+            range: at + start..at + end,
+            written: from..from + written.len(),
+            is_wiki: false,
+            embed: false,
+        });
         Some(end)
     }
 
-    fn add(&mut self, target: String, range: Range<usize>) {
+    fn add(&mut self, link: NoteLink) {
         if self.found.links.len() < MAX_LINKS {
-            let embed = self.text.as_bytes()[range.start] == b'!';
-            self.found.links.push(NoteLink { target, line: self.line, range, embed });
+            let embed = self.text.as_bytes()[link.range.start] == b'!';
+            self.found.links.push(NoteLink { embed, ..link });
         }
     }
 

@@ -1,0 +1,42 @@
+//! Changes of several texts at once, as a person wants them.
+
+use super::{Author, Change, CurrentFile, Documents, FileVersion, to_the_end};
+use crate::domain::Place;
+use crate::engine::EngineError;
+use crate::store::{Expect, OwnedHome, TreeChange, TrustedBy, etag};
+
+/// A text that takes the place of another.
+#[derive(Clone, Debug)]
+pub struct ReplacedText {
+    pub place: Place,
+    /// Hash of the content that it replaces.
+    pub before: String,
+    pub text: String,
+}
+
+impl Documents {
+    /// Replaces all of these texts or none. A trusted version stays trusted.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`](crate::store::StoreError::Conflict) if one of the files has changed since.
+    pub async fn replace_texts(&self, texts: Vec<ReplacedText>) -> Result<Vec<FileVersion>, EngineError> {
+        let documents = self.clone();
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let (mut change, mut changes) = (Change::default(), Vec::with_capacity(texts.len()));
+            for ReplacedText { place, before, text } in texts {
+                let CurrentFile { bytes: current, is_trusted } = documents.read(&place).await?;
+                let bytes: std::sync::Arc<[u8]> = text.into_bytes().into();
+                if is_trusted && etag(&current) == before {
+                    change = change.trusting(&place, &bytes, TrustedBy::Editor);
+                }
+                change.versions.push(FileVersion { path: place.clone(), etag: etag(&bytes) });
+                changes.push(TreeChange::write(place, &bytes, Expect::Etag(before)));
+            }
+            let versions = change.versions.clone();
+            documents.apply(change, Author::Person, tree.commit(*claim, changes)).await?;
+            Ok(versions)
+        })
+        .await
+    }
+}
