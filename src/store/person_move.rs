@@ -171,6 +171,8 @@ impl Home {
         let back = |name: &str| Step::Move { from: format!("{home}/{name}"), to: name.to_owned(), into_new: false };
         steps.extend(movable(root, &home)?.into_iter().map(back));
         steps.extend([away(SettingsFile::Accounts.name()), away(PEOPLE)]);
+        let members = SettingsFile::Members.name();
+        steps.extend(root.symlink_metadata(members).is_ok().then(|| away(members)));
         steps.extend(audit::files(root).iter().map(|name| away(name)));
         let mut texts = self.texts_to_restore()?;
         if config.is_some() && !texts.iter().any(|text| text.name == "config.yml") {

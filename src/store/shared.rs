@@ -45,13 +45,13 @@ pub struct SharedState {
     concerned: std::collections::HashSet<AccountId>,
     /// The users of the system that the files of people belong to.
     uids: HashMap<AccountId, u32>,
-    /// Whether commands can work in the folder of somebody else.
-    can_exchange: bool,
+    /// Why commands cannot work in the folder of somebody else; `None` if they can.
+    no_exchange: Option<String>,
 }
 
 impl SharedState {
-    pub fn new(book: &MemberBook, uids: impl Iterator<Item = (AccountId, u32)>, can_exchange: bool) -> Self {
-        let mut state = Self { uids: uids.collect(), can_exchange, ..Self::default() };
+    pub fn new(book: &MemberBook, uids: impl Iterator<Item = (AccountId, u32)>, no_exchange: Option<String>) -> Self {
+        let mut state = Self { uids: uids.collect(), no_exchange, ..Self::default() };
         for project in &book.projects {
             state.concerned.insert(project.owner.clone());
             for member in &project.members {
@@ -223,8 +223,19 @@ impl Home {
             return Some(self.linked_folder(root).map_or(FolderOwner::Commands, FolderOwner::Kept));
         };
         let state = self.membership().get()?.shared.state();
-        let uid = state.uids.get(&folder.owner).copied().filter(|_| state.can_exchange)?;
+        let uid = state.uids.get(&folder.owner).copied().filter(|_| state.no_exchange.is_none())?;
         Some(FolderOwner::Sharer { uid, is_read_only: folder.role == MemberRole::Viewer })
+    }
+
+    /// Returns why no command can work in a project of somebody else; `None` if one can, or if the project is the person's own.
+    pub fn exchange_problem(&self, id: &ProjectId) -> Option<String> {
+        let folder = self.shared_folder(id)?;
+        let state = self.membership().get()?.shared.state();
+        let without_user = || Some("its owner has no user of the system".to_owned());
+        match state.uids.get(&folder.owner) {
+            Some(_) => state.no_exchange.clone(),
+            None => state.no_exchange.clone().or_else(without_user),
+        }
     }
 
     /// Keeps other homes from changing the same files, if the person of this home shares any.

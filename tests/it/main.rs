@@ -54,6 +54,7 @@ mod journal;
 mod keeping;
 mod left_out;
 mod malformed;
+mod member_commands;
 mod models;
 mod moving;
 mod nth_failure;

@@ -7,6 +7,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::json;
 
+use crate::conversations::data;
 use crate::people::{PASSWORD, ask, get, signed_in};
 use crate::script::{always, says, script};
 use crate::world::{CONFIG, World, files};
@@ -90,6 +91,10 @@ async fn home_becomes_the_first_accounts_and_back_to_the_byte() {
     let ada = signed_in(&server, "ada").await;
     assert_eq!(get(&server, &ada, "/api/auth/profile").await.ok()["data"]["role"], "admin");
     assert!(get(&server, &ada, "/api/sessions").await.text().contains("s1"));
+    let projects = data(&get(&server, &ada, "/api/projects").await);
+    let member = format!("/api/projects/{}/members/bob", projects["items"][0]["id"].as_str().unwrap());
+    data(&ask(&server, &ada, ("PUT", &member), json!({"role": "editor"})).await);
+    assert!(world.path("project-members.json").exists());
     server.terminate().await;
     let persons_now = content(&persons);
 
@@ -109,6 +114,8 @@ async fn home_becomes_the_first_accounts_and_back_to_the_byte() {
     };
     let new: Vec<_> = of_home.keys().filter(|path| !is_known(path)).collect();
     assert!(new.is_empty(), "{new:?}");
+    let set_aside = said(&released).split("people-2").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    assert!(world.path(&format!("people-2{set_aside}/project-members.json")).exists(), "{}", said(&released));
     verified(&world, &world.home()).await;
     let server = world.serve().await;
     assert!(server.get("/api/sessions").await.text().contains("s1"), "it works without an account");

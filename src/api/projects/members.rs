@@ -66,7 +66,17 @@ impl From<ShownMember> for ProjectMember {
 /// What the caller may do in their projects, and whose these are.
 pub(super) struct Standing {
     own: String,
-    shared: BTreeMap<ProjectId, (ProjectRole, String)>,
+    shared: BTreeMap<ProjectId, InProject>,
+}
+
+/// What the person who asks is in a project.
+#[derive(Clone)]
+pub(super) struct InProject {
+    pub role: ProjectRole,
+    /// User name of whose project it is.
+    pub owner: String,
+    /// Why no command of this person can work in it.
+    pub commands_problem: Option<String>,
 }
 
 impl Standing {
@@ -76,12 +86,22 @@ impl Standing {
         };
         let name = |id: &AccountId| people.account(id).map(|account| account.username).unwrap_or_default();
         let shared = caller.engine.shared_with_me().await?.into_iter();
-        let shared = shared.map(|(project, role, owner)| (project.id, (role, name(&owner)))).collect();
+        let tenant = caller.tenant();
+        let shared = shared.map(|(project, role, owner)| {
+            let commands_problem = tenant.commands.problem().or_else(|| {
+                let why = tenant.home.exchange_problem(&project.id)?;
+                Some(format!("Commands and git do not work in projects of others on this server: {why}."))
+            });
+            let commands_problem = commands_problem.filter(|_| role != ProjectRole::Viewer);
+            (project.id, InProject { role, owner: name(&owner), commands_problem })
+        });
+        let shared = shared.collect();
         Ok(Self { own: name(account), shared })
     }
 
-    pub fn in_project(&self, id: &ProjectId) -> (ProjectRole, String) {
-        self.shared.get(id).cloned().unwrap_or_else(|| (ProjectRole::Owner, self.own.clone()))
+    pub fn in_project(&self, id: &ProjectId) -> InProject {
+        let own = || InProject { role: ProjectRole::Owner, owner: self.own.clone(), commands_problem: None };
+        self.shared.get(id).cloned().unwrap_or_else(own)
     }
 }
 

@@ -5,7 +5,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 
-use super::members::Standing;
+use super::members::{InProject, Standing};
 use crate::api::conversations::conversation::{OWNER, project_id};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
 use crate::api::error::{ApiError, problem_code};
@@ -36,6 +36,9 @@ pub struct Project {
     /// Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'static str>,
+    /// Why no command of the person who asks can work in it, in a project that somebody else shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands_problem: Option<String>,
     description: String,
     /// RFC 3339, UTC.
     created_at: String,
@@ -166,7 +169,7 @@ pub(super) async fn shown(caller: &Caller, project: domain::Project) -> Result<P
 }
 
 pub(super) fn shown_with(standing: &Standing, (project, problem): (domain::Project, Option<LinkProblem>)) -> Project {
-    let (role, owner) = standing.in_project(&project.id);
+    let InProject { role, owner, commands_problem } = standing.in_project(&project.id);
     let domain::Project { id, name, path, link, description, created_at, updated_at, deleted_at } = project;
     Project {
         id,
@@ -178,6 +181,7 @@ pub(super) fn shown_with(standing: &Standing, (project, problem): (domain::Proje
         linked: link.is_some(),
         available: problem.is_none(),
         problem: problem.as_ref().map(problem_code),
+        commands_problem,
         description,
         created_at: clock::rfc3339(created_at),
         updated_at: clock::rfc3339(updated_at),

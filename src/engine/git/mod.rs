@@ -346,7 +346,10 @@ impl Engine {
             return Err(EngineError::NoSandbox("the home lies below a folder of the system".to_owned()));
         }
         let is_read_only = home.require_writable(&root).is_err();
-        let owner = home.folder_owner(&root).ok_or_else(|| EngineError::NoSandbox(NO_EXCHANGE.to_owned()))?;
+        let owner = home.folder_owner(&root).ok_or_else(|| {
+            let why = home.exchange_problem(id).map(|why| format!(" ({why})")).unwrap_or_default();
+            EngineError::NoSandbox(format!("{NO_EXCHANGE}{why}"))
+        })?;
         Ok(GitRunner { sandbox, folder, owner, is_read_only, cancel: self.tenant.closing.clone() })
     }
 }

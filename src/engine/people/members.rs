@@ -21,13 +21,14 @@ pub(super) struct Members {
     /// The hash of the file, or nothing more is written because it is damaged. Held while it is written.
     stored: Mutex<Result<Option<String>, MembersRefused>>,
     /// Whether commands can work in the folder of somebody else; looked at when a project is first shared.
-    can_exchange: OnceCell<bool>,
+    /// Why commands cannot work in the folder of somebody else, once it has been tried.
+    no_exchange: OnceCell<Option<String>>,
 }
 
 impl Members {
     pub fn new(StoredMembers { book, etag, is_damaged }: StoredMembers) -> Self {
         let stored = if is_damaged { Err(MembersRefused::Damaged) } else { Ok(etag) };
-        Self { book: watch::Sender::new(Arc::new(book)), stored: Mutex::new(stored), can_exchange: OnceCell::new() }
+        Self { book: watch::Sender::new(Arc::new(book)), stored: Mutex::new(stored), no_exchange: OnceCell::new() }
     }
 
     fn book(&self) -> Arc<MemberBook> {
@@ -224,8 +225,9 @@ impl People {
         let Some(sharing) = self.tenants.sharing() else { return };
         let accounts = self.book();
         let uids = accounts.accounts.iter().filter_map(|account| Some((account.id.clone(), account.uid?)));
-        let can_exchange = self.members.can_exchange.get().copied().unwrap_or(false);
-        sharing.projects.set(SharedState::new(&self.members.book(), uids, can_exchange));
+        let untried = || Some("this server has no users of the system for the commands of people".to_owned());
+        let no_exchange = self.members.no_exchange.get().cloned().unwrap_or_else(untried);
+        sharing.projects.set(SharedState::new(&self.members.book(), uids, no_exchange));
     }
 
     /// Finds out, once, whether commands can work in the folder of somebody else on this machine.
@@ -233,19 +235,39 @@ impl People {
         let Some(uids) = self.uids.filter(|_| !self.members.book().projects.is_empty()) else { return };
         let server = self.server.tenant();
         let (sandbox, folder) = (server.runtime.sandbox.clone(), server.home.path().join("storage"));
-        let look = async || match sandbox.exchange_obstacle(&folder, [uids.first(), uids.last()]).await {
-            None => true,
-            Some(why) => {
-                tracing::warn!("members have no commands in projects of others: {why}");
-                false
-            }
+        let look = async || {
+            let why = sandbox.exchange_obstacle(&folder, [uids.first(), uids.last()]).await?;
+            tracing::warn!("members have no commands in projects of others: {why}");
+            Some(without_paths(&why))
         };
-        self.members.can_exchange.get_or_init(look).await;
+        self.members.no_exchange.get_or_init(look).await;
     }
+}
+
+/// Returns the first line of a reason as people who do not administer the server may read it: without paths of the machine.
+fn without_paths(why: &str) -> String {
+    let word = |word: &str| {
+        let is_path = word.trim_start_matches(['"', '\'', '`', '(']).starts_with('/');
+        if is_path { "…".to_owned() } else { word.to_owned() }
+    };
+    let line = why.trim().lines().next().unwrap_or_default();
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl From<MembersRefused> for PeopleError {
     fn from(refused: MembersRefused) -> Self {
         Self::Members(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_for_people_has_no_paths() {
+        let why = "making a mount in /srv/home/storage/exchange-1: not permitted (\"/proc\")\n/bin/sh: line 1";
+        assert_eq!(without_paths(why), "making a mount in … not permitted …");
+        assert_eq!(without_paths("\nfiles would belong to the user 7"), "files would belong to the user 7");
     }
 }
