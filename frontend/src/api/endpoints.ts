@@ -48,18 +48,20 @@ export async function exportUsage(period: TokenStats['period']) {
   return { name: name ?? `tokens-${period}.csv`, content }
 }
 
-const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
+/** The field of a request that has a key; none for an empty one. */
+export const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
 /** Tests an address and a key with the provider; returns the models it offers. */
-export const checkAddress = (base_url: string, api_key: string) =>
+export const checkAddress = (base_url: string, api_key: string, form: string | null) =>
   asPage(header =>
-    api.POST('/api/providers/check', { params: { header }, body: { base_url, ...keyOf(api_key) } }),
+    api.POST('/api/providers/check', {
+      params: { header },
+      body: { base_url, ...keyOf(api_key), ...(form && { api: form }) },
+    }),
   ).then(r => r.models)
 export const listProviders = () => dataOf(api.GET('/api/providers'))
 /** Adds a provider; `default_model` is the name of its model that becomes the default. */
-export const addProvider = (base_url: string, api_key: string, default_model: string) =>
-  asPage(header =>
-    api.POST('/api/providers', { params: { header }, body: { base_url, default_model, ...keyOf(api_key) } }),
-  )
+export const addProvider = (body: Schemas['ProviderToAdd']) =>
+  asPage(header => api.POST('/api/providers', { params: { header }, body }))
 export const changeProvider = (id: string, body: Schemas['ProviderPatch']) =>
   asPage(header => api.PATCH('/api/providers/{id}', { params: { header, ...of(id) }, body }))
 export const removeProvider = (id: string) =>

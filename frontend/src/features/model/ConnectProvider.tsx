@@ -4,6 +4,8 @@ import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
+import { ApiChoice } from './ApiChoice'
+import type { ApiForm } from './apiForm'
 import { Field } from './Field'
 import { ProviderChoice } from './ProviderChoice'
 import { conversing, firstChoice, PRESETS, type Preset, presetOfKey } from './presets'
@@ -24,6 +26,7 @@ export function ConnectProvider({ className, onDone }: Props) {
   /** Null: a provider that is not in the list, by its address. */
   const [preset, setPreset] = useState<Preset | null>(PRESETS[0] ?? null)
   const [address, setAddress] = useState('')
+  const [form, setForm] = useState<ApiForm | null>(null)
   const [key, setKey] = useState('')
   const [model, setModel] = useState('')
   const { check, save, models, busy, problem, reset } = useConnecting(() => {
@@ -31,6 +34,7 @@ export function ConnectProvider({ className, onDone }: Props) {
     onDone()
   })
   const url = preset?.address ?? address.trim()
+  const asked = { address: url, key, form: preset ? null : form }
   const found = models && conversing(models)
   const choosePreset = (chosen: Preset | null) => {
     setPreset(chosen)
@@ -45,8 +49,8 @@ export function ConnectProvider({ className, onDone }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (busy) return
-    if (models) return save({ address: url, key, model })
-    check({ address: url, key }, { onSuccess: listed => setModel(firstChoice(conversing(listed), url)) })
+    if (models) return save({ ...asked, model })
+    check(asked, { onSuccess: listed => setModel(firstChoice(conversing(listed), url)) })
   }
   const ready = url !== '' && (preset === null || key.trim() !== '') && (!models || model.trim() !== '')
   return (
@@ -54,15 +58,24 @@ export function ConnectProvider({ className, onDone }: Props) {
       <div className="space-y-3 text-[13px]">
         <ProviderChoice chosen={preset} onChoose={choosePreset} />
         {preset === null && (
-          <Field
-            label={t('providerAddress')}
-            value={address}
-            onChange={text => {
-              setAddress(text)
-              reset()
-            }}
-            type="url"
-          />
+          <>
+            <Field
+              label={t('providerAddress')}
+              value={address}
+              onChange={text => {
+                setAddress(text)
+                reset()
+              }}
+              type="url"
+            />
+            <ApiChoice
+              value={form}
+              onChange={chosen => {
+                setForm(chosen)
+                reset()
+              }}
+            />
+          </>
         )}
         <Field
           label={t(preset ? 'providerKey' : 'providerKeyOptional')}

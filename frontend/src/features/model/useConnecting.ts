@@ -1,31 +1,42 @@
 import { useMutation } from '@tanstack/react-query'
 import { hasCode } from '@/api/client'
-import { addProvider, changeProvider, checkAddress, listProviders, setDefaultModel } from '@/api/endpoints'
+import {
+  addProvider,
+  changeProvider,
+  checkAddress,
+  keyOf,
+  listProviders,
+  setDefaultModel,
+} from '@/api/endpoints'
 import { keys, refreshEach } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import '@/lib/later'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
+import type { ApiForm } from './apiForm'
 
 interface Provider {
   address: string
   key: string
+  /** Null: the address tells it. */
+  form: ApiForm | null
 }
 
 /** The variables of a mutation have the key: nothing keeps them longer than the form. */
 const gcTime = 0
 
 /** Adds the provider. One that is there already gets the new key. */
-async function connect({ address, key, model }: Provider & { model: string }): Promise<void> {
+async function connect({ address, key, form, model }: Provider & { model: string }): Promise<void> {
   try {
-    await addProvider(address, key, model)
+    await addProvider({ base_url: address, default_model: model, ...keyOf(key), ...(form && { api: form }) })
   } catch (error) {
     if (!hasCode(error, 'provider_exists')) throw error
     const { providers } = await listProviders()
     const known = providers.find(({ base_url }) => base_url === address.replace(/\/+$/, ''))
     const named = known?.models.find(({ name, enabled }) => name === model && enabled)
     if (!known?.editable || !named) throw error
-    if (key.trim() !== '') await changeProvider(known.id, { api_key: key })
+    const change = { ...keyOf(key), ...(form && { api: form }) }
+    if (Object.keys(change).length > 0) await changeProvider(known.id, change)
     await setDefaultModel(named.id)
   }
 }
@@ -33,7 +44,7 @@ async function connect({ address, key, model }: Provider & { model: string }): P
 /** Checks an address and a key with the provider, then stores them on the server with a model. */
 export function useConnecting(onConnected: () => void) {
   const check = useMutation({
-    mutationFn: ({ address, key }: Provider) => checkAddress(address, key),
+    mutationFn: ({ address, key, form }: Provider) => checkAddress(address, key, form),
     gcTime,
   })
   const save = useMutation({

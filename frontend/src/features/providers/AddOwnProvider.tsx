@@ -1,9 +1,10 @@
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useId, useState } from 'react'
+import { type FormEvent, useState } from 'react'
 import { addOwnProvider } from '@/api/ownProviders'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
-import { Select } from '@/components/ui/Select'
+import { ApiChoice } from '@/features/model/ApiChoice'
+import type { ApiForm } from '@/features/model/apiForm'
 import { Field } from '@/features/model/Field'
 import { ProviderChoice } from '@/features/model/ProviderChoice'
 import { PRESETS, type Preset } from '@/features/model/presets'
@@ -11,17 +12,13 @@ import { useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { keepOwn } from './ownChanges'
 
-const FORMS = ['openai', 'responses', 'anthropic'] as const
-type Form = (typeof FORMS)[number]
-
 /** Connects a provider: the server asks it for its models before anything is kept. */
 export function AddOwnProvider({ onDone }: { onDone: () => void }) {
   const t = useT()
-  const id = useId()
   /** Null: a provider that is not in the list, by its address. */
   const [preset, setPreset] = useState<Preset | null>(PRESETS[0] ?? null)
   const [address, setAddress] = useState('')
-  const [form, setForm] = useState<Form | ''>('')
+  const [form, setForm] = useState<ApiForm | null>(null)
   const [key, setKey] = useState('')
   const url = preset?.address ?? address.trim()
   const add = useMutation({
@@ -48,22 +45,7 @@ export function AddOwnProvider({ onDone }: { onDone: () => void }) {
       {!preset && (
         <>
           <Field label={t('providerAddress')} value={address} onChange={setAddress} type="url" />
-          <p className="flex flex-wrap items-center gap-2">
-            <span id={id} className="text-fg-2">
-              {t('ownProviderApi')}
-            </span>
-            <Select
-              aria-labelledby={id}
-              value={form}
-              options={[
-                { value: '', words: t('ownProviderApiAuto') },
-                { value: 'openai', words: 'OpenAI Chat Completions' },
-                { value: 'responses', words: 'OpenAI Responses' },
-                { value: 'anthropic', words: 'Anthropic Messages' },
-              ]}
-              onChange={chosen => setForm(FORMS.find(known => known === chosen) ?? '')}
-            />
-          </p>
+          <ApiChoice value={form} onChange={setForm} />
         </>
       )}
       <Field
